@@ -202,7 +202,7 @@ def test_what_artemis_default_file_loses_is_one_warning(tmp_path: Path, port: in
     text = DEFAULT_FILE.read_text(encoding="utf-8")
     acceptors = re.compile(r"<acceptors>.*?</acceptors>", re.DOTALL)
     others = [f'<acceptor name="{name}">tcp://127.0.0.1:{number}?protocols={name}</acceptor>'
-              for number, name in ((5672, "AMQP"), (61613, "OPENWIRE"), (1883, "MQTT"))]  # fmt: skip
+              for number, name in ((5672, "AMQP"), (5445, "HORNETQ"), (1883, "MQTT"))]  # fmt: skip
     own = f'<acceptor name="a">tcp://127.0.0.1:{port}?tcpSendBufferSize=1048576;amqpCredits=1000</acceptor>'
     path = tmp_path / "etc" / "broker.xml"
     path.parent.mkdir()
@@ -212,5 +212,5 @@ def test_what_artemis_default_file_loses_is_one_warning(tmp_path: Path, port: in
         assert broker.end(signal.SIGTERM) == exit_codes.STOPPED
         lines = [line for line in broker.log().splitlines() if "option" in line]
     assert [line.split()[1] for line in lines] == ["WARNING", "INFO"], lines
-    assert all(name in lines[0] for name in ("acceptor AMQP", "acceptor OPENWIRE", "acceptor MQTT"))
+    assert all(name in lines[0] for name in ("acceptor AMQP", "acceptor HORNETQ", "acceptor MQTT"))
     assert "amqpCredits" in lines[1]

@@ -18,7 +18,12 @@ from tests.fuzz.ha_targets import MemberTarget, RegisterTarget
 from tests.fuzz.jgroups_targets import JgroupsTarget, StackTarget
 from tests.fuzz.management_target import ManagementTarget
 from tests.fuzz.node_targets import ClientTarget, NodeTarget
-from tests.fuzz.openwire_targets import OpenWireBodyTarget, OpenWireHelloTarget, OpenWireTarget
+from tests.fuzz.openwire_targets import (
+    OpenWireBodyTarget,
+    OpenWireHelloTarget,
+    OpenWireServerTarget,
+    OpenWireTarget,
+)
 from tests.fuzz.spark_targets import LineTarget, OffsetTarget, OptionTarget
 from tests.fuzz.stomp_targets import StompFrameTarget, StompTarget, WebSocketTarget
 from tests.fuzz.store_targets import JournalTarget, PageTarget, RecordTarget
@@ -38,7 +43,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
     for made in (
         FramerTarget, PacketTarget, MessageTarget, ReceivedTarget, DatagramTarget, JgroupsTarget, UpgradeTarget,
         AmqpTarget, EmbeddedTarget, LargeEmbeddedTarget, OpenWireTarget, OpenWireHelloTarget, OpenWireBodyTarget,
-        StompFrameTarget, StompTarget, WebSocketTarget,
+        OpenWireServerTarget, StompFrameTarget, StompTarget, WebSocketTarget,
         DnsTarget, NodeTarget, ClientTarget, ManagementTarget, AnswerTarget,
         JournalTarget, RecordTarget, PageTarget, DamageTarget, RegisterTarget, MemberTarget,
         SelectorTarget, UriTarget, UrlTarget, PropertiesTarget, UsersTarget, MaskTarget, StoreTarget, LoginTarget,
@@ -50,5 +55,6 @@ TARGETS: dict[str, Callable[[], Target]] = {
 # Whose decoders mypyc compiles: the others are the same code in both builds.
 COMPILED = (
     "framer", "packets", "messages", "received", "datagrams", "node", "client", "management", "journal", "records",
-    "pages", "selectors", "openwire", "openwire hello", "openwire bodies", "stomp frames", "stomp",
+    "pages", "selectors", "openwire", "openwire hello", "openwire bodies", "openwire server",
+    "stomp frames", "stomp",
 )  # fmt: skip

@@ -26,8 +26,8 @@ from tests.wire.core.server.server_rig import queue_request
 # Conversations and files take longer; the others run COUNT inputs.
 COUNT = 2000
 FEW = {
-    "node": 150, "client": 300, "stomp": 300, "management": 400, "records": 800, "damage": 40, "broker.xml": 100,
-    "users": 300,
+    "node": 150, "client": 300, "openwire server": 300, "stomp": 300, "management": 400, "records": 800, "damage": 40,
+    "broker.xml": 100, "users": 300,
 }  # fmt: skip
 
 

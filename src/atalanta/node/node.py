@@ -42,6 +42,7 @@ from atalanta.wire.core.config import change_domains
 from atalanta.wire.core.server.protocol import CoreProtocol
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.host import TOO_MANY_WITHOUT_LOGIN, Host
+from atalanta.wire.openwire.server.protocol import OpenWireProtocol
 from atalanta.wire.protocol import Peer
 from atalanta.wire.sniffer import Sniffer
 from atalanta.wire.stomp.protocol import StompProtocol
@@ -114,6 +115,7 @@ class Node:
         self.host = Host(self.broker, ports.wire, self.connections, ports.passwords)
         self.host.protocols.append(CoreProtocol(self.host))
         self.host.protocols.append(StompProtocol(self.host, ports.timers))
+        self.host.protocols.append(OpenWireProtocol(self.host, ports.timers))
         if self.replicator is not None:
             journal_id = config.journal.journal_id
             self.host.protocols.append(ReplicationProtocol(self.host, self.replicator, journal_id, ports.ids))

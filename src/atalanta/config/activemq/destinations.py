@@ -71,8 +71,9 @@ class Destinations:
         values = self.elements.values(node, tables.VIRTUAL_TOPIC, tables.VIRTUAL_SILENT, tables.VIRTUAL_LOST)
         name, prefix = values.get("name", ">"), values.get("prefix", PREFIX)
         selectors = self.elements.true(node, values, "selectorAware")
-        if CONSUMER_WILDCARDS in UNUSED:
-            self.elements.finding(node, f"virtualTopic {name}", "read, no effect yet: OpenWire is not supported", True)
+        if CONSUMER_WILDCARDS in UNUSED and not (prefix == PREFIX and name.startswith("VirtualTopic.")):
+            why = "read, no effect yet: only Consumer.*.VirtualTopic.> are consumers of virtual topics"
+            self.elements.finding(node, f"virtualTopic {name}", why, True)
         self.virtual_topics.append(consumers_of(name, prefix, selectors))
 
     def _composite(self, node: Node, queue: bool) -> None:

@@ -20,7 +20,7 @@ _JAVA: Final = "Java classes cannot be loaded"
 _SLAVE: Final = "removed from Classic: for a pair, see <ha-policy> in docs/guide/high-availability.md"
 _CURSORS: Final = "messages beyond a limit go to pages"
 _AUDIT: Final = "duplicates are found by their ids, for every address"
-_OPENWIRE: Final = "for OpenWire, which is not supported yet"
+_OPENWIRE: Final = "OpenWire connections have no such setting yet"
 _PAIR: Final = (
     "no pair is made of it: convert the file and write <ha-policy><shared-store> (docs/guide/high-availability.md)"
 )
@@ -172,7 +172,7 @@ OPTIONS: Final[dict[str, str]] = {
     "transport.useKeepAlive": "useKeepAlive",
 }
 # Protocol -> its parameter for wireFormat.maxFrameSize.
-FRAME_SIZES: Final = {"OPENWIRE": "openwireMaxPacketSize", "MQTT": "maximumPacketSize"}
+FRAME_SIZES: Final = {"OPENWIRE": "maxFrameSize", "MQTT": "maximumPacketSize"}
 _NEGOTIATED: Final = "each client and the broker agree on it"
 OPTIONS_SILENT: Final[dict[str, str]] = {
     **_all(
@@ -226,7 +226,7 @@ POLICY_OTHER: Final = (
 )  # fmt: skip
 POLICY_SILENT: Final[dict[str, str]] = {
     **_all(
-        "consumers name their own credit: " + _OPENWIRE,
+        "consumers name their own prefetch",
         "queuePrefetch topicPrefetch durableTopicPrefetch queueBrowserPrefetch usePrefetchExtension",
     ),
     **_all(_AUDIT, "enableAudit maxProducersToAudit maxAuditDepth maxQueueAuditDepth sendDuplicateFromStoreToDLQ"),

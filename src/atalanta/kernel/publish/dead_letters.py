@@ -25,9 +25,12 @@ class DeadLetters:
         self.settings = settings
 
     def move(
-        self, now: int, reference: Reference, why: str = "too many delivery attempts"
+        self, now: int, reference: Reference, why: str = "too many delivery attempts", cause: str = ""
     ) -> None:
-        """Moves the message to the dead-letter address, or drops it if there is none. Both are reported."""
+        """Moves the message to the dead-letter address, or drops it if there is none. Both are reported.
+
+        `cause`: what the client gave as the reason.
+        """
         queue = reference.queue
         queue.count_killed(1)
         settings = self.settings.match(queue.spec.address)
@@ -38,4 +41,4 @@ class DeadLetters:
             {"queue": queue.name, "message": message_id, "to": target or "nowhere (dropped)"},
         )
         self.resources.for_dead_letter(now, settings, reference.message)
-        self.mover.move_to_address(now, reference, target, why)
+        self.mover.move_to_address(now, reference, target, why, False, cause)

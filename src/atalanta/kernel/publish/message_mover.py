@@ -5,7 +5,7 @@ Every move is one record: the copy in its new queues and the acknowledgement of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.delivery.origin_headers import remember_origin
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.registry.addresses import AddressRegistry
 
+FAILURE_CAUSE: Final = "dlqDeliveryFailureCause"
+
 
 class MessageMover:
     """Moves messages between the queues of a node, and removes them."""
@@ -47,11 +49,18 @@ class MessageMover:
         self.trace = trace
 
     def move_to_address(
-        self, now: int, reference: Reference, target: str | None, why: str, expired: bool = False
+        self,
+        now: int,
+        reference: Reference,
+        target: str | None,
+        why: str,
+        expired: bool = False,
+        cause: str = "",
     ) -> None:
         """Moves a copy with a new id and `_AMQ_ORIG_*` headers to `target`, and finishes the original.
 
-        `target` None drops the message. `expired`: the copy gets `_AMQ_ACTUAL_EXPIRY`.
+        `target` None drops the message. `expired`: the copy gets `_AMQ_ACTUAL_EXPIRY`. `cause`: the client's own
+        reason, which clients of ActiveMQ Classic read as dlqDeliveryFailureCause.
         """
         store = self.store
         batch = records.Batch()
@@ -65,6 +74,8 @@ class MessageMover:
                 self.diverts.report_lost(original.id, reference.queue.name, target, why)
         references: list[Reference] = []
         if plan is not None:
+            if cause:
+                plan.message.put_property(FAILURE_CAUSE, cause)
             references = self.plans.add(plan, batch)
         if reference.durable:
             batch.add(records.ACKS, records.encode_acks(reference.queue.id, [original.id]))

@@ -115,6 +115,10 @@ class Consumer:
         self.sequential_id = sequential_id
         self.pre_acknowledge = pre_acknowledge and not self.browse_only
 
+    def claims(self) -> bool:
+        """Returns true if the consumer wants the queue for itself (`claimed` in consumers.py)."""
+        return False
+
     def close(self) -> None:
         """Closes the consumer: it takes no more messages."""
         self.closed = True

@@ -79,7 +79,7 @@ def arrange(queue: Queue, turns: dict[int, int] | None = None) -> None:
     if turns is None:
         turns = turns_by_priority(queue)
     special = queue.special
-    queue.turns = queue.consumers if special is None else special.turns(queue.consumers)
+    queue.turns = claimed(queue.consumers) if special is None else special.turns(claimed(queue.consumers))
     ends: list[int] = []
     level_turns: list[int] = []
     consumers = queue.turns
@@ -94,6 +94,17 @@ def arrange(queue: Queue, turns: dict[int, int] | None = None) -> None:
     queue.level_ends = ends
     queue.level_turns = level_turns
     queue.alike = queue.plain and len(ends) == 1 and queue.open_consumers == len(consumers)
+
+
+def claimed(consumers: list[Consumer]) -> list[Consumer]:
+    """Returns the consumers that may get messages: if some claim the queue, the first of them alone, and browsers.
+
+    They are in order of priority, then of age: the exclusive consumers of ActiveMQ Classic.
+    """
+    for claiming in consumers:
+        if claiming.claims() and not claiming.browse_only:
+            return [consumer for consumer in consumers if consumer is claiming or consumer.browse_only]
+    return consumers
 
 
 def remove_consumer(queue: Queue, consumer: Consumer) -> None:

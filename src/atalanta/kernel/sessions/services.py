@@ -12,6 +12,7 @@ from atalanta.kernel.sessions.transaction_sends import TransactionSends
 from atalanta.kernel.transactions.commit import Commits
 
 if TYPE_CHECKING:
+    from atalanta.kernel.memory.large_body import LargeBodies
     from atalanta.kernel.memory.memory import Memory
     from atalanta.kernel.observer import Observer
     from atalanta.kernel.publish.expiry import Expiry
@@ -62,7 +63,7 @@ class SessionServices:
         self.store = publisher.store
         self.trace = publisher.trace
         self.dispatches = publisher.store.dispatches
-        self.large = publisher.store.large
+        self.large: LargeBodies = publisher.store.large
         self.redelivery = redelivery
         self.dead_letters = redelivery.dead_letters
         self.mover = redelivery.mover

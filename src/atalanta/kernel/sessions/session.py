@@ -188,7 +188,9 @@ class Session(TransactionOwner):
         filter_text: str | None,
         browse_only: bool,
         priority: int,
+        claims: bool = False,
     ) -> Queue:
+        """Creates a consumer; with `claims` it wants the queue for itself. BrokerError if the user may not."""
         services = self.services
         queue = services.queue_registry.find(queue_name)
         permission = "browse" if browse_only else "consume"
@@ -200,7 +202,7 @@ class Session(TransactionOwner):
         selector = parse_filter(filter_text)
         if not browse_only:
             check_consumer_allowed(queue)
-        consumer = SessionConsumer(self, consumer_id, queue, selector, browse_only, priority)
+        consumer = SessionConsumer(self, consumer_id, queue, selector, browse_only, priority, claims)
         consumer.reserved_bytes = self.client.consumer_memory.reserve(filter_text)
         consumer.open(now, services.clients.take_number(), self.pre_acknowledge)
         consumer.show_started(self.started, self.blocked)
@@ -281,11 +283,14 @@ class Session(TransactionOwner):
         if consumer.started and not consumer.closed:
             self.services.dispatches.mark_dirty(consumer.queue)
 
-    def close_consumer(self, now: int, consumer_id: int) -> None:
-        """Closes a consumer; its unacknowledged messages return to the queue, as if not delivered."""
+    def close_consumer(self, now: int, consumer_id: int, counted: bool = False) -> None:
+        """Closes a consumer; its unacknowledged messages return to the queue, as if not delivered.
+
+        With `counted` they count as delivered: a protocol knows better which the application has seen.
+        """
         consumer = self.consumer(consumer_id)
         del self.consumers[consumer_id]
-        consumer.remove(now, self.services, False)
+        consumer.remove(now, self.services, counted)
 
     def disconnect_consumer(self, now: int, consumer_id: int, why: str) -> None:
         """Closes a consumer for an operator: the client is notified, messages return as after a lost connection."""
@@ -355,13 +360,20 @@ class Session(TransactionOwner):
         raise error
 
     def settle(
-        self, now: int, consumer_id: int, message_id: int, reject: bool, delay_ms: int, token: int
+        self,
+        now: int,
+        consumer_id: int,
+        message_id: int,
+        reject: bool,
+        delay_ms: int,
+        token: int,
+        cause: str = "",
     ) -> None:
         """Gives back one delivery, like a rollback of it alone; `endpoint.done(token)` follows when that is durable.
 
         The attempt counts. `delay_ms` replaces the redelivery-delay of the address unless it is negative. With `reject`
-        the message goes to the dead-letter address at once. No transaction has a part in it. BrokerError ILLEGAL_STATE:
-        the message is not delivered to the consumer.
+        the message goes to the dead-letter address at once, and `cause` with it. No transaction has a part in it.
+        BrokerError ILLEGAL_STATE: the message is not delivered to the consumer.
         """
         services = self.services
         consumer = self.consumer(consumer_id)
@@ -373,7 +385,7 @@ class Session(TransactionOwner):
         consumer.counts.note_acknowledged(now)
         if reject:
             if reference.state == DELIVERING or consumer.queue.has(reference):
-                services.dead_letters.move(now, reference, "rejected by its consumer")
+                services.dead_letters.move(now, reference, "rejected by its consumer", cause)
         elif reference.state == DELIVERING:
             services.redelivery.redeliver(now, [reference], True, delay_ms)
         elif consumer.queue.keeps_messages:

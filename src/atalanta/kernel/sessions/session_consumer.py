@@ -28,10 +28,15 @@ class SessionConsumer(Consumer):
         selector: Filter | None,
         browse_only: bool,
         priority: int,
+        claims: bool = False,
     ) -> None:
         super().__init__(consumer_id, queue, session.endpoint, selector, browse_only, priority)
         self.session = session
         self.reserved_bytes: int = 0
+        self._claims: bool = claims
+
+    def claims(self) -> bool:
+        return self._claims
 
     def take_prefetched(self, first_as_delivered: bool) -> list[Reference]:
         """Takes the unacknowledged messages, as if they were not delivered, maybe but for the first.

@@ -44,5 +44,11 @@ class Transaction:
     def add_acknowledged(self, reference: Reference) -> None:
         self.acknowledged.append(reference)
 
+    def take_acknowledged(self) -> list[Reference]:
+        """Returns the acknowledged messages and forgets them: the rollback leaves them to the caller."""
+        taken = self.acknowledged
+        self.acknowledged = []
+        return taken
+
     def empty(self) -> bool:
         return not self.messages and not self.acknowledged and self.rollback_only is None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SCHEMES: Final = ("tcp",)
 PROTOCOLS: Final = ("CORE", "AMQP", "STOMP", "HORNETQ", "MQTT", "OPENWIRE")
-SERVED_PROTOCOLS: Final = ("CORE", "STOMP")
+SERVED_PROTOCOLS: Final = ("CORE", "STOMP", "OPENWIRE")
 
 _THREADS: Final = "this broker has one loop and no worker threads"
 _NETTY: Final = "concerns Netty"
@@ -67,19 +67,18 @@ UNUSED: Final[dict[str, str]] = {
     "amqpTreatRejectAsUnmodifiedDeliveryFailed": _OTHER_PROTOCOL,
     "saslMechanisms": _OTHER_PROTOCOL,
     "saslLoginConfigScope": _OTHER_PROTOCOL,
-    "maxFrameSize": _OTHER_PROTOCOL,
-    "supportAdvisory": _OTHER_PROTOCOL,
-    "suppressInternalManagementObjects": _OTHER_PROTOCOL,
-    "maxInactivityDuration": _OTHER_PROTOCOL,
-    "maxInactivityDurationInitalDelay": _OTHER_PROTOCOL,
-    "useKeepAlive": _OTHER_PROTOCOL,
+    "supportAdvisory": "clients get the advisories they rely on",
+    "suppressInternalManagementObjects": "queues of advisories do not exist",
+    "useKeepAlive": "signs of life follow maxInactivityDuration",
     "openwireMaxPacketSize": _OTHER_PROTOCOL,
-    "openwireDestinationCacheSize": _OTHER_PROTOCOL,
-    "virtualTopicConsumerWildcards": _OTHER_PROTOCOL,
-    "updateClusterClients": _OTHER_PROTOCOL,
-    "rebalanceClusterClients": _OTHER_PROTOCOL,
-    "updateClusterClientsOnRemove": _OTHER_PROTOCOL,
-    "updateClusterFilter": _OTHER_PROTOCOL,
+    "openWireDestinationCacheSize": "destinations are not cached",
+    "openwireMaxPacketChunkSize": "frames are written as a whole",
+    "openwireUseDuplicateDetectionOnFailover": "it is always on for failover clients",
+    "virtualTopicConsumerWildcards": "only Consumer.*.VirtualTopic.> is a virtual topic",
+    "updateClusterClients": "OpenWire clients are not told of other nodes yet",
+    "rebalanceClusterClients": "OpenWire clients are not moved yet",
+    "updateClusterClientsOnRemove": "OpenWire clients are not told of other nodes yet",
+    "updateClusterFilter": "OpenWire clients are not told of other nodes yet",
     "maximumPacketSize": _OTHER_PROTOCOL,
     "defaultMqttSessionExpiryInterval": _OTHER_PROTOCOL,
     "topicAliasMaximum": _OTHER_PROTOCOL,
@@ -217,6 +216,28 @@ class AcceptorConfig(EndpointConfig):
     )
     stomp_server_header_off: bool = option(
         False, "disableStompServerHeader", "CONNECTED has no header `server`"
+    )
+
+    openwire_frame_bytes_max: int = option(
+        100 << 20,
+        "maxFrameSize",
+        "largest frame of an OpenWire client",
+        unit="bytes",
+        minimum=1024,
+    )
+    inactivity_ms: int = option(
+        30_000,
+        "maxInactivityDuration",
+        "an OpenWire client that is silent for longer is closed, 0 never; the lower value of both sides holds",
+        unit="ms",
+        minimum=0,
+    )
+    inactivity_delay_ms: int = option(
+        10_000,
+        "maxInactivityDurationInitalDelay",
+        "added to it, before the first sign of life of an OpenWire client",
+        unit="ms",
+        minimum=0,
     )
 
     def serves(self, protocol: str) -> bool:

@@ -1,0 +1,1 @@
+"""OpenWire messages to and from the messages of the broker."""

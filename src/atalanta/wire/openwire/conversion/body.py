@@ -1,0 +1,203 @@
+"""Bodies of messages: from OpenWire's encodings to CORE's and back."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final
+
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.message.codec import text_body
+from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
+from atalanta.message.message import BYTES, COMPRESSED, DEFAULT, MAP, OBJECT, STREAM, TEXT, Message
+from atalanta.message.properties import (
+    BYTE,
+    CHAR,
+    FLOAT,
+    INT,
+    SHORT,
+    STRING,
+    Byte,
+    Char,
+    Float,
+    Int,
+    PropertyValue,
+    Short,
+    TypedProperties,
+    decode_value,
+    encode_value,
+    plain_value,
+    type_of_value,
+)
+from atalanta.wire.openwire.bodies import (
+    content_of,
+    map_content,
+    map_of,
+    stream_content,
+    stream_of,
+    text_content,
+    text_of,
+)
+from atalanta.wire.openwire.commands import codes
+from atalanta.wire.openwire.commands.messages import OpenWireMessage
+
+KINDS: Final = {
+    codes.MESSAGE: DEFAULT,
+    codes.BYTES_MESSAGE: BYTES,
+    codes.MAP_MESSAGE: MAP,
+    codes.OBJECT_MESSAGE: OBJECT,
+    codes.STREAM_MESSAGE: STREAM,
+    codes.TEXT_MESSAGE: TEXT,
+}
+CODES: Final = {
+    DEFAULT: codes.MESSAGE,
+    BYTES: codes.BYTES_MESSAGE,
+    MAP: codes.MAP_MESSAGE,
+    OBJECT: codes.OBJECT_MESSAGE,
+    STREAM: codes.STREAM_MESSAGE,
+    TEXT: codes.TEXT_MESSAGE,
+}
+INFLATED_BYTES_MAX: Final = 100 << 20
+
+
+class Body:
+    """A body for an OpenWire client: the type of its message, and the content. `failure`: why it is not converted."""
+
+    def __init__(self, code: int, content: bytes | None, failure: str = "") -> None:
+        self.code = code
+        self.content = content
+        self.failure = failure
+
+
+def property_of(name: str, value: object) -> PropertyValue:
+    """Returns a primitive of OpenWire as a property. BrokerError for a map or list, which CORE has not."""
+    if value is None or isinstance(value, (bool, str, bytes)):
+        return value
+    if isinstance(value, (int, float)):
+        return value
+    raise BrokerError(ILLEGAL_STATE, f"{name}: nested maps and lists are not supported: send a text, as JSON")
+
+
+def primitive_of(code: int, value: PropertyValue) -> object:
+    """Returns a property of CORE, of type `code`, as OpenWire's primitives have it."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        if code == INT:
+            return Int(value)
+        if code == SHORT:
+            return Short(value)
+        return Byte(value) if code == BYTE else value
+    if isinstance(value, float):
+        return Float(value) if code == FLOAT else value
+    if isinstance(value, str) and code == CHAR:
+        return Char(value)
+    return value
+
+
+# -- from OpenWire --------------------------------------------------------------------------------
+def core_body(source: OpenWireMessage, bytes_max: int) -> tuple[int, bytes]:
+    """Returns CORE's kind and body. DecodeError: damaged. BrokerError: CORE has no such body."""
+    code = source.code()
+    kind = KINDS.get(code)
+    if kind is None:
+        raise BrokerError(
+            ILLEGAL_STATE, "a BlobMessage is not supported: its body is at another server; send a BytesMessage"
+        )
+    content = content_of(source, bytes_max)
+    if kind == TEXT:
+        return kind, text_body(text_of(content))
+    if kind == BYTES:
+        return kind, content or b""
+    if kind == MAP:
+        return kind, _core_map(map_of(content))
+    if kind == STREAM:
+        return kind, _core_stream(stream_of(content))
+    if kind == OBJECT:
+        writer = Writer()
+        writer.blob(content or b"")
+        return kind, writer.getvalue()
+    return kind, b""
+
+
+def _core_map(values: dict[str, object]) -> bytes:
+    properties = TypedProperties()
+    for name, value in values.items():
+        properties.put(name, property_of(name, value))
+    writer = Writer()
+    properties.encode(writer)
+    return writer.getvalue()
+
+
+def _core_stream(values: list[object]) -> bytes:
+    writer = Writer()
+    for each in values:
+        value = property_of("a StreamMessage", each)
+        code = type_of_value(value)
+        if value is None:
+            code = STRING  # StreamMessage of CORE writes null as a null text
+        writer.int8(code)
+        if code == STRING:
+            writer.nullable_string(value if isinstance(value, str) else None)
+        else:
+            encode_value(writer, code, plain_value("a StreamMessage", code, value))
+    return writer.getvalue()
+
+
+# -- to OpenWire ----------------------------------------------------------------------------------
+def openwire_body(message: Message, data: bytes) -> Body:
+    """Returns the body for an OpenWire client; `data` is the body of the message, also of a large one.
+
+    What cannot be converted becomes a BytesMessage, with the reason.
+    """
+    code = CODES.get(message.kind)
+    if code is None:
+        return Body(codes.BYTES_MESSAGE, data, f"kind {message.kind} has no form in OpenWire")
+    try:
+        if message.property_value(COMPRESSED) is True:
+            data = _inflated(data)
+        return Body(code, _content(message, data))
+    except DecodeError as error:
+        return Body(codes.BYTES_MESSAGE, data, str(error))
+
+
+def _inflated(data: bytes) -> bytes:
+    """Returns a body that a CORE client compressed as a large message."""
+    inflater = zlib.decompressobj()
+    try:
+        plain = inflater.decompress(data, INFLATED_BYTES_MAX)
+    except zlib.error as error:
+        raise DecodeError("body", 0, f"not compressed with zlib: {error}") from None
+    if not inflater.eof:
+        raise DecodeError("body", 0, f"the end is missing, or it has more than {INFLATED_BYTES_MAX} bytes")
+    return plain
+
+
+def _content(message: Message, data: bytes) -> bytes | None:
+    kind = message.kind
+    if kind == TEXT:
+        text = Message.create("", data, TEXT).text()
+        return None if text is None else text_content(text)
+    if kind == MAP:
+        return map_content(_map_values(data))
+    if kind == STREAM:
+        return stream_content(_stream_values(data))
+    if kind == OBJECT:
+        return Reader(data).blob("object") if data else None
+    return data or None
+
+
+def _map_values(data: bytes) -> dict[str, object]:
+    found = TypedProperties.decode(Reader(data)) if data else TypedProperties()
+    return {name: primitive_of(code, value) for name, (code, value) in found.entries.items()}
+
+
+def _stream_values(data: bytes) -> list[object]:
+    reader = Reader(data)
+    found: list[object] = []
+    while reader.left() > 0:
+        code = reader.uint8("stream")
+        if code == STRING:
+            found.append(reader.nullable_string("stream"))
+        else:
+            found.append(primitive_of(code, decode_value(reader, code, "stream")))
+    return found

@@ -1,0 +1,153 @@
+"""Destinations of OpenWire as addresses and queues of the broker (B.5 of AMQSession in Artemis, and Classic's rules).
+
+A queue is an anycast address with a queue of its name. A composite name has parts with commas between them. `*` and `>`
+are wildcards. `Consumer.NAME.VirtualTopic.TOPIC` is a durable queue of the multicast address `VirtualTopic.TOPIC`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.kernel.security.resource_limits import check_name
+from atalanta.message.fqqn import join_fqqn
+from atalanta.wire.openwire.commands import codes
+from atalanta.wire.openwire.commands.destinations import (
+    ActiveMQDestination,
+    ActiveMQQueue,
+    ActiveMQTempQueue,
+    ActiveMQTempTopic,
+    ActiveMQTopic,
+)
+
+if TYPE_CHECKING:
+    from atalanta.kernel.routing.wildcard import WildcardConfiguration
+
+ADVISORY_PREFIX: Final = "ActiveMQ.Advisory."
+VIRTUAL_CONSUMER: Final = "Consumer"
+VIRTUAL_TOPIC: Final = "VirtualTopic"
+PARTS_MAX: Final = 100  # of a composite name
+# ActiveMQDestination: how destinations are written as text, in JMSReplyTo and in composite names.
+QUEUE_TEXT: Final = "queue://"
+TOPIC_TEXT: Final = "topic://"
+TEMP_QUEUE_TEXT: Final = "temp-queue://"
+TEMP_TOPIC_TEXT: Final = "temp-topic://"
+# Names of temporary destinations, which clients make of their connection's id.
+TEMPORARY_NAME: Final = "ID:"
+
+
+class Target:
+    """A destination in the broker. `address` may be a fully qualified queue name; `queue` is that part of it, or "".
+
+    `temporary`: it ends with the connection that created it.
+    """
+
+    def __init__(self, address: str, routing_type: int, temporary: bool = False, queue: str = "") -> None:
+        self.address = address
+        self.routing_type = routing_type
+        self.temporary = temporary
+        self.queue = queue
+
+    def name(self) -> str:
+        """Returns the address, or the fully qualified name of its queue."""
+        return join_fqqn(self.address, self.queue) if self.queue else self.address
+
+
+def is_queue(destination: ActiveMQDestination) -> bool:
+    """Returns True for a queue, also a temporary one."""
+    return destination.code() in (codes.QUEUE, codes.TEMP_QUEUE)
+
+
+def is_temporary(destination: ActiveMQDestination) -> bool:
+    return destination.code() in (codes.TEMP_QUEUE, codes.TEMP_TOPIC)
+
+
+def name_of(destination: ActiveMQDestination | None) -> str:
+    """Returns the physical name. BrokerError without one."""
+    name = None if destination is None else destination.physical_name
+    if not name:
+        raise BrokerError(ADDRESS_DOES_NOT_EXIST, "the command names no destination")
+    return name
+
+
+def of_kind(code: int, name: str) -> ActiveMQDestination:
+    """Returns the destination of that type on the wire."""
+    if code == codes.QUEUE:
+        return ActiveMQQueue(name)
+    if code == codes.TOPIC:
+        return ActiveMQTopic(name)
+    return ActiveMQTempQueue(name) if code == codes.TEMP_QUEUE else ActiveMQTempTopic(name)
+
+
+def parts_of(destination: ActiveMQDestination) -> list[ActiveMQDestination]:
+    """Returns the parts of a composite destination, or the destination itself. BrokerError for an empty part."""
+    name = name_of(destination)
+    if "," not in name:
+        return [destination]
+    found: list[ActiveMQDestination] = []
+    for part in name.split(","):
+        text = part.strip()
+        made = of_text(text)
+        found.append(of_kind(destination.code(), text) if made is None else made)
+        name_of(found[-1])
+    if len(found) > PARTS_MAX:
+        raise BrokerError(ILLEGAL_STATE, f"a composite destination has at most {PARTS_MAX} parts, not {len(found)}")
+    return found
+
+
+def of_text(text: str) -> ActiveMQDestination | None:
+    """Returns the destination that a text with `queue://`, `topic://` or another prefix names; None without one."""
+    if text.startswith(QUEUE_TEXT):
+        return ActiveMQQueue(text[len(QUEUE_TEXT) :])
+    if text.startswith(TOPIC_TEXT):
+        return ActiveMQTopic(text[len(TOPIC_TEXT) :])
+    if text.startswith(TEMP_QUEUE_TEXT):
+        return ActiveMQTempQueue(text[len(TEMP_QUEUE_TEXT) :])
+    if text.startswith(TEMP_TOPIC_TEXT):
+        return ActiveMQTempTopic(text[len(TEMP_TOPIC_TEXT) :])
+    return None
+
+
+def text_of_destination(destination: ActiveMQDestination) -> str:
+    """Returns a destination as JMS clients write it as text."""
+    name = destination.physical_name or ""
+    code = destination.code()
+    if code == codes.QUEUE:
+        return QUEUE_TEXT + name
+    if code == codes.TOPIC:
+        return TOPIC_TEXT + name
+    return (TEMP_QUEUE_TEXT if code == codes.TEMP_QUEUE else TEMP_TOPIC_TEXT) + name
+
+
+def has_wildcard(name: str) -> bool:
+    """Returns True if a whole word is `*` or `>`."""
+    return ("*" in name or ">" in name) and any(word in ("*", ">") for word in name.split("."))
+
+
+def wildcard_name(name: str, wildcard: WildcardConfiguration) -> str:
+    """Returns a name with wildcards as the broker's own configuration writes it."""
+    words = {">": wildcard.any_words, "*": wildcard.single_word}
+    return wildcard.delimiter.join(words.get(word, word) for word in name.split("."))
+
+
+def is_advisory(destination: ActiveMQDestination) -> bool:
+    return (destination.physical_name or "").startswith(ADVISORY_PREFIX)
+
+
+def target_of(destination: ActiveMQDestination, wildcard: WildcardConfiguration) -> Target:
+    """Returns the address or queue behind one destination that is not composite. BrokerError: its name is too long."""
+    name = name_of(destination)
+    check_name(name)
+    if is_temporary(destination):
+        return Target(name, ANYCAST if is_queue(destination) else MULTICAST, True)
+    address, found, queue = name.partition("::")
+    if found:
+        return Target(address, ANYCAST if is_queue(destination) else MULTICAST, False, queue)
+    if has_wildcard(name):
+        address = wildcard_name(name, wildcard)
+    elif is_queue(destination):
+        words = name.split(".", 3)
+        if len(words) == 4 and words[0] == VIRTUAL_CONSUMER and words[2] == VIRTUAL_TOPIC:
+            return Target(f"{VIRTUAL_TOPIC}.{words[3]}", MULTICAST, False, name)
+    return Target(address, ANYCAST if is_queue(destination) else MULTICAST)

@@ -1,0 +1,311 @@
+"""The broker's side of an OpenWire connection: negotiation, login, commands, keep-alive.
+
+Before login only the handshake is accepted. A connection may stay for hours between the negotiation and the login: it
+is the reserve of a failover client (`backup=true`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.endpoint import SILENT
+from atalanta.kernel.errors import SESSION_CREATION_REJECTED, BrokerError
+from atalanta.kernel.security.resource_limits import check_name
+from atalanta.kernel.sessions.session import Session
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.login import LoginRequest
+from atalanta.wire.openwire.commands.brokers import BrokerInfo
+from atalanta.wire.openwire.commands.connections import (
+    ConnectionControl,
+    ConnectionInfo,
+    KeepAliveInfo,
+    RemoveInfo,
+    ShutdownInfo,
+    WireFormatInfo,
+)
+from atalanta.wire.openwire.commands.identifiers import BrokerId, ConnectionId
+from atalanta.wire.openwire.conversion.sent_message import Sender
+from atalanta.wire.openwire.encoding.structure import Command, DataStructure
+from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
+from atalanta.wire.openwire.server.requests.commands import answer, remove_all
+from atalanta.wire.openwire.server.sessions.errors import ClientIdError, throwable_of
+from atalanta.wire.openwire.server.sessions.keep_alive import PARTS, KeepAlive
+from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
+from atalanta.wire.openwire.server.sessions.session import OpenWireSession
+from atalanta.wire.openwire.wire_format import WireFormat
+
+if TYPE_CHECKING:
+    from atalanta.kernel.security.security import Identity
+    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.host import Host
+    from atalanta.wire.openwire.server.node_clients import NodeClients
+
+NS_PER_MS: Final = 1_000_000
+STOPPING: Final = "the node is stopping"
+
+
+class OpenWireConnection(OpenWireOutput):
+    """An OpenWire client. `held` is input that came while it was held; `waiting`: a command that has no room yet.
+
+    `node_clients` is what the clients of the node have in common. `login_command` is the login that is being answered.
+    `fault_tolerant`: it is a failover client.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        node_clients: NodeClients,
+        conn: int,
+        remote: str,
+        now: int,
+        acceptor: AcceptorConfig | None,
+        options: WireFormatOptions,
+    ) -> None:
+        super().__init__(host, conn, remote, now, acceptor, options)
+        self.node_clients = node_clients
+        self.options = options
+        self.client.protocol = "OPENWIRE"
+        self.session: OpenWireSession | None = None
+        self.login_command: ConnectionInfo | None = None
+        self.waiting: Command | None = None
+        self.held: list[bytes] = []
+        self.fault_tolerant: bool = False
+        self.closed_in_order: bool = False
+        self.ttl_ns: int = -1
+        self._write(WireFormat(HANDSHAKE).encode(info_of(options)))
+
+    # -- bytes in -------------------------------------------------------------------------------
+    def feed(self, now: int, data: bytes) -> None:
+        self.last_seen = now
+        if self.end_reason:
+            return
+        if self.holds > 0 or self.held:  # released, but `resume` comes first
+            self.held.append(data)
+            return
+        self.decoder.feed(data)
+        self._take_up(now)
+
+    def resume(self, now: int) -> None:
+        self.last_seen = now
+        while self.holds == 0 and not self.gone:
+            self._take_up(now)
+            if self.holds > 0 or not self.held:
+                break
+            self.decoder.feed(self.held.pop(0))
+        if self.holds == 0:
+            self.host.wire.resume(self.conn)
+
+    def _take_up(self, now: int) -> None:
+        """Processes complete commands until one must wait."""
+        while self.holds == 0 and not self.gone and not self.end_reason:
+            command = self.waiting
+            self.waiting = None
+            if command is None:
+                found = self._next(now)
+                if found is None:
+                    return
+                if not isinstance(found, Command):
+                    continue
+                command = found
+            try:
+                self._process(now, command)
+            except BrokerError as error:
+                self._refuse(command, error)
+
+    def _next(self, now: int) -> DataStructure | None:
+        """Returns the next command. A WireFormatInfo is answered here."""
+        found = self.decoder.next()
+        if isinstance(found, WireFormatInfo):
+            self._negotiated(now)
+        return found
+
+    def _refuse(self, command: Command, error: BrokerError) -> None:
+        if command.response_required:
+            self.respond_error(command.command_id, throwable_of(error))
+        else:
+            self.report(error)
+
+    def _negotiated(self, now: int) -> None:
+        """Sends BrokerInfo, and begins the signs of life that both sides promise."""
+        agreed = self.decoder.format.options
+        inactivity_ms = agreed.inactivity_ms
+        if inactivity_ms > 0:
+            self.ttl_ns = (inactivity_ms + agreed.inactivity_delay_ms) * NS_PER_MS
+            frame = self.decoder.format.encode(KeepAliveInfo())
+            period_ns = max(inactivity_ms * NS_PER_MS // PARTS, NS_PER_MS)
+            self.keep_alive = KeepAlive(self.host.wire, self.conn, now, period_ns, frame)
+            self.node_clients.keep_alives.add(now, self.keep_alive)
+        broker = self.host.broker
+        self.send(
+            BrokerInfo(
+                BrokerId(broker.node_id), f"tcp://{self.client.local}", [], broker.config.name, connection_id=self.conn
+            )
+        )
+
+    # -- commands -------------------------------------------------------------------------------
+    def _process(self, now: int, command: Command) -> None:
+        session = self.session
+        if isinstance(command, ShutdownInfo):
+            self.end("the client disconnected")
+        elif isinstance(command, RemoveInfo) and isinstance(command.object_id, ConnectionId):
+            self._close_in_order(now, command)
+        elif session is not None:
+            if isinstance(command, ConnectionInfo):
+                raise ProtocolError("a second ConnectionInfo")
+            if self.closed_in_order:
+                return  # the client closes: nothing else has an effect
+            if not answer(session, now, command):
+                self.waiting = command
+        elif isinstance(command, ConnectionInfo):
+            self._connect(now, command)
+        elif isinstance(command, ConnectionControl):
+            self.fault_tolerant = self.fault_tolerant or command.fault_tolerant
+            if command.response_required:
+                self.respond(command.command_id)
+        elif isinstance(command, KeepAliveInfo):
+            if command.response_required:
+                self.send(KeepAliveInfo(command.command_id))
+        elif isinstance(command, BrokerInfo):
+            raise ProtocolError("networks of brokers are not supported yet: connect them by JMS bridges")
+        else:
+            raise ProtocolError(f"{command.__class__.__name__} before ConnectionInfo")
+
+    def _close_in_order(self, now: int, command: RemoveInfo) -> None:
+        """Processes the removal of the connection: its answer comes when everything is on disk."""
+        session = self.session
+        if session is None:
+            raise ProtocolError("RemoveInfo before ConnectionInfo")
+        if not self.closed_in_order:
+            self.closed_in_order = True
+            token = session.answers.token_for(command)
+            remove_all(session, now, command.last_delivered_sequence_id)
+            session.leave(now)
+            session.kernel.close(now, False)
+            if token != SILENT:
+                session.done_when_durable(token)
+
+    # -- login ----------------------------------------------------------------------------------
+    def _connect(self, now: int, command: ConnectionInfo) -> None:
+        """Processes ConnectionInfo. Input is held until the login is answered."""
+        if self.login_command is not None:
+            raise ProtocolError("a second ConnectionInfo")
+        if command.connection_id is None:
+            raise ProtocolError("ConnectionInfo without ConnectionId")
+        self.login_command = command
+        self.fault_tolerant = self.fault_tolerant or command.fault_tolerant
+        self.hold_input()
+        self.log_in(now, LoginRequest(command.user_name, command.password, command.client_id))
+
+    def check_login(self, request: LoginRequest) -> None:
+        check_name(request.client_id or "")
+        if self.host.broker.stopping or self.reconnecting:
+            raise BrokerError(SESSION_CREATION_REJECTED, STOPPING)
+        if not request.client_id:
+            raise ClientIdError("ConnectionInfo without a client id")
+
+    def open_session(self, now: int, request: LoginRequest, identity: Identity) -> None:
+        command = self.login_command
+        client_id = request.client_id
+        assert command is not None and command.connection_id is not None and client_id is not None
+        broker = self.host.broker
+        if broker.stopping:
+            raise BrokerError(SESSION_CREATION_REJECTED, STOPPING)
+        self.check_session_limit(identity)
+        self._take_client_id(client_id, identity, command.failover_reconnect)
+        broker.clients.count_login()
+        self.login_command = None
+        self.authenticated = True
+        self.host.wire.logged_in(self.conn)
+        self.decoder.open()
+        self.client.client_id = client_id
+        sender = Sender(client_id, self.options.frame_bytes_max)
+        if self.fault_tolerant:
+            sender.may_repeat()
+        others = self.node_clients
+        session = OpenWireSession(
+            self, command.connection_id, sender, others.advisories, others.pulls, others.wildcard_queues
+        )
+        kernel = Session(
+            broker.session_services, self.client, broker.ids.uuid().hex(), session, identity, True, True, False
+        )
+        session.attach(kernel)
+        self.client.sessions[kernel.name] = kernel
+        self.session = session
+        if command.response_required:
+            self.respond(command.command_id)
+        kernel.set_blocked(self.blocked)
+        kernel.start()
+        self.release_input()
+
+    def _take_client_id(self, client_id: str, identity: Identity, reconnects: bool) -> None:
+        """Registers the client id. One that is in use is refused, unless its user comes back after a failover."""
+        other = self.node_clients.clients.get(client_id)
+        if isinstance(other, OpenWireConnection) and not other.gone and not other.end_reason:
+            if not reconnects or not other.belongs_to(identity):
+                name = self.node_clients.broker_name
+                raise ClientIdError(f"Broker: {name} - Client: {client_id} already connected from {other.peer()}")
+            other.replace()
+        self.node_clients.clients[client_id] = self
+
+    def belongs_to(self, identity: Identity) -> bool:
+        """Returns True if the client has logged in as that user."""
+        session = self.session
+        return session is not None and session.user() == identity.user
+
+    def replace(self) -> None:
+        """Ends the former connection of a client that came back."""
+        self.end("its client has reconnected")
+        session = self.session
+        if session is not None:
+            now = self.host.broker.now
+            session.leave(now)
+            session.kernel.close(now, True)
+
+    def refuse_login(self, error: BrokerError) -> None:
+        command = self.login_command
+        self.login_command = None
+        if command is not None and command.response_required:
+            self.respond_error(command.command_id, throwable_of(error))
+        self.end(error.text)
+
+    def block_deliveries(self, blocked: bool) -> None:
+        if self.session is not None:
+            self.session.kernel.set_blocked(blocked)
+
+    # -- life -----------------------------------------------------------------------------------
+    def stays_without_login(self, now: int) -> bool:
+        """Returns True for a reserve of a failover client: it has negotiated, and logs in when it is needed."""
+        return not self.authenticated and self.decoder.theirs is not None and self.handshake_overdue(now)
+
+    def check_alive(self, now: int) -> bool:
+        if self.holds > 0 and self.authenticated:
+            return True  # its input is held
+        why = self.overdue(now, self.ttl_ns, self.decoder.theirs is None)
+        if why:
+            self.host.timed_out(self, why)
+        return not why
+
+    def stop(self, now: int) -> None:
+        """Closes the connection: failover clients reconnect, to another broker of their list or to this one."""
+        if self.decoder.theirs is not None and not self.gone and not self.end_reason:
+            self.send(ShutdownInfo())
+        self.end("the node stops")
+
+    def refuse_requests(self, notified: bool) -> None:
+        """Ends the connection: OpenWire has no refusal after which a client goes elsewhere."""
+        self.stop(0)
+
+    def closed(self, now: int, why: str) -> None:
+        if self.gone:
+            return
+        self.gone = True
+        if self.keep_alive is not None:
+            self.keep_alive.end()
+        session = self.session
+        if session is not None:
+            session.leave(now)
+            session.kernel.close(now, True)
+        client_id = self.client.client_id
+        if client_id is not None and self.node_clients.clients.get(client_id) is self:
+            del self.node_clients.clients[client_id]
+        self.client.close(now, self.host.broker.session_services, True)

@@ -1,0 +1,68 @@
+"""OpenWire as one of the protocols of a node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.wire.openwire.options import MAGIC, WireFormatOptions
+from atalanta.wire.openwire.server.connection import OpenWireConnection
+from atalanta.wire.openwire.server.node_clients import NodeClients
+from atalanta.wire.openwire.server.sessions.keep_alive import KEEP_ALIVE_TIMER
+from atalanta.wire.openwire.server.sessions.pulls import PULL_TIMER
+from atalanta.wire.openwire.server.sessions.wildcard_queues import QUEUES_TIMER
+from atalanta.wire.protocol import MORE, NO, YES, Peer, Protocol
+
+if TYPE_CHECKING:
+    from atalanta.kernel.ports import Timers
+    from atalanta.wire.connection import ClientConnection
+    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.host import Host
+
+# Behind the int32 size of the first frame: WireFormatInfo and the begin of its magic.
+SIZE_BYTES: Final = 4
+BEGINNING: Final = b"\x01" + MAGIC[:3]
+
+
+class OpenWireProtocol(Protocol):
+    """The OpenWire protocol of one node. A client begins with a WireFormatInfo."""
+
+    def __init__(self, host: Host, timers: Timers) -> None:
+        self.host = host
+        self.name = "OPENWIRE"
+        broker = host.broker
+        self.node_clients = NodeClients(broker.node_id, broker.config.name, timers)
+        broker.add_observer(self.node_clients.wildcard_queues)
+
+    def recognises(self, first: bytes) -> int:
+        if first[:1] != b"\x00":  # a first frame of 16 MiB is no WireFormatInfo
+            return NO
+        found = first[SIZE_BYTES : SIZE_BYTES + len(BEGINNING)]
+        if found == BEGINNING:
+            return YES
+        return MORE if BEGINNING.startswith(found) else NO
+
+    def open(
+        self, conn: int, peer: Peer, now: int, acceptor: AcceptorConfig | None
+    ) -> ClientConnection:
+        options = WireFormatOptions() if acceptor is None else options_for(acceptor)
+        connection = OpenWireConnection(self.host, self.node_clients, conn, peer.remote, now, acceptor, options)
+        connection.describe(peer.server_name, peer.certificate)
+        return connection
+
+    def on_timer(self, now: int, key: str) -> None:
+        if key == KEEP_ALIVE_TIMER:
+            self.node_clients.keep_alives.on_timer(now)
+        elif key == PULL_TIMER:
+            self.node_clients.pulls.on_timer(now)
+        elif key == QUEUES_TIMER:
+            self.node_clients.wildcard_queues.on_timer(now)
+
+
+def options_for(acceptor: AcceptorConfig) -> WireFormatOptions:
+    """Returns what the acceptor announces."""
+    return WireFormatOptions(
+        frame_bytes_max=acceptor.openwire_frame_bytes_max,
+        inactivity_ms=acceptor.inactivity_ms,
+        inactivity_delay_ms=acceptor.inactivity_delay_ms,
+        provider_name="Atalanta",
+    )

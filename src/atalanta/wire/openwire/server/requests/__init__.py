@@ -1,0 +1,1 @@
+"""The commands of OpenWire clients that have logged in."""

@@ -1,0 +1,177 @@
+"""The commands of a client that has logged in. A refusal is a BrokerError; ProtocolError ends the connection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.openwire.commands import codes
+from atalanta.wire.openwire.commands.connections import (
+    ConnectionControl,
+    KeepAliveInfo,
+    RemoveInfo,
+)
+from atalanta.wire.openwire.commands.consumers import (
+    ConsumerControl,
+    ConsumerInfo,
+    MessagePull,
+    RemoveSubscriptionInfo,
+)
+from atalanta.wire.openwire.commands.deliveries import MessageAck
+from atalanta.wire.openwire.commands.identifiers import ConsumerId, ProducerId, SessionId
+from atalanta.wire.openwire.commands.messages import OpenWireMessage
+from atalanta.wire.openwire.commands.producers import DestinationInfo, ProducerInfo, SessionInfo
+from atalanta.wire.openwire.commands.transactions import TransactionInfo
+from atalanta.wire.openwire.conversion.destination import is_queue, is_temporary, name_of, target_of
+from atalanta.wire.openwire.server.requests.acknowledgements import acknowledge
+from atalanta.wire.openwire.server.requests.consumers import (
+    add_consumer,
+    control,
+    pull,
+    remove_consumer,
+    remove_durable,
+)
+from atalanta.wire.openwire.server.requests.sends import add_producer, send
+from atalanta.wire.openwire.server.requests.subscription_queue import queue_for, temporary_queue
+from atalanta.wire.openwire.server.requests.transactions import answer_transaction
+
+if TYPE_CHECKING:
+    from atalanta.wire.openwire.encoding.structure import Command
+    from atalanta.wire.openwire.server.sessions.session import OpenWireSession
+
+ADD: Final = 0
+REMOVE: Final = 1
+TEMPORARY_MAX: Final = 10_000  # of one connection
+# What a broker of a network sends, and what no client of ours is to send.
+NOT_SUPPORTED: Final = {
+    codes.BROKER_INFO: "networks of brokers are not supported yet: connect them by JMS bridges",
+    codes.CONTROL_COMMAND: "ControlCommand is not supported: stop the node by its own command",
+    codes.MESSAGE_DISPATCH_NOTIFICATION: "master and slave of Classic are not supported: see high availability",
+}
+
+
+def answer(session: OpenWireSession, now: int, command: Command) -> bool:
+    """Processes a command. Returns False if it has to wait: it is given again when the input is released."""
+    if isinstance(command, OpenWireMessage):
+        return send(session, now, command)
+    if isinstance(command, MessageAck):
+        acknowledge(session, now, command)
+    elif isinstance(command, TransactionInfo):
+        answer_transaction(session, now, command)
+    elif isinstance(command, MessagePull):
+        pull(session, now, command)
+    elif isinstance(command, ConsumerInfo):
+        add_consumer(session, now, command)
+    elif isinstance(command, RemoveInfo):
+        _remove(session, now, command)
+    elif isinstance(command, DestinationInfo):
+        _change_destination(session, now, command)
+    else:
+        _answer_rare(session, now, command)
+    return True
+
+
+def _answer_rare(session: OpenWireSession, now: int, command: Command) -> None:
+    """Processes the commands that come once in the life of something."""
+    if isinstance(command, ProducerInfo):
+        add_producer(session, command)
+    elif isinstance(command, SessionInfo):
+        if command.session_id is None:
+            raise ProtocolError("SessionInfo without SessionId")
+        if command.session_id not in session.sessions:
+            session.add_session(command.session_id)
+        session.done(session.answers.token_for(command))
+    elif isinstance(command, ConsumerControl):
+        control(session, now, command)
+    elif isinstance(command, RemoveSubscriptionInfo):
+        remove_durable(session, now, command)
+    elif isinstance(command, KeepAliveInfo):
+        if command.response_required:
+            session.connection.send(KeepAliveInfo(command.command_id))
+    elif isinstance(command, ConnectionControl):
+        session.done(session.answers.token_for(command))
+    elif command.code() == codes.FLUSH_COMMAND:
+        session.done_when_durable(session.answers.token_for(command))
+    else:
+        name = command.__class__.__name__
+        raise BrokerError(ILLEGAL_STATE, NOT_SUPPORTED.get(command.code(), f"{name} is no command of a client"))
+
+
+# -- destinations ---------------------------------------------------------------------------------
+def _change_destination(session: OpenWireSession, now: int, info: DestinationInfo) -> None:
+    """Processes DestinationInfo. All watchers hear of a temporary destination before the answer."""
+    destination = info.destination
+    name = name_of(destination)
+    assert destination is not None
+    kernel = session.kernel
+    if info.operation_type == ADD:
+        if not is_temporary(destination):
+            if is_queue(destination):
+                queue_for(kernel, now, target_of(destination, session.wildcard), None)
+        elif name not in session.temporary:
+            _add_temporary(session, now, info)
+    elif info.operation_type == REMOVE:
+        if is_temporary(destination):
+            _remove_temporary(session, now, name, is_queue(destination))
+        elif is_queue(destination):
+            kernel.delete_queue(now, name)
+    else:
+        raise ProtocolError(f"DestinationInfo with operation {info.operation_type}")
+    session.done_when_durable(session.answers.token_for(info))
+
+
+def _add_temporary(session: OpenWireSession, now: int, info: DestinationInfo) -> None:
+    destination = info.destination
+    assert destination is not None
+    name = name_of(destination)
+    if len(session.temporary) >= TEMPORARY_MAX:
+        raise BrokerError(ILLEGAL_STATE, f"a connection has at most {TEMPORARY_MAX} temporary destinations")
+    if name in session.advisories.temporary:
+        raise BrokerError(ILLEGAL_STATE, f"temporary destination {name} belongs to another connection")
+    if is_queue(destination):
+        temporary_queue(session.kernel, now, name)
+    session.temporary[name] = True
+    session.advisories.temporary_added(destination, session.connection_id)
+
+
+def _remove_temporary(session: OpenWireSession, now: int, name: str, queue: bool) -> None:
+    if name not in session.temporary:
+        return
+    if queue and name in session.queues.by_name:
+        session.kernel.delete_queue(now, name)
+    del session.temporary[name]
+    session.advisories.temporary_removed(name)
+
+
+# -- removals -------------------------------------------------------------------------------------
+def _remove(session: OpenWireSession, now: int, info: RemoveInfo) -> None:
+    """Processes RemoveInfo. The end of the connection itself is not handled here."""
+    removed = info.object_id
+    last_delivered = info.last_delivered_sequence_id
+    if isinstance(removed, ConsumerId):
+        remove_consumer(session, now, removed, last_delivered)
+    elif isinstance(removed, ProducerId):
+        session.producers.pop(removed, None)
+    elif isinstance(removed, SessionId):
+        remove_session(session, now, removed, last_delivered)
+    else:
+        raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"RemoveInfo of {removed}: it is no part of a connection")
+    session.done_when_durable(session.answers.token_for(info))
+
+
+def remove_session(session: OpenWireSession, now: int, removed: SessionId, last_delivered: int) -> None:
+    """Closes a session with its consumers and producers."""
+    session.sessions.pop(removed, None)
+    for consumer_id in [*session.subscriptions, *session.watchers]:
+        if consumer_id.session_id == removed.value:
+            remove_consumer(session, now, consumer_id, last_delivered)
+    for producer_id in list(session.producers):
+        if producer_id.session_id == removed.value:
+            del session.producers[producer_id]
+
+
+def remove_all(session: OpenWireSession, now: int, last_delivered: int) -> None:
+    """Closes all consumers: the client closes its connection in order."""
+    for consumer_id in [*session.subscriptions, *session.watchers]:
+        remove_consumer(session, now, consumer_id, last_delivered)

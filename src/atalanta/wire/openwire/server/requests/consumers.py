@@ -1,0 +1,244 @@
+"""The commands of consumers: ConsumerInfo, ConsumerControl, MessagePull and their removal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.endpoint import SILENT
+from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
+from atalanta.kernel.queue.reference import DELIVERING
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.openwire.commands.destinations import ActiveMQDestination, ActiveMQQueue
+from atalanta.wire.openwire.conversion.destination import (
+    Target,
+    has_wildcard,
+    is_advisory,
+    is_queue,
+    name_of,
+    parts_of,
+    target_of,
+)
+from atalanta.wire.openwire.server.requests.subscription_queue import (
+    SubscriptionQueue,
+    check_exists,
+    durable_name,
+    durable_queue,
+    queue_for,
+    selector_text,
+)
+from atalanta.wire.openwire.server.sessions.advisories import Watcher
+from atalanta.wire.openwire.server.sessions.subscription import Part, Subscription
+from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardConsumer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from atalanta.wire.openwire.commands.consumers import (
+        ConsumerControl,
+        ConsumerInfo,
+        MessagePull,
+        RemoveSubscriptionInfo,
+    )
+    from atalanta.wire.openwire.commands.identifiers import ConsumerId
+    from atalanta.wire.openwire.server.sessions.session import OpenWireSession
+
+
+WATCHERS_MAX: Final = 1_000
+
+
+def add_consumer(session: OpenWireSession, now: int, info: ConsumerInfo) -> None:
+    """Processes ConsumerInfo. An id that is known is a repeat after a failover, and answered as if it were new."""
+    consumer_id = info.consumer_id
+    if consumer_id is None:
+        raise ProtocolError("ConsumerInfo without ConsumerId")
+    token = session.answers.token_for(info)
+    if consumer_id in session.subscriptions or consumer_id in session.watchers:
+        session.done(token)
+        return
+    destination = info.destination
+    name_of(destination)
+    assert destination is not None
+    try:
+        if is_advisory(destination):
+            _watch(session, consumer_id, destination)
+        else:
+            _subscribe(session, now, consumer_id, info, destination)
+    except BrokerError:
+        session.answers.forget(token)
+        raise
+    session.done_when_durable(token)
+
+
+def _watch(session: OpenWireSession, consumer_id: ConsumerId, destination: ActiveMQDestination) -> None:
+    """Adds a consumer of advisories: it hears of what is there before it has its answer."""
+    if len(session.watchers) >= WATCHERS_MAX:
+        raise BrokerError(ILLEGAL_STATE, f"a connection has at most {WATCHERS_MAX} consumers of advisories")
+    session.watchers[consumer_id] = True
+    session.advisories.watch(Watcher(session.connection, consumer_id, destination))
+
+
+def _subscribe(
+    session: OpenWireSession, now: int, consumer_id: ConsumerId, info: ConsumerInfo, destination: ActiveMQDestination
+) -> None:
+    """Creates the kernel's consumers, one for each part of the destination; all of them or none."""
+    subscription = Subscription(consumer_id, info)
+    try:
+        for part in parts_of(destination):
+            if is_queue(part) and has_wildcard(name_of(part)):
+                _add_matching(session, now, subscription, part)
+            else:
+                _add_part(session, now, subscription, part)
+    except BrokerError:
+        _close(session, now, subscription, [])
+        raise
+    session.subscriptions[consumer_id] = subscription
+    session.advisories.consumer_added(session.connection.conn, info)
+    session.refill(subscription)
+    if subscription.browser:
+        if not subscription.parts:
+            session.end_browser(subscription)
+        for number in list(subscription.parts):
+            session.kernel.drain(now, number, SILENT)
+
+
+def _add_matching(
+    session: OpenWireSession, now: int, subscription: Subscription, pattern: ActiveMQDestination
+) -> None:
+    """Adds a part for each queue that the pattern means. A browser does not get the queues that come later."""
+    consumer = WildcardConsumer(name_of(pattern), _adder(session, subscription))
+    for queue in list(session.queues.by_name.values()):
+        if consumer.takes(queue):
+            consumer.add(now, queue.name)
+    if not subscription.browser:
+        session.wildcard_queues.watch(session.connection.conn, subscription.id, consumer)
+
+
+def _adder(session: OpenWireSession, subscription: Subscription) -> Callable[[int, str], None]:
+    """Returns the function that adds a queue to a consumer with wildcards."""
+    return lambda now, name: _add_queue(session, now, subscription, name)
+
+
+def _add_queue(session: OpenWireSession, now: int, subscription: Subscription, name: str) -> None:
+    """Adds a queue. One that the user may not consume, or that takes no further consumer, is left out."""
+    for part in subscription.parts.values():
+        if part.destination.physical_name == name:
+            return
+    try:
+        _add_part(session, now, subscription, ActiveMQQueue(name))
+    except BrokerError as error:
+        session.report_left_out(name, error)
+        return
+    session.refill(subscription)
+
+
+def _add_part(session: OpenWireSession, now: int, subscription: Subscription, part: ActiveMQDestination) -> None:
+    info = subscription.info
+    kernel = session.kernel
+    target = target_of(part, session.wildcard)
+    queue = _queue_of(session, now, info, part, target)
+    number = session.take_consumer_number()
+    made = Part(number, part, queue.name if queue.own else None)
+    session.add_part(subscription, made)
+    try:
+        kernel.create_consumer(now, number, queue.name, queue.selector, info.browser, info.priority, info.exclusive)
+    except BrokerError:
+        session.remove_part(subscription, number)
+        if queue.own:
+            kernel.delete_queue(now, queue.name)
+        raise
+
+
+def _queue_of(
+    session: OpenWireSession, now: int, info: ConsumerInfo, part: ActiveMQDestination, target: Target
+) -> SubscriptionQueue:
+    """Returns the queue that a part reads. BrokerError for what is not supported."""
+    kernel = session.kernel
+    name = name_of(part)
+    if info.retroactive and not is_queue(part):
+        raise BrokerError(
+            ILLEGAL_STATE, f"topic {name}: use retroactive-message-count of the address instead of consumer.retroactive"
+        )
+    if target.temporary:
+        if is_queue(part):
+            check_exists(kernel, target)
+        if name not in session.temporary:
+            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"temporary destination {name} belongs to another connection")
+    client_id = session.sender.client_id
+    selector = selector_text(info.selector, info.no_local and not is_queue(part), client_id)
+    if info.subscription_name is None or is_queue(part):
+        return queue_for(kernel, now, target, selector)
+    if "," in name_of(info.destination):
+        raise BrokerError(ILLEGAL_STATE, "a durable subscription has one topic: make one for each topic")
+    return durable_queue(kernel, now, target, durable_name(client_id, info.subscription_name), selector)
+
+
+# -- changes --------------------------------------------------------------------------------------
+def control(session: OpenWireSession, now: int, command: ConsumerControl) -> None:
+    """Processes ConsumerControl: a new prefetch, or the end of the consumer."""
+    token = session.answers.token_for(command)
+    consumer_id = command.consumer_id
+    subscription = None if consumer_id is None else session.subscriptions.get(consumer_id)
+    if subscription is not None and consumer_id is not None:
+        if command.close:
+            remove_consumer(session, now, consumer_id, -1)
+        else:
+            subscription.set_prefetch(command.prefetch)
+            session.refill(subscription)
+    session.done(token)
+
+
+def pull(session: OpenWireSession, now: int, command: MessagePull) -> None:
+    """Processes MessagePull."""
+    consumer_id = command.consumer_id
+    subscription = None if consumer_id is None else session.subscriptions.get(consumer_id)
+    if subscription is None:
+        raise BrokerError(ILLEGAL_STATE, f"there is no consumer {consumer_id}")
+    if subscription.pulls():
+        session.pulls.pull(session.kernel, session.connection, now, subscription, command)
+    session.done(session.answers.token_for(command))
+
+
+# -- the end --------------------------------------------------------------------------------------
+def remove_consumer(session: OpenWireSession, now: int, consumer_id: ConsumerId, last_delivered: int) -> None:
+    """Closes a consumer; `last_delivered`: the number of the last delivery that its application has."""
+    if session.watchers.pop(consumer_id, None) is not None:
+        session.advisories.unwatch(session.connection.conn, consumer_id)
+        return
+    subscription = session.subscriptions.pop(consumer_id, None)
+    if subscription is None:
+        return
+    _close(session, now, subscription, [delivery.number for delivery in subscription.uncounted(last_delivered)])
+    session.advisories.consumer_removed(session.connection.conn, consumer_id)
+
+
+def _close(
+    session: OpenWireSession, now: int, subscription: Subscription, unseen: list[int]
+) -> None:
+    """Closes the kernel's consumers. The deliveries in `unseen` count as if they were not made."""
+    session.pulls.end(subscription)
+    session.wildcard_queues.unwatch(session.connection.conn, subscription.id)
+    kernel = session.kernel
+    if not subscription.browser:
+        for number in unseen:
+            reference = subscription.held[number].reference
+            if reference.state == DELIVERING:
+                reference.uncount_delivery()
+    for part in list(subscription.parts.values()):
+        session.remove_part(subscription, part.number)
+        if part.number in kernel.consumers:
+            kernel.close_consumer(now, part.number, True)
+        queue = part.own_queue
+        if queue is not None and queue in session.queues.by_name:
+            kernel.delete_queue(now, queue)
+
+
+def remove_durable(session: OpenWireSession, now: int, command: RemoveSubscriptionInfo) -> None:
+    """Processes RemoveSubscriptionInfo: the end of a durable subscription."""
+    name = durable_name(command.client_id or session.sender.client_id, command.subscription_name or "")
+    queue = session.queues.by_name.get(name)
+    if queue is None:
+        raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"No durable subscription exists for: {command.subscription_name}")
+    if queue.consumer_count() > 0:
+        raise BrokerError(ILLEGAL_STATE, "Durable consumer is in use")
+    session.kernel.delete_queue(now, name)
+    session.done_when_durable(session.answers.token_for(command))

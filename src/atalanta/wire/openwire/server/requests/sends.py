@@ -1,0 +1,87 @@
+"""The messages that OpenWire clients send."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.endpoint import SILENT
+from atalanta.kernel.errors import BrokerError
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.openwire.conversion.destination import is_advisory, name_of, parts_of, target_of
+from atalanta.wire.openwire.conversion.sent_message import sent_message
+from atalanta.wire.openwire.server.requests.subscription_queue import check_exists
+from atalanta.wire.openwire.server.requests.transactions import fail, send_in
+from atalanta.wire.openwire.server.sessions.answers import Answer
+
+if TYPE_CHECKING:
+    from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
+    from atalanta.wire.openwire.commands.messages import OpenWireMessage
+    from atalanta.wire.openwire.commands.producers import ProducerInfo
+    from atalanta.wire.openwire.conversion.destination import Target
+    from atalanta.wire.openwire.server.sessions.session import OpenWireSession
+
+MESSAGE_BYTES: Final = 1_024  # that Message.getSize of activemq-client adds to the body
+
+
+def add_producer(session: OpenWireSession, info: ProducerInfo) -> None:
+    """Processes ProducerInfo: its user may send to its destination, if it has one."""
+    if info.producer_id is None:
+        raise ProtocolError("ProducerInfo without ProducerId")
+    if info.producer_id not in session.producers:
+        if info.destination is not None:
+            for target in _targets(session, parts_of(info.destination)):
+                session.kernel.check("send", target.name())
+        session.add_producer(info.producer_id, info)
+    session.done(session.answers.token_for(info))
+
+
+def _targets(session: OpenWireSession, parts: list[ActiveMQDestination]) -> list[Target]:
+    wildcard = session.wildcard
+    return [target_of(part, wildcard) for part in parts]
+
+
+def send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
+    """Processes a message. Returns False if it has to wait: it is given again when the input is released."""
+    try:
+        return _send(session, now, command)
+    except BrokerError as error:
+        fail(session, command.transaction_id, error)
+        raise
+
+
+def _send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
+    """Sends a message; a composite destination gets one copy for each part."""
+    destination = command.destination
+    name_of(destination)
+    assert destination is not None
+    if is_advisory(destination):
+        raise ProtocolError(f"{destination.physical_name}: only the broker sends advisories")
+    targets = _targets(session, parts_of(destination))
+    size = len(command.content or b"") + len(command.marshalled_properties or b"")
+    for target in targets:
+        check_exists(session.kernel, target)
+        if not session.may_send(target.name(), size):
+            return False
+    original = destination if len(targets) > 1 else command.original_destination
+    messages = [sent_message(command, target, session.sender, now // 1_000_000, original) for target in targets]
+    token = _token(session, command, size, len(messages))
+    try:
+        for message in messages:
+            send_in(session, now, command.transaction_id, message, token)
+            session.kernel.producers.count_unnamed(now, message)
+    except BrokerError:
+        session.answers.forget(token)
+        raise
+    return True
+
+
+def _token(session: OpenWireSession, command: OpenWireMessage, size: int, parts: int) -> int:
+    """Returns the token of the answer: a Response, or a ProducerAck for a producer with a window."""
+    answer = Answer(command.command_id)
+    if not command.response_required:
+        producer = None if command.producer_id is None else session.producers.get(command.producer_id)
+        if producer is None or producer.producer_id is None or producer.window_size <= 0:
+            return SILENT
+        answer.confirm_bytes(producer.producer_id, size + MESSAGE_BYTES)
+    answer.set_parts(parts)
+    return session.answers.add(answer)

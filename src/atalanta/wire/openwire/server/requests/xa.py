@@ -1,0 +1,252 @@
+"""Distributed transactions of OpenWire clients, by the kernel's branches.
+
+Unlike CORE, no session is bound to a branch: each message and acknowledgement names its xid.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.endpoint import SILENT
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.publish.grouping import Undecided
+from atalanta.kernel.transactions import xa
+from atalanta.kernel.transactions.xa_session import (
+    XA_HEURCOM,
+    XA_HEURRB,
+    XAER_INVAL,
+    XAER_NOTA,
+    XAER_PROTO,
+    XAER_RMERR,
+    XaError,
+)
+from atalanta.message.encoding.buffer import Reader, Writer
+from atalanta.wire.openwire.commands.transactions import TransactionInfo, XATransactionId
+from atalanta.wire.openwire.server.requests.transaction_end import TransactionEnd
+from atalanta.wire.openwire.server.sessions.answers import Answer
+from atalanta.wire.openwire.server.sessions.errors import xa_throwable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from atalanta.kernel.transactions.xa import Branch
+    from atalanta.wire.openwire.encoding.structure import DataStructure
+    from atalanta.wire.openwire.server.sessions.session import OpenWireSession
+
+BEGIN: Final = 0
+PREPARE: Final = 1
+COMMIT_ONE_PHASE: Final = 2
+COMMIT: Final = 3
+ROLLBACK: Final = 4
+RECOVER: Final = 5
+FORGET: Final = 6
+END: Final = 7
+XA_OK: Final = 0
+XA_RDONLY: Final = 3
+XA_RBROLLBACK: Final = 100
+NODE_TIMEOUT: Final = -1
+
+
+def key_of(xid: XATransactionId) -> bytes:
+    """Returns the kernel's form of an xid. XaError if it is too long."""
+    writer = Writer()
+    writer.int32(xid.format_id)
+    writer.blob(xid.branch_qualifier or b"")
+    writer.blob(xid.global_transaction_id or b"")
+    key = writer.getvalue()
+    if len(key) > xa.XID_BYTES_MAX:
+        raise XaError(XAER_INVAL, f"an xid has at most {xa.XID_BYTES_MAX} bytes")
+    return key
+
+
+def xid_of(key: bytes) -> XATransactionId:
+    """Returns the xid of the kernel's form."""
+    reader = Reader(key)
+    format_id = reader.int32("xid.format_id")
+    branch_qualifier = reader.blob("xid.branch_qualifier")
+    return XATransactionId(format_id, reader.blob("xid.global_transaction_id"), branch_qualifier)
+
+
+def known_branch(session: OpenWireSession, xid: XATransactionId) -> Branch:
+    """Returns the branch for a message or an acknowledgement. BrokerError unless it is active."""
+    branch = session.branches_of_node.by_xid.get(key_of(xid))
+    if branch is None:
+        raise BrokerError(ILLEGAL_STATE, "the distributed transaction has not been started")
+    if branch.state != xa.ACTIVE:
+        raise branch.wrong_state()
+    return branch
+
+
+def answer_xa(session: OpenWireSession, now: int, info: TransactionInfo, xid: XATransactionId | None) -> None:
+    """Processes TransactionInfo of a distributed transaction. Errors have XA's own codes."""
+    try:
+        if info.kind == RECOVER:
+            _recover(session, info)
+        elif xid is None:
+            raise XaError(XAER_INVAL, "TransactionInfo without TransactionId")
+        else:
+            _answer(session, now, info, key_of(xid))
+    except XaError as error:
+        if info.response_required:
+            session.connection.respond_error(info.command_id, xa_throwable(error.code, error.text))
+
+
+def _answer(session: OpenWireSession, now: int, info: TransactionInfo, key: bytes) -> None:
+    if info.kind == BEGIN:
+        _begin(session, now, key)
+        session.done(session.answers.token_for(info))
+    elif info.kind == END:
+        session.done(session.answers.token_for(info))
+    elif info.kind == PREPARE:
+        _prepare(session, now, info, key)
+    elif info.kind in (COMMIT_ONE_PHASE, COMMIT):
+        _commit(session, now, key, info.kind == COMMIT_ONE_PHASE, session.answers.token_for(info))
+    elif info.kind == ROLLBACK:
+        _roll_back(session, now, info, key)
+    elif info.kind == FORGET:
+        branches = session.branches_of_node
+        token = session.answers.token_for(info)
+        if not branches.forget(key, session, token):
+            session.answers.forget(token)
+            raise XaError(XAER_NOTA, f"no heuristic end of {xa.identifier(key)} is known")
+    else:
+        raise XaError(XAER_INVAL, f"a distributed transaction has no step {info.kind}")
+
+
+def _begin(session: OpenWireSession, now: int, key: bytes) -> None:
+    """Begins a branch; one that is active is joined."""
+    branches = session.branches_of_node
+    branch = branches.by_xid.get(key)
+    if branch is not None:
+        if branch.state != xa.ACTIVE:
+            raise XaError(XAER_PROTO, branch.wrong_state().text)
+        return
+    if len(branches.by_xid) - branches.prepared >= xa.BRANCHES_MAX:
+        raise XaError(XAER_RMERR, f"more than {xa.BRANCHES_MAX} transactions are open")
+    branches.add(now, key, NODE_TIMEOUT)
+    session.branches[key] = []
+
+
+def _branch(session: OpenWireSession, key: bytes) -> Branch:
+    """Returns the branch for a step of its end. XaError: unknown, or ended by an operator."""
+    branches = session.branches_of_node
+    ended = branches.heuristics.get(key)
+    if ended is not None:
+        committed = ended.outcome == xa.HEURISTICALLY_COMMITTED
+        raise XaError(
+            XA_HEURCOM if committed else XA_HEURRB,
+            f"transaction has been heuristically {'committed' if committed else 'rolled back'}: {xa.identifier(key)}",
+        )
+    branch = branches.by_xid.get(key)
+    if branch is None:
+        raise XaError(XAER_NOTA, f"cannot find xid in resource manager: {xa.identifier(key)}")
+    return branch
+
+
+def _prepare(session: OpenWireSession, now: int, info: TransactionInfo, key: bytes) -> None:
+    """Prepares. A branch without any work is read-only, and over."""
+    branch = _branch(session, key)
+    branches = session.branches_of_node
+    answer = Answer(info.command_id)
+    read_only = branch.state == xa.ACTIVE and branch.transaction.empty()
+    answer.set_result(XA_RDONLY if read_only else XA_OK)
+    token = session.answers.add(answer) if info.response_required else SILENT
+    if read_only:
+        del branches.by_xid[key]
+        session.branches.pop(key, None)
+        session.done(token)
+    elif branch.state == xa.PREPARED:
+        session.store.reply_when_durable(branch.lsn, session, token)
+    else:
+        _prepare_active(session, now, branch, token)
+
+
+def _prepare_active(session: OpenWireSession, now: int, branch: Branch, token: int) -> None:
+    try:
+        session.branches_of_node.prepare(now, branch, session, token)
+    except Undecided as undecided:
+        session.kernel.wait_for_groups(now, undecided, None, _prepare_again(session, branch, token))
+    except BrokerError as error:
+        _refuse(session, token, XA_RBROLLBACK, error.text)
+
+
+def _prepare_again(session: OpenWireSession, branch: Branch, token: int) -> Callable[[int], None]:
+    """Returns the function that prepares again."""
+    return lambda now: _prepare_active(session, now, branch, token)
+
+
+def _commit(session: OpenWireSession, now: int, key: bytes, one_phase: bool, token: int) -> None:
+    """Commits, in one phase or a prepared branch."""
+    try:
+        branch = _branch(session, key)
+        if branch.state == xa.PREPARED and not one_phase:
+            session.branches_of_node.commit_prepared(branch, xa.ENDED, session, token)
+            session.branches.pop(key, None)
+            return
+        if branch.state == xa.PREPARED or (branch.state == xa.ACTIVE and not one_phase):
+            raise XaError(XAER_PROTO, branch.wrong_state().text)
+    except XaError:
+        session.answers.forget(token)
+        raise
+    _commit_active(session, now, branch, token)
+
+
+def _commit_active(session: OpenWireSession, now: int, branch: Branch, token: int) -> None:
+    services = session.kernel.services
+    if branch.state == xa.ROLLED_BACK:
+        services.branches.by_xid.pop(branch.xid, None)
+        session.branches.pop(branch.xid, None)
+        _refuse(session, token, XA_RBROLLBACK, branch.wrong_state().text)
+        return
+    try:
+        owner = TransactionEnd(session, session.branches.get(branch.xid, []))
+        services.commits.commit(owner, now, branch.transaction, session, token)
+    except Undecided as undecided:
+        session.kernel.wait_for_groups(now, undecided, None, _commit_again(session, branch, token))
+        return
+    except BrokerError as error:
+        _refuse(session, token, XA_RBROLLBACK, error.text)
+    services.branches.by_xid.pop(branch.xid, None)
+    session.branches.pop(branch.xid, None)
+
+
+def _commit_again(session: OpenWireSession, branch: Branch, token: int) -> Callable[[int], None]:
+    """Returns the function that commits again."""
+    return lambda now: _commit_active(session, now, branch, token)
+
+
+def _roll_back(session: OpenWireSession, now: int, info: TransactionInfo, key: bytes) -> None:
+    """Rolls back: acknowledged messages stay with consumers of this connection, others return to their queues."""
+    branch = _branch(session, key)
+    branches = session.branches_of_node
+    token = session.answers.token_for(info)
+    deliveries = session.branches.pop(key, [])
+    if branch.state != xa.ROLLED_BACK:
+        TransactionEnd(session, deliveries).keep(branch.transaction)
+    if branch.state == xa.PREPARED:
+        branches.roll_back_prepared(now, branch, xa.ENDED, session, token)
+        return
+    del branches.by_xid[key]
+    branches.redelivery.redeliver(now, branch.transaction.take_acknowledged(), True)
+    session.done(token)
+
+
+def _recover(session: OpenWireSession, info: TransactionInfo) -> None:
+    """Answers a recovery scan when all its branches are on disk."""
+    branches = session.branches_of_node
+    found: list[DataStructure] = []
+    for key in branches.in_doubt():
+        found.append(xid_of(key))
+    answer = Answer(info.command_id)
+    answer.set_data(found)
+    token = session.answers.add(answer)
+    session.store.reply_when_durable(branches.newest_lsn(), session, token)
+
+
+def _refuse(session: OpenWireSession, token: int, code: int, text: str) -> None:
+    """Answers a step that failed with one of XA's codes."""
+    answer = session.answers.waiting.get(token)
+    if answer is not None:
+        command_id = answer.command_id
+        session.answers.forget(token)
+        session.connection.respond_error(command_id, xa_throwable(code, text))

@@ -1,0 +1,1 @@
+"""The sessions of OpenWire clients: their consumers, answers and output."""

@@ -1,0 +1,139 @@
+"""The output of an OpenWire connection, and what holds its input or its deliveries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from librt.strings import BytesWriter
+from mypy_extensions import mypyc_attr
+
+from atalanta.wire.login import LoginConnection
+from atalanta.wire.openwire.commands.connections import ConnectionError
+from atalanta.wire.openwire.commands.responses import ExceptionResponse, Response
+from atalanta.wire.openwire.frame_decoder import FrameDecoder
+from atalanta.wire.openwire.options import WireFormatOptions
+from atalanta.wire.openwire.server.sessions.errors import throwable_of
+
+if TYPE_CHECKING:
+    from atalanta.kernel.errors import BrokerError
+    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.host import Host
+    from atalanta.wire.openwire.encoding.structure import Command
+    from atalanta.wire.openwire.encoding.throwable import Throwable
+    from atalanta.wire.openwire.server.sessions.keep_alive import KeepAlive
+
+# Limit of deliveries in one batch of inputs; other messages stay in their queue.
+DELIVERED_BYTES_MAX: Final = 1 << 20
+# Advisories that wait for a client that does not read.
+ADVISORIES_MAX: Final = 10_000
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class OpenWireOutput(LoginConnection):
+    """An OpenWire connection as its session uses it. `holds` counts what holds its input.
+
+    No command is processed once `end_reason` is set.
+    """
+
+    def __init__(
+        self, host: Host, conn: int, remote: str, now: int, acceptor: AcceptorConfig | None, options: WireFormatOptions
+    ) -> None:
+        super().__init__(host, conn, remote, now, acceptor)
+        self.decoder = FrameDecoder(options)
+        self.out: BytesWriter = BytesWriter()
+        self.dirty: bool = False
+        self.holds: int = 0
+        self.blocked: bool = False  # the peer reads too slowly
+        self.full: bool = False  # no more deliveries in this batch of inputs
+        self.end_reason: str = ""
+        self.keep_alive: KeepAlive | None = None
+        self.advisories_unread: int = 0
+
+    def block_deliveries(self, blocked: bool) -> None:
+        """Stops the deliveries of the session, or lets them go on."""
+        raise NotImplementedError
+
+    def show_blocked(self) -> None:
+        """Stops the deliveries while anything is in their way."""
+        if not self.gone:
+            self.block_deliveries(self.blocked or self.full or self.end_reason != "")
+
+    # -- commands out ---------------------------------------------------------------------------
+    def send(self, command: Command) -> None:
+        """Sends a command. EncodeError: nothing was sent."""
+        if not self.gone:
+            self._write(self.decoder.format.encode(command))
+
+    def _write(self, frame: bytes) -> None:
+        if not self.dirty:
+            self.dirty = True
+            self.host.dirty.append(self.conn)
+        self.out.write(frame)
+
+    def send_delivery(self, command: Command) -> None:
+        """Sends a message, and stops the deliveries of this batch of inputs if they are enough."""
+        self.send(command)
+        if len(self.out) > DELIVERED_BYTES_MAX and not self.full:
+            self.full = True
+            self.show_blocked()
+
+    def send_advisory(self, command: Command) -> None:
+        """Sends an advisory: it is stored nowhere. A client that reads none of them is closed."""
+        if self.blocked:
+            self.advisories_unread += 1
+            if self.advisories_unread > ADVISORIES_MAX:
+                self.end(f"{ADVISORIES_MAX} advisories wait for the client, which does not read")
+                return
+        self.send(command)
+
+    def respond(self, command_id: int) -> None:
+        """Confirms the command of that number."""
+        self.send(Response(command_id))
+
+    def respond_error(self, command_id: int, exception: Throwable) -> None:
+        """Answers a command that failed."""
+        self.send(ExceptionResponse(exception, command_id))
+
+    def report(self, error: BrokerError) -> None:
+        """Reports an error of a command whose client wants no answer. The connection goes on."""
+        self.send(ConnectionError(throwable_of(error)))
+
+    def flush(self, now: int) -> None:
+        self.dirty = False
+        if len(self.out):
+            data = self.out.getvalue()
+            self.out.truncate(0)
+            self.host.wire.write(self.conn, data)
+            if self.keep_alive is not None:
+                self.keep_alive.written(now)
+        if self.full:
+            self.full = False
+            self.show_blocked()
+            self.host.broker.wake(now)
+
+    # -- the end --------------------------------------------------------------------------------
+    def end(self, why: str) -> None:
+        """Processes no further command, and closes the connection after this batch of inputs."""
+        if not self.end_reason and not self.gone:
+            self.end_reason = why
+            self.show_blocked()
+            self.host.closing.append((self.conn, why))
+
+    # -- slow reader, held input ----------------------------------------------------------------
+    def on_blocked(self, now: int, blocked: bool) -> None:
+        """Stops deliveries until the peer has read the output; its input is still processed."""
+        self.blocked = blocked
+        self.advisories_unread = 0
+        if blocked and not self.authenticated:
+            self.host.closing.append((self.conn, "answers are not read before login"))
+        self.show_blocked()
+
+    def hold_input(self) -> None:
+        self.holds += 1
+        if self.holds == 1:
+            self.host.wire.pause(self.conn)
+
+    def release_input(self) -> None:
+        self.holds -= 1
+        if self.holds == 0:
+            self.host.resumed.append(self.conn)

@@ -1,0 +1,111 @@
+"""Consumers with prefetch 0: each message is asked for by MessagePull (PrefetchSubscription.pullMessage of Classic)."""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.endpoint import SILENT
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.wire.openwire.commands.deliveries import MessageDispatch
+
+if TYPE_CHECKING:
+    from atalanta.kernel.ports import Timers
+    from atalanta.kernel.sessions.session import Session
+    from atalanta.wire.openwire.commands.consumers import MessagePull
+    from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
+    from atalanta.wire.openwire.server.sessions.subscription import Subscription
+
+PULL_TIMER: Final = "wire.openwire.pulls"
+NOT_WAITING: Final = -1
+NS_PER_MS: Final = 1_000_000
+WAIT_MS_MAX: Final = 365 * 86_400_000
+ADDRESS_DELAY: Final = -1
+PULLS_MAX: Final = 100_000  # with a timeout, of one node
+
+
+class Pulls:
+    """The pulls of a node that wait. `due`: time (ns), number of the pull, its session, connection and consumer.
+
+    `unsent` are messages that could not be encoded for their client: session, consumer, message.
+    """
+
+    def __init__(self, timers: Timers) -> None:
+        self.timers = timers
+        self.due: list[tuple[int, int, Session, OpenWireOutput, Subscription]] = []
+        self.number: int = 0
+        self.unsent: list[tuple[Session, int, int]] = []
+
+    def pull(
+        self, kernel: Session, connection: OpenWireOutput, now: int, subscription: Subscription, pull: MessagePull
+    ) -> None:
+        """Asks for one message. `timeout`: 0 waits for ever, -1 not at all, else so many ms.
+
+        BrokerError: too many wait.
+        """
+        if len(self.due) >= PULLS_MAX:
+            raise BrokerError(ILLEGAL_STATE, f"more than {PULLS_MAX} pulls wait at this node")
+        self.number += 1
+        subscription.begin_pull(self.number)
+        for part in subscription.parts.values():
+            consumer = kernel.consumers.get(part.number)
+            if consumer is not None and consumer.credits < 1:
+                kernel.add_credits(part.number, 1 - consumer.credits)
+        if pull.timeout == NOT_WAITING:
+            for number in list(subscription.parts):
+                kernel.drain(now, number, self.number)
+        elif pull.timeout > 0:
+            at = now + min(pull.timeout, WAIT_MS_MAX) * NS_PER_MS
+            heapq.heappush(self.due, (at, self.number, kernel, connection, subscription))
+            self._arm()
+
+    def end(self, subscription: Subscription) -> None:
+        """Ends the pull of a consumer: it got a message, or it closes."""
+        subscription.end_pull()
+
+    def delivered(self, kernel: Session, subscription: Subscription, number: int) -> None:
+        """Ends the pull that the kernel's consumer `number` has answered; the other parts get no message for it."""
+        self.end(subscription)
+        for part in subscription.parts.values():
+            consumer = kernel.consumers.get(part.number)
+            if consumer is not None and part.number != number and consumer.credits > 0:
+                consumer.take_credits(consumer.credits)
+
+    def found_nothing(
+        self, kernel: Session, connection: OpenWireOutput, subscription: Subscription, number: int
+    ) -> None:
+        """Answers a pull that found no message, unless it got one or another one followed."""
+        if not subscription.pulling or subscription.pull_number != number:
+            return
+        self.end(subscription)
+        for part in subscription.parts.values():
+            consumer = kernel.consumers.get(part.number)
+            if consumer is not None and consumer.credits > 0:
+                consumer.take_credits(consumer.credits)
+        connection.send(MessageDispatch(subscription.id, subscription.info.destination, None, 0))
+
+    def set_aside(self, kernel: Session, consumer: int, message_id: int) -> None:
+        """Records a message that is moved to the dead-letter address after the dispatch that found it."""
+        self.unsent.append((kernel, consumer, message_id))
+        self._arm()
+
+    def on_timer(self, now: int) -> None:
+        """Answers what is due."""
+        while self.due and self.due[0][0] <= now:
+            _, number, kernel, connection, subscription = heapq.heappop(self.due)
+            if not connection.gone:
+                self.found_nothing(kernel, connection, subscription, number)
+        unsent = self.unsent
+        self.unsent = []
+        for owner, consumer, message_id in unsent:
+            try:
+                owner.settle(now, consumer, message_id, True, ADDRESS_DELAY, SILENT)
+            except BrokerError:
+                continue  # its consumer has closed meanwhile: the message is in its queue
+        self._arm()
+
+    def _arm(self) -> None:
+        if self.unsent:
+            self.timers.set(PULL_TIMER, 0)
+        elif self.due:
+            self.timers.set(PULL_TIMER, self.due[0][0])

@@ -1,0 +1,331 @@
+"""The kernel's view of an OpenWire client: one kernel session for all sessions of a connection.
+
+Deliveries become MessageDispatch, answers Response or ExceptionResponse. Nothing is confirmed before it is durable.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.endpoint import SILENT
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.queue.delivery.bridge_origin import shown
+from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
+from atalanta.wire.openwire.commands.deliveries import MessageDispatch
+from atalanta.wire.openwire.conversion.delivered_message import message_id_of
+from atalanta.wire.openwire.conversion.destination import has_wildcard
+from atalanta.wire.openwire.server.sessions.answers import Answers
+from atalanta.wire.openwire.server.sessions.dispatches import Dispatches
+from atalanta.wire.openwire.server.sessions.errors import throwable_of
+from atalanta.wire.openwire.server.sessions.large_delivery import LargeDelivery
+from atalanta.wire.openwire.server.sessions.subscription import Delivery, Part, Subscription
+
+if TYPE_CHECKING:
+    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.delivery.message_store import MessageStore
+    from atalanta.kernel.queue.reference import Reference
+    from atalanta.kernel.registry.queues import QueueRegistry
+    from atalanta.kernel.routing.wildcard import WildcardConfiguration
+    from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.transactions.xa import Branches
+    from atalanta.wire.openwire.commands.identifiers import (
+        ConnectionId,
+        ConsumerId,
+        ProducerId,
+        SessionId,
+    )
+    from atalanta.wire.openwire.commands.producers import ProducerInfo
+    from atalanta.wire.openwire.commands.transactions import TransactionId
+    from atalanta.wire.openwire.conversion.sent_message import Sender
+    from atalanta.wire.openwire.server.sessions.advisories import Advisories
+    from atalanta.wire.openwire.server.sessions.local_transaction import LocalTransaction
+    from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
+    from atalanta.wire.openwire.server.sessions.pulls import Pulls
+    from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
+
+# Credits that are asked for in the name of the client, which knows none.
+SEND_CREDITS_BYTES: Final = 64 << 10
+SEND_ADDRESSES_MAX: Final = 1_000
+SESSIONS_MAX: Final = 10_000  # of one connection
+PRODUCERS_MAX: Final = 100_000
+
+
+class OpenWireSession(SessionEndpoint):
+    """The sessions of a connection. `subscriptions` by the client's id, `parts` by the kernel's number of a consumer.
+
+    `branches`: xids of distributed transactions that the client has begun. `credits_left`: address -> bytes that the
+    client may send. A message for `blocked_address` waits, one for `unblocked_address` has waited.
+    """
+
+    def __init__(
+        self,
+        connection: OpenWireOutput,
+        connection_id: ConnectionId,
+        sender: Sender,
+        advisories: Advisories,
+        pulls: Pulls,
+        wildcard_queues: WildcardQueues,
+    ) -> None:
+        self.connection = connection
+        self.connection_id = connection_id
+        self.sender = sender
+        self.answers = Answers(connection)
+        self.dispatches = Dispatches(connection, advisories, pulls, wildcard_queues)
+        self._kernel: Session | None = None
+        self.sessions: dict[SessionId, bool] = {}
+        self.producers: dict[ProducerId, ProducerInfo] = {}
+        self.subscriptions: dict[ConsumerId, Subscription] = {}
+        self.watchers: dict[ConsumerId, bool] = {}
+        self.parts: dict[int, Subscription] = {}
+        self.temporary: dict[str, bool] = {}
+        self.transactions: dict[TransactionId, LocalTransaction] = {}
+        self.branches: dict[bytes, list[tuple[Subscription, Delivery]]] = {}
+        self.last_consumer: int = 0
+        self.last_delivery: int = 0
+        self.credits_left: dict[str, int] = {}
+        self.blocked_address: str | None = None
+        self.unblocked_address: str | None = None
+
+    def attach(self, kernel: Session) -> None:
+        """Takes the kernel's session, before the first command."""
+        self._kernel = kernel
+
+    @property
+    def kernel(self) -> Session:
+        assert self._kernel is not None
+        return self._kernel
+
+    @property
+    def advisories(self) -> Advisories:
+        """Returns the advisories of the node."""
+        return self.dispatches.advisories
+
+    @property
+    def pulls(self) -> Pulls:
+        """Returns the pulls of the node that wait."""
+        return self.dispatches.pulls
+
+    @property
+    def wildcard_queues(self) -> WildcardQueues:
+        """Returns the consumers of the node with wildcards."""
+        return self.dispatches.wildcard_queues
+
+    @property
+    def branches_of_node(self) -> Branches:
+        """Returns the distributed transactions of the node."""
+        return self.kernel.services.branches
+
+    @property
+    def queues(self) -> QueueRegistry:
+        """Returns the queues of the node."""
+        return self.kernel.services.queue_registry
+
+    @property
+    def store(self) -> MessageStore:
+        """Returns the store of the node's messages."""
+        return self.kernel.services.store
+
+    @property
+    def wildcard(self) -> WildcardConfiguration:
+        """Returns the broker's characters of wildcards."""
+        config = self.kernel.services.config
+        return config.wildcard
+
+    def user(self) -> str | None:
+        """Returns the name of the client's user."""
+        identity = self.kernel.identity
+        return identity.user
+
+    # -- registers ------------------------------------------------------------------------------
+    def add_session(self, session_id: SessionId) -> None:
+        """Registers a session of the client. BrokerError if there are too many."""
+        if len(self.sessions) >= SESSIONS_MAX:
+            raise BrokerError(ILLEGAL_STATE, f"a connection has at most {SESSIONS_MAX} sessions")
+        self.sessions[session_id] = True
+
+    def add_producer(self, producer_id: ProducerId, info: ProducerInfo) -> None:
+        """Registers a producer. BrokerError if there are too many."""
+        if len(self.producers) >= PRODUCERS_MAX:
+            raise BrokerError(ILLEGAL_STATE, f"a connection has at most {PRODUCERS_MAX} producers")
+        self.producers[producer_id] = info
+
+    def take_consumer_number(self) -> int:
+        """Returns the kernel's number of a new consumer."""
+        self.last_consumer += 1
+        return self.last_consumer
+
+    def add_part(self, subscription: Subscription, part: Part) -> None:
+        """Registers a part of a consumer, before the kernel's consumer is created."""
+        subscription.add_part(part)
+        self.parts[part.number] = subscription
+
+    def remove_part(self, subscription: Subscription, number: int) -> None:
+        """Removes a part of a consumer."""
+        subscription.remove_part(number)
+        self.parts.pop(number, None)
+
+    # -- answers --------------------------------------------------------------------------------
+    def done(self, token: int) -> None:
+        self.answers.done(token)
+
+    def failed(self, token: int, error: BrokerError) -> None:
+        known = token in self.answers.waiting
+        command_id = self.answers.refused(token, error)
+        if command_id >= 0:
+            self.connection.respond_error(command_id, throwable_of(error))
+        elif not known:
+            self.connection.report(error)
+
+    def done_when_durable(self, token: int) -> None:
+        """Sends the answer once all records so far are on disk."""
+        if token in self.answers.waiting:
+            store = self.store
+            store.reply_when_durable(store.journal.last, self, token)
+
+    # -- deliveries -----------------------------------------------------------------------------
+    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+        message = reference.message
+        if consumer.marked is not None:
+            message = consumer.marked
+        publisher = self.kernel.services.publisher
+        if message.special and publisher.origins.seen:
+            message = shown(message)
+        subscription = self.parts[consumer.id]
+        part = subscription.parts[consumer.id]
+        self.last_delivery += 1
+        message_id = message_id_of(message, self.dispatches.node_id, self.last_delivery)
+        delivery = Delivery(self.last_delivery, part, reference, message_id)
+        subscription.hold(delivery)
+        if message.large is not None:
+            LargeDelivery(
+                self.kernel, self.dispatches, consumer, subscription, delivery, message, message.large
+            ).begin()
+        else:
+            self.dispatches.send(self.kernel, consumer, subscription, delivery, message, message.body)
+        if subscription.pulling:
+            self.pulls.delivered(self.kernel, subscription, consumer.id)
+        return 1
+
+    def refill(self, subscription: Subscription) -> None:
+        """Gives the kernel's consumers the credits that the client's window allows."""
+        if subscription.pulls():
+            return
+        kernel = self.kernel
+        for part in subscription.parts.values():
+            consumer = kernel.consumers.get(part.number)
+            if consumer is None:
+                continue
+            missing = subscription.room(part) - consumer.credits
+            if missing > 0:
+                kernel.add_credits(part.number, missing)
+                if subscription.drains_now(part.number):
+                    kernel.drain(self.store.now, part.number, SILENT)
+            elif missing < 0:
+                consumer.take_credits(-missing)
+
+    def drained(self, consumer: Consumer, token: int) -> None:
+        """Ends a browser, or a pull that found nothing."""
+        subscription = self.parts.get(consumer.id)
+        if subscription is None:
+            return
+        if not subscription.browser:
+            self.pulls.found_nothing(self.kernel, self.connection, subscription, token)
+            return
+        if consumer.credits <= 0:  # the client's window is used up: there may be more
+            subscription.drain_later(consumer.id)
+            return
+        if subscription.end_part(consumer.id):
+            self.end_browser(subscription)
+
+    def end_browser(self, subscription: Subscription) -> None:
+        """Ends a browser: the end is a dispatch with a destination, but without a message."""
+        self.connection.send(MessageDispatch(subscription.id, subscription.info.destination, None, 0))
+
+    def report_left_out(self, queue: str, error: BrokerError) -> None:
+        """Reports a queue that matches the wildcards of a consumer, but cannot be consumed."""
+        self.dispatches.trace.event("wildcard_queue_left_out", {"queue": queue, "why": error.text})
+
+    def consumer_gone(self, consumer: Consumer, why: str) -> None:
+        """Closes the connection: a failover client comes back, and creates queue and consumer again."""
+        subscription = self.parts.get(consumer.id)
+        self.kernel.consumers.pop(consumer.id, None)
+        if subscription is None:
+            return
+        part = subscription.parts[consumer.id]
+        self.remove_part(subscription, consumer.id)
+        if part.destination is not subscription.info.destination and has_wildcard(subscription.name()):
+            return  # one of the queues that its wildcards mean
+        text = f"the queue of the consumer of {subscription.info.destination} has ended: {why}"
+        self.connection.report(BrokerError(ILLEGAL_STATE, text))
+        self.connection.end(text)
+
+    # -- control of senders ---------------------------------------------------------------------
+    def may_send(self, address: str, size: int) -> bool:
+        """Returns True if the address has room for the client's next message; else input is held until it has."""
+        left = self.credits_left.get(address, 0)
+        memory = self.kernel.services.memory
+        refusing = memory.refusing > 0
+        if self.unblocked_address == address:
+            self.unblocked_address = None  # this is the message that waited
+        elif left <= 0 or refusing:
+            if len(self.credits_left) >= SEND_ADDRESSES_MAX:
+                self.credits_left.clear()
+            self.credits_left[address] = 0
+            self.kernel.request_credits(address, size + (0 if refusing else SEND_CREDITS_BYTES))
+            if self.blocked_address is not None:
+                return False
+            left = self.credits_left[address]
+        self.credits_left[address] = left - size
+        return True
+
+    def credits(self, address: str, amount: int) -> None:
+        self.credits_left[address] = self.credits_left.get(address, 0) + amount
+
+    def refuse_credits(self, address: str, amount: int) -> None:
+        """Lets the message go on: it is refused by name."""
+        self.unblocked(address)
+
+    def cut_off(self, why: str) -> None:
+        self.connection.end(why)
+
+    def blocked(self, address: str) -> None:
+        self.blocked_address = address
+        self.hold_input()
+
+    def unblocked(self, address: str) -> None:
+        if self.blocked_address == address:
+            self.blocked_address = None
+            self.unblocked_address = address
+            self.release_input()
+
+    def hold_input(self) -> None:
+        self.connection.hold_input()
+
+    def release_input(self) -> None:
+        self.connection.release_input()
+
+    # -- the end --------------------------------------------------------------------------------
+    def ended_by_operator(self, now: int) -> None:
+        self.leave(now)
+        self.kernel.close(now, True)
+        self.connection.report(BrokerError(ILLEGAL_STATE, "an operator has closed the session"))
+        self.connection.end("an operator has closed the session")
+
+    def leave(self, now: int) -> None:
+        """Ends what the kernel does not know of: advisories, waiting pulls and unprepared branches."""
+        conn = self.connection.conn
+        for consumer_id in list(self.watchers):
+            self.advisories.unwatch(conn, consumer_id)
+        self.watchers.clear()
+        for subscription in list(self.subscriptions.values()):
+            self.pulls.end(subscription)
+            self.wildcard_queues.unwatch(conn, subscription.id)
+            self.advisories.consumer_removed(conn, subscription.id)
+        for name in list(self.temporary):
+            self.advisories.temporary_removed(name)
+        branches = self.branches_of_node
+        for xid in list(self.branches):
+            branch = branches.by_xid.get(xid)
+            if branch is not None:
+                branches.abandon(now, branch)
+        self.branches.clear()

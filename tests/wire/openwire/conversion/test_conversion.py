@@ -1,0 +1,258 @@
+"""Messages between OpenWire, CORE and STOMP: bodies, properties, ids, correlation and reply destinations."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.message.encoding.buffer import Reader
+from atalanta.message.message import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT, Message
+from atalanta.message.properties import (
+    INT,
+    STRING,
+    Byte,
+    Char,
+    Float,
+    Int,
+    Short,
+    TypedProperties,
+)
+from atalanta.wire.openwire.bodies import (
+    compressed,
+    content_of,
+    map_content,
+    stream_content,
+    text_content,
+)
+from atalanta.wire.openwire.commands import codes
+from atalanta.wire.openwire.commands.destinations import (
+    ActiveMQDestination,
+    ActiveMQQueue,
+    ActiveMQTempQueue,
+    ActiveMQTempTopic,
+    ActiveMQTopic,
+)
+from atalanta.wire.openwire.commands.messages import (
+    ActiveMQBlobMessage,
+    ActiveMQBytesMessage,
+    ActiveMQMapMessage,
+    ActiveMQMessage,
+    ActiveMQObjectMessage,
+    ActiveMQStreamMessage,
+    ActiveMQTextMessage,
+    OpenWireMessage,
+)
+from atalanta.wire.openwire.conversion.delivered_message import reply_destination
+from atalanta.wire.openwire.conversion.destination import parts_of
+from atalanta.wire.openwire.conversion.message_id import id_text, made_id, parsed_id
+from tests.wire.core.server.server_rig import Client, text_message
+from tests.wire.openwire.server.openwire_rig import (
+    OpenWireClient,
+    OpenWireServer,
+    id_of,
+    properties,
+    text,
+)
+from tests.wire.stomp.stomp_rig import StompServer, publish, received
+
+VALUES: dict[str, object] = {
+    "boolean": True, "byte": Byte(-3), "short": Short(300), "int": Int(70_000), "long": 1 << 40, "float": Float(1.5),
+    "double": -2.25, "char": Char("ß"), "string": "é𝄞", "null": None,
+}  # fmt: skip
+
+
+class World(OpenWireServer, StompServer):
+    """A server of all three protocols."""
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def core_client(world: World, *queues: str) -> Client:
+    """A CORE client that consumes the queues."""
+    core = world.login()
+    for number, queue in enumerate(queues):
+        core.create_queue(queue)
+        core.consume(queue, number)
+    return core
+
+
+def sent(client: OpenWireClient, made: OpenWireMessage, content: bytes | None, **more: object) -> None:
+    client.fill(made, "a", **more)  # type: ignore[arg-type]
+    made.content = content
+    client.succeeds(made)
+
+
+@pytest.mark.parametrize("deflated", [False, True])
+def test_bodies_of_openwire_in_core(world: World, deflated: bool) -> None:
+    core = core_client(world, "a")
+    client = world.openwire_client()
+    bodies: list[tuple[OpenWireMessage, bytes | None]] = [
+        (ActiveMQMessage(), None),
+        (ActiveMQTextMessage(), text_content("é𝄞")),
+        (ActiveMQBytesMessage(), b"\x00\x01\xff"),
+        (ActiveMQMapMessage(), map_content({"n": Int(1), "s": "x"})),
+        (ActiveMQStreamMessage(), stream_content([Int(5), "six", None, True])),
+        (ActiveMQObjectMessage(), b"\xac\xed\x00\x05"),
+    ]
+    for made, content in bodies:
+        made.compressed = deflated and content is not None
+        sent(client, made, compressed(made.code(), content) if deflated and content is not None else content)
+    empty, written, raw, mapped, streamed, serialized = received(core)
+    kinds = [each.kind for each in (empty, written, raw, mapped, streamed, serialized)]
+    assert kinds == [DEFAULT, TEXT, BYTES, MAP, STREAM, OBJECT]
+    assert written.text() == "é𝄞" and raw.body == b"\x00\x01\xff"
+    entries = TypedProperties.decode(Reader(mapped.body)).entries
+    assert entries == {"n": (INT, 1), "s": (STRING, "x")}
+    assert serialized.body == b"\x00\x00\x00\x04\xac\xed\x00\x05"
+    # The other way it is the same again.
+    client.consume("b")
+    world.login().create_queue("b2")
+    for each in (empty, written, raw, mapped, streamed, serialized):
+        each.address = "b"
+        publish(core, each)
+    found = [got.message for got in client.dispatches()]
+    assert [each.code() for each in found if each] == [made.code() for made, _ in bodies]
+    contents = [content_of(each) for each in found if each]
+    assert contents == [content for _, content in bodies]
+
+
+def test_properties_keep_their_types(world: World) -> None:
+    core = core_client(world, "a")
+    client = world.openwire_client()
+    client.publish("1", "a", properties=VALUES)
+    (message,) = received(core)
+    for name, value in VALUES.items():
+        assert message.property_value(name) == value, name
+    client.consume("b")
+    message.address = "b"
+    message.properties.put("blob", b"\x01\xff")
+    publish(core, message)
+    (got,) = client.dispatches()
+    assert properties(got) == {**VALUES, "blob": "01ff"}
+    assert {name: type(value) for name, value in properties(got).items() if name != "blob"} == {
+        name: type(value) for name, value in VALUES.items()
+    }
+
+
+def test_fields_have_the_names_of_core(world: World) -> None:
+    core = core_client(world, "a")
+    client = world.openwire_client()
+    client.publish(
+        "1", "a", reply_to=ActiveMQTopic("r"), correlation_id="c", jms_type="t", group_id="g", group_sequence=3,
+        priority=7, expiration=1 << 42, timestamp=1 << 40,
+    )  # fmt: skip
+    (message,) = received(core)
+    values = [message.property_value(name) for name in ("JMSReplyTo", "JMSCorrelationID", "JMSType", "_AMQ_GROUP_ID")]
+    assert values == ["topic://r", "c", "t", "g"]
+    assert (message.priority, message.expiration, message.timestamp, message.durable) == (7, 1 << 42, 1 << 40, True)
+    assert message.user_id is not None
+    client.consume("b")
+    message.address = "b"
+    publish(core, message)
+    (got,) = client.dispatches()
+    back = got.message
+    assert back is not None and back.reply_to == ActiveMQTopic("r")
+    assert (back.correlation_id, back.jms_type, back.group_id, back.group_sequence) == ("c", "t", "g", 3)
+    assert id_text(id_of(got)) == f"{client.id}:1:1:1"
+
+
+def test_a_message_of_core_keeps_its_id(world: World) -> None:
+    core = core_client(world)
+    client = world.openwire_client()
+    client.consume("a")
+    message = text_message("a", "1")
+    message.user_id = bytes(range(16))
+    publish(core, message)
+    (got,) = client.dispatches()
+    assert id_text(id_of(got)) == "ID:00010203-0405-0607-0809-0a0b0c0d0e0f"
+
+
+def test_stomp_and_openwire(world: World) -> None:
+    client, stomp = world.openwire_client(), world.stomp_client()
+    stomp.subscribe("/queue/a")
+    client.publish("é", "a", properties={"n": Int(1)}, reply_to=ActiveMQQueue("replies"), correlation_id="c")
+    (frame,) = stomp.messages()
+    assert frame.body.decode() == "é" and frame["n"] == "1"
+    assert frame["reply-to"] == "/queue/replies" and frame["correlation-id"] == "c"
+    client.consume("replies")
+    stomp.send("SEND", "answer", destination=frame["reply-to"], correlation_id="c", persistent="true")
+    (got,) = client.dispatches()
+    assert text(got) == "answer" and got.message is not None and got.message.correlation_id == "c"
+    stomp.send("SEND", b"\x00\x01", destination="/queue/replies", content_length="2")
+    (got,) = client.dispatches()
+    assert got.message is not None and got.message.code() == codes.BYTES_MESSAGE and got.message.content == b"\x00\x01"
+
+
+def test_what_cannot_be_converted_comes_as_bytes(world: World) -> None:
+    core = core_client(world)
+    client = world.openwire_client()
+    client.consume("a")
+    for kind, body in ((MAP, b"\x01\x00\x00\x00\x05"), (STREAM, b"\x63"), (TEXT, b"\x01\x00")):
+        publish(core, Message.create("a", body, kind))
+        (got,) = client.dispatches()
+        assert got.message is not None and got.message.code() == codes.BYTES_MESSAGE
+        assert got.message.content == body and properties(got)["AtalantaNotConverted"]
+
+
+def test_what_core_has_not_is_refused(world: World) -> None:
+    client = world.openwire_client()
+    blob = ActiveMQBlobMessage(remote_blob_url="http://example.org")
+    client.fill(blob, "a")
+    kind, why = client.fails(blob)
+    assert kind == "javax.jms.JMSException" and "BlobMessage" in why
+    nested = ActiveMQMapMessage()
+    client.fill(nested, "a")
+    nested.content = map_content({"inner": {"a": 1}})
+    kind, why = client.fails(nested)
+    assert kind == "javax.jms.JMSException" and why.startswith("inner:")
+
+
+def test_the_brokers_own_properties_are_not_taken_from_clients(world: World) -> None:
+    core = core_client(world, "a")
+    client = world.openwire_client()
+    hostile: dict[str, object] = {"_AMQ_ROUTE_TO": b"12345678", "__HDR_MESSAGE_ID": "x", "JMSReplyTo": "queue://evil"}
+    client.publish("1", "a", properties=hostile)
+    (message,) = received(core)
+    assert not message.has_property("_AMQ_ROUTE_TO") and not message.has_property("JMSReplyTo")
+    assert message.property_value("__HDR_MESSAGE_ID") == f"{client.id}:1:1:1"
+
+
+# -- names ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("queue://a", ActiveMQQueue("a")),
+        ("topic://a", ActiveMQTopic("a")),
+        ("plain", ActiveMQQueue("plain")),
+        ("temp-queue://known", ActiveMQTempQueue("known")),
+        ("temp-topic://topic", ActiveMQTempTopic("topic")),
+        ("temp-queue://unknown", ActiveMQQueue("unknown")),
+        ("temp-topic://unknown", ActiveMQTopic("unknown")),
+    ],
+)
+def test_reply_destinations(written: str, expected: ActiveMQDestination) -> None:
+    known = {"known": codes.TEMP_QUEUE, "topic": codes.TEMP_TOPIC}
+    assert reply_destination(written, known) == expected
+
+
+def test_parts_of_a_composite_name() -> None:
+    parts = parts_of(ActiveMQQueue("a, topic://b,queue://c"))
+    assert parts == [ActiveMQQueue("a"), ActiveMQTopic("b"), ActiveMQQueue("c")]
+
+
+@pytest.mark.parametrize("written", ["ID:host-1-2:1:-1:7", "ID:a:b:3:4:5"])
+def test_message_ids_as_text(written: str) -> None:
+    found = parsed_id(written, 9)
+    assert found is not None and id_text(found) == written and found.broker_sequence_id == 9
+
+
+def test_message_ids_that_are_none() -> None:
+    for written in ("ID:x", "a:b:c:d", "a:1:1:" + "9" * 30):
+        assert parsed_id(written, 0) is None
+
+
+def test_made_ids_fit_the_numbers_of_clients() -> None:
+    made = made_id("node", (5 << 31) + 3, None, 0)
+    assert made.producer_id is not None and (made.producer_id.value, made.producer_sequence_id) == (5, 3)

@@ -1,0 +1,219 @@
+"""Topics, durable subscriptions, temporary destinations and advisories."""
+
+from __future__ import annotations
+
+from atalanta.message.message import Message
+from atalanta.message.properties import Byte
+from atalanta.wire.openwire.commands.connections import RemoveInfo
+from atalanta.wire.openwire.commands.consumers import ConsumerInfo, RemoveSubscriptionInfo
+from atalanta.wire.openwire.commands.destinations import (
+    ActiveMQQueue,
+    ActiveMQTempQueue,
+    ActiveMQTopic,
+)
+from atalanta.wire.openwire.commands.identifiers import ConnectionId, ConsumerId
+from atalanta.wire.openwire.commands.producers import DestinationInfo
+from atalanta.wire.openwire.server.requests.subscription_queue import durable_name
+from tests.wire.core.server.server_rig import text_message
+from tests.wire.openwire.server.openwire_rig import OpenWireClient, OpenWireServer, properties, text
+from tests.wire.stomp.stomp_rig import publish
+
+TOPIC = ActiveMQTopic("t")
+TEMPORARIES = ActiveMQTopic("ActiveMQ.Advisory.TempQueue,ActiveMQ.Advisory.TempTopic")
+
+
+def watch(client: OpenWireClient) -> ConsumerId:
+    return client.consume(TEMPORARIES, no_local=True, dispatch_async=True)
+
+
+def heard(client: OpenWireClient) -> list[tuple[int, str]]:
+    """Operation and name of the advisories about temporary destinations."""
+    found = []
+    for each in client.dispatches():
+        assert each.message is not None and isinstance(each.message.data_structure, DestinationInfo)
+        info = each.message.data_structure
+        assert each.message.jms_type == "Advisory" and info.destination is not None
+        found.append((info.operation_type, info.destination.physical_name or ""))
+    return found
+
+
+def test_every_subscriber_gets_a_copy(server: OpenWireServer) -> None:
+    client, other = server.openwire_client(), server.openwire_client("d")
+    client.consume(TOPIC)
+    consumer = other.consume(TOPIC, selector="n = 1")
+    client.publish("1", TOPIC, properties={"n": 1})
+    client.publish("2", TOPIC, properties={"n": 2})
+    assert client.texts() == ["1", "2"] and other.texts() == ["1"]
+    other.close(consumer)
+    assert [queue for queue in server.broker.queues.values() if queue.spec.address == "t"][1:] == []
+
+
+def test_no_local(server: OpenWireServer) -> None:
+    client, other = server.openwire_client(), server.openwire_client("d")
+    client.consume(TOPIC, no_local=True)
+    client.publish("own", TOPIC)
+    other.publish("other", TOPIC)
+    core = server.login()
+    core.create_queue("q")
+    assert client.texts() == ["other"]
+
+
+def test_wildcards(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    client.consume(ActiveMQTopic("t.>"))
+    client.consume(ActiveMQTopic("t.*.x"))
+    client.publish("1", ActiveMQTopic("t.a.x"))
+    client.publish("2", ActiveMQTopic("t.a.b"))
+    got = client.dispatches()
+    assert sorted((text(each) or "") for each in got) == ["1", "1", "2"]
+    assert {each.message.destination.physical_name for each in got if each.message and each.message.destination} == {
+        "t.a.x", "t.a.b",
+    }  # fmt: skip
+
+
+def test_a_durable_subscription_collects(server: OpenWireServer) -> None:
+    first = server.openwire_client("me.too")
+    first.consume(TOPIC, subscription_name="sub")
+    kind, why = first.fails(first.consumer_info(TOPIC, subscription_name="sub"))
+    assert kind == "javax.jms.JMSException" and why.startswith("Durable consumer is in use")
+    first.succeeds(RemoveInfo(ConnectionId(first.id), -1))
+    server.close(first.conn, "the test ends it")
+    sender = server.openwire_client("d")
+    sender.publish("1", TOPIC)
+    server.restart()
+    again = server.openwire_client("me.too")
+    consumer = again.consume(TOPIC, subscription_name="sub")
+    (got,) = again.dispatches()
+    again.ack(got)
+    again.close(consumer)
+    again.succeeds(RemoveSubscriptionInfo(ConnectionId(again.id), "sub", "me.too"))
+    assert durable_name("me.too", "sub") == "me\\.too.sub" and "me\\.too.sub" not in server.broker.queues
+    kind, _ = again.fails(RemoveSubscriptionInfo(ConnectionId(again.id), "sub", "me.too"))
+    assert kind == "javax.jms.InvalidDestinationException"
+
+
+def test_another_selector_makes_a_new_subscription(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    consumer = client.consume(TOPIC, subscription_name="sub")
+    client.publish("old", TOPIC)
+    client.dispatches()
+    client.close(consumer)
+    client.consume(TOPIC, subscription_name="sub", selector="n = 1")
+    client.publish("new", TOPIC, properties={"n": 1})
+    assert client.texts() == ["new"]
+
+
+def test_a_virtual_topic(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    queue = "Consumer.A.VirtualTopic.orders.eu"
+    consumer = client.consume(queue)
+    client.close(consumer)
+    client.publish("1", ActiveMQTopic("VirtualTopic.orders.eu"))
+    client.consume(queue)
+    assert client.texts() == ["1"]
+    assert server.broker.queues[queue].spec.address == "VirtualTopic.orders.eu"
+
+
+# -- temporary destinations -----------------------------------------------------------------------
+def test_all_hear_of_a_temporary_queue_before_its_creator_has_the_answer(server: OpenWireServer) -> None:
+    watcher, creator = server.openwire_client(), server.openwire_client("d")
+    watch(watcher)
+    creator.send(DestinationInfo(ConnectionId(creator.id), ActiveMQTempQueue("ID:d:1"), 0), True)
+    server.turn()
+    order = [conn for conn in server.wire.written if server.wire.written[conn]]
+    assert order.index(watcher.conn) < order.index(creator.conn)
+    assert heard(watcher) == [(0, "ID:d:1")]
+    creator.output()
+    creator.succeeds(DestinationInfo(ConnectionId(creator.id), ActiveMQTempQueue("ID:d:1"), 1))
+    assert heard(watcher) == [(1, "ID:d:1")]
+
+
+def test_a_new_watcher_hears_of_what_is_there_before_its_answer(server: OpenWireServer) -> None:
+    creator = server.openwire_client("d")
+    creator.temporary_queue()
+    watcher = server.openwire_client()
+    info = watcher.consumer_info(TEMPORARIES)
+    watcher.send(info, True)
+    kinds = [each.__class__.__name__ for each in watcher.output()]
+    assert kinds == ["MessageDispatch", "Response"]
+    server.lost(creator.conn)
+    assert heard(watcher) == [(1, f"{creator.id}:1")]
+
+
+def test_request_and_reply(server: OpenWireServer) -> None:
+    asking, answering = server.openwire_client(), server.openwire_client("d")
+    answering.consume("requests")
+    own = asking.temporary_queue()
+    asking.consume(own)
+    asking.publish("?", "requests", reply_to=own)
+    (request,) = answering.dispatches()
+    assert request.message is not None and request.message.reply_to == own
+    answering.publish("!", request.message.reply_to, correlation_id="c")
+    (answer,) = asking.dispatches()
+    assert text(answer) == "!" and answer.message is not None and answer.message.correlation_id == "c"
+
+
+def test_only_its_connection_consumes_a_temporary_queue(server: OpenWireServer) -> None:
+    creator, other = server.openwire_client(), server.openwire_client("d")
+    own = creator.temporary_queue()
+    kind, why = other.fails(other.consumer_info(own))
+    assert kind == "javax.jms.InvalidDestinationException" and "another connection" in why
+    server.lost(creator.conn)
+    kind, why = other.fails(other.message("1", own))
+    assert kind == "javax.jms.InvalidDestinationException" and "does not exist" in why
+    assert own.physical_name not in server.broker.queues
+
+
+def test_a_temporary_queue_with_a_consumer_is_not_deleted(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    own = client.temporary_queue()
+    client.consume(own)
+    kind, _ = client.fails(DestinationInfo(ConnectionId(client.id), own, 1))
+    assert kind == "javax.jms.JMSException"
+    client.publish("1", own)
+    assert client.texts() == ["1"]
+
+
+def test_the_reply_queue_of_a_core_client_is_a_queue(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    client.consume("a")
+    core = server.login()
+    message: Message = text_message("a", "?")
+    message.properties.put("JMSReplyTo", "temp-queue://0123")
+    message.properties.put("_AMQ_ROUTING_TYPE", Byte(1))
+    publish(core, message)
+    (request,) = client.dispatches()
+    assert request.message is not None and request.message.reply_to == ActiveMQQueue("0123")
+
+
+# -- advisories of consumers ----------------------------------------------------------------------
+def test_consumers_are_advised(server: OpenWireServer) -> None:
+    watcher, client = server.openwire_client(), server.openwire_client("d")
+    watcher.consume(ActiveMQTopic("ActiveMQ.Advisory.Consumer.Queue.a"))
+    consumer = client.consume("a")
+    (added,) = watcher.dispatches()
+    assert added.message is not None and isinstance(added.message.data_structure, ConsumerInfo)
+    assert added.message.data_structure.consumer_id == consumer and properties(added)["consumerCount"] == 1
+    late = server.openwire_client("e")
+    late.consume(ActiveMQTopic("ActiveMQ.Advisory.Consumer.>"))
+    assert len(late.dispatches()) == 1
+    client.close(consumer)
+    (removed,) = watcher.dispatches()
+    assert removed.message is not None and isinstance(removed.message.data_structure, RemoveInfo)
+    assert properties(removed)["consumerCount"] == 0
+
+
+def test_ids_of_another_client_take_nothing_from_it(server: OpenWireServer) -> None:
+    client, hostile = server.openwire_client(), server.openwire_client("d")
+    consumer = watch(client)
+    hostile.send(ConsumerInfo(consumer, destination=TEMPORARIES, prefetch_size=10))
+    hostile.send(RemoveInfo(consumer, -1))
+    hostile.output()
+    hostile.temporary_queue()
+    assert heard(client) == [(0, f"{hostile.id}:1")]
+
+
+def test_clients_send_no_advisories(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    client.send(client.message("1", TEMPORARIES))
+    assert client.closed is not None and "advisories" in client.closed

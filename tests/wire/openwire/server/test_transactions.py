@@ -1,0 +1,220 @@
+"""Local and distributed transactions."""
+
+from __future__ import annotations
+
+from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.wire.openwire.commands.destinations import ActiveMQTempQueue
+from atalanta.wire.openwire.commands.identifiers import ConnectionId
+from atalanta.wire.openwire.commands.responses import DataArrayResponse, IntegerResponse
+from atalanta.wire.openwire.commands.transactions import (
+    LocalTransactionId,
+    TransactionInfo,
+    XATransactionId,
+)
+from tests.wire.openwire.server.openwire_rig import (
+    BEGIN,
+    COMMIT,
+    COMMIT_ONE_PHASE,
+    END,
+    FORGET,
+    POISON,
+    PREPARE,
+    RECOVER,
+    ROLLBACK,
+    OpenWireClient,
+    OpenWireServer,
+    id_of,
+    text,
+)
+
+XID = XATransactionId(7, b"global", b"branch")
+
+
+def count(server: OpenWireServer, queue: str = "a") -> int:
+    server.settle()
+    found = server.broker.queues.get(queue)
+    return 0 if found is None else found.message_count
+
+
+def step(client: OpenWireClient, kind: int, xid: XATransactionId | None = XID) -> TransactionInfo:
+    return TransactionInfo(ConnectionId(client.id), xid, kind)
+
+
+def test_a_commit_sends_and_acknowledges(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    client.publish("1", "a")
+    client.consume("a")
+    (got,) = client.dispatches()
+    transaction = client.begin()
+    client.ack(got, transaction=transaction)
+    client.publish("2", "b", transaction_id=transaction)
+    assert count(server) == 1 and count(server, "b") == 0
+    client.end(transaction)
+    assert count(server) == 0 and count(server, "b") == 1
+
+
+def test_a_rollback_leaves_the_messages_with_the_consumer(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    for each in "1234":
+        client.publish(each, "a")
+    consumer = client.consume("a", 3)
+    got = client.dispatches()
+    transaction = client.begin()
+    client.publish("x", "b", transaction_id=transaction)
+    client.ack(got[1], first=got[0], count=2, transaction=transaction)
+    assert client.texts() == ["4"]  # the window grows at once
+    client.end(transaction, ROLLBACK)
+    assert client.dispatches() == [] and count(server) == 4 and count(server, "b") == 0
+    second = client.begin(2)
+    client.ack(got[1], first=got[0], count=2, transaction=second)
+    client.end(second)
+    assert count(server) == 2
+    client.close(consumer, -1)
+    client.consume("a")
+    assert [(text(each), each.redelivery_counter) for each in client.dispatches()] == [("3", 0), ("4", 0)]
+
+
+def test_a_rolled_back_message_counts_when_its_consumer_leaves(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    client.publish("1", "a")
+    consumer = client.consume("a")
+    (got,) = client.dispatches()
+    transaction = client.begin()
+    client.ack(got, transaction=transaction)
+    client.end(transaction, ROLLBACK)
+    client.close(consumer, id_of(got).broker_sequence_id)
+    client.consume("a")
+    (again,) = client.dispatches()
+    assert again.redelivery_counter == 1
+
+
+def test_poison_after_rollbacks() -> None:
+    settings = AddressSettingsRepository()
+    settings.add("a", {"dead_letter_address": "DLQ"})
+    server = OpenWireServer(settings=settings)
+    server.login().create_queue("DLQ")
+    client = server.openwire_client()
+    client.publish("1", "a")
+    client.consume("a")
+    (got,) = client.dispatches()
+    for number in range(1, 4):
+        transaction = client.begin(number)
+        client.ack(got, transaction=transaction)
+        client.end(transaction, ROLLBACK)
+    client.ack(got, POISON)
+    assert count(server) == 0 and count(server, "DLQ") == 1
+
+
+def test_the_end_of_a_connection_rolls_back(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    client.publish("1", "a")
+    client.consume("a")
+    (got,) = client.dispatches()
+    transaction = client.begin()
+    client.ack(got, transaction=transaction)
+    client.publish("2", "a", transaction_id=transaction)
+    server.lost(client.conn)
+    other = server.openwire_client("d")
+    other.consume("a")
+    assert [(text(each), each.redelivery_counter) for each in other.dispatches()] == [("1", 1)]
+
+
+def test_an_unknown_transaction_is_refused(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    unknown = LocalTransactionId(9, ConnectionId(client.id))
+    kind, why = client.fails(TransactionInfo(ConnectionId(client.id), unknown, COMMIT_ONE_PHASE))
+    assert kind == "javax.jms.JMSException" and why.endswith("has not been started.")
+    kind, _ = client.fails(client.message("1", "a", transaction_id=unknown))
+    assert kind == "javax.jms.JMSException"
+
+
+def test_a_failed_operation_fails_the_commit(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    client.publish("1", "a")
+    client.consume("a")
+    (got,) = client.dispatches()
+    client.ack(got)
+    transaction = client.begin()
+    client.publish("2", "b", transaction_id=transaction)
+    client.fails(client.ack_info(got, transaction=transaction))
+    kind, _ = client.fails(TransactionInfo(ConnectionId(client.id), transaction, COMMIT_ONE_PHASE))
+    assert kind == "javax.jms.TransactionRolledBackException"
+    assert count(server, "b") == 0
+
+
+def test_a_refused_send_fails_the_commit(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    transaction = client.begin()
+    client.publish("2", "b", transaction_id=transaction)
+    client.send(client.message("3", ActiveMQTempQueue("ID:gone:1"), transaction_id=transaction))
+    client.output()
+    kind, why = client.fails(TransactionInfo(ConnectionId(client.id), transaction, COMMIT_ONE_PHASE))
+    assert kind == "javax.jms.TransactionRolledBackException" and "does not exist" in why
+    assert count(server, "b") == 0
+
+
+def test_two_phases(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    client.publish("1", "a")
+    client.consume("a")
+    (got,) = client.dispatches()
+    client.succeeds(step(client, BEGIN))
+    client.ack(got, transaction=XID)
+    client.publish("2", "b", transaction_id=XID)
+    client.succeeds(step(client, END))
+    prepared = client.succeeds(step(client, PREPARE))
+    assert isinstance(prepared, IntegerResponse) and prepared.result == 0
+    recovered = client.succeeds(step(client, RECOVER, None))
+    assert isinstance(recovered, DataArrayResponse) and recovered.data == [XID]
+    assert count(server, "b") == 0
+    server.restart()
+    after = server.openwire_client("d")
+    recovered = after.succeeds(step(after, RECOVER, None))
+    assert isinstance(recovered, DataArrayResponse) and recovered.data == [XID]
+    after.succeeds(step(after, COMMIT))
+    assert count(server) == 0 and count(server, "b") == 1
+    _, why = after.fails(step(after, COMMIT))
+    assert why.endswith("xaErrorCode:-4")
+    _, why = after.fails(step(after, FORGET))
+    assert why.endswith("xaErrorCode:-4")
+
+
+def test_a_branch_without_work_is_read_only(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    client.succeeds(step(client, BEGIN))
+    client.succeeds(step(client, END))
+    prepared = client.succeeds(step(client, PREPARE))
+    assert isinstance(prepared, IntegerResponse) and prepared.result == 3
+
+
+def test_a_branch_that_is_rolled_back(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    client.publish("1", "a")
+    client.consume("a")
+    (got,) = client.dispatches()
+    for prepare in (False, True):
+        client.succeeds(step(client, BEGIN))
+        client.ack(got, transaction=XID)
+        client.publish("2", "b", transaction_id=XID)
+        client.succeeds(step(client, END))
+        if prepare:
+            client.succeeds(step(client, PREPARE))
+        client.succeeds(step(client, ROLLBACK))
+        assert client.dispatches() == [] and count(server) == 1 and count(server, "b") == 0
+    client.ack(got)
+    assert count(server) == 0
+
+
+def test_a_lost_connection_abandons_its_branch(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    client.publish("1", "a")
+    client.consume("a")
+    (got,) = client.dispatches()
+    client.succeeds(step(client, BEGIN))
+    client.ack(got, transaction=XID)
+    server.lost(client.conn)
+    other = server.openwire_client("d")
+    other.consume("a")
+    assert other.texts() == ["1"]
+    _, why = other.fails(step(other, PREPARE))
+    assert why.endswith("xaErrorCode:-4")
