@@ -97,7 +97,7 @@ def test_changes_are_noticed_a_new_certificate_as_well(tmp_path: Path) -> None:
     authority = Authority()
     store = authority.holder("server", "localhost").key_store(path.parent)
     tls = f"?protocols=CORE;sslEnabled=true;keyStorePath=server.p12;keyStorePassword={PASSWORD}"
-    change(path, "?protocols=CORE,STOMP", tls)
+    change(path, "?protocols=CORE,OPENWIRE,STOMP", tls)
     context = ssl.create_default_context(cafile=str(authority.trust_pem(tmp_path)))
     url = f"tcp://localhost:{port}"
 

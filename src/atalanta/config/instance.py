@@ -158,7 +158,7 @@ def broker_xml(instance: Instance) -> str:
 
 {_connectors(instance, url)}
     <acceptors>
-      <acceptor name="artemis">{url}?protocols=CORE,STOMP</acceptor>
+      <acceptor name="artemis">{url}?protocols=CORE,OPENWIRE,STOMP</acceptor>
     </acceptors>
 {_cluster(instance)}{_policy(instance)}
     <security-settings>
