@@ -78,7 +78,10 @@ def property_of(name: str, value: object) -> PropertyValue:
 
 
 def primitive_of(code: int, value: PropertyValue) -> object:
-    """Returns a property of CORE, of type `code`, as OpenWire's primitives have it."""
+    """Returns a property of CORE, of type `code`, as OpenWire's primitives have it.
+
+    Each class has a return of its own: in a conditional expression beside an int, mypyc makes a plain int of a Byte.
+    """
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -86,9 +89,13 @@ def primitive_of(code: int, value: PropertyValue) -> object:
             return Int(value)
         if code == SHORT:
             return Short(value)
-        return Byte(value) if code == BYTE else value
+        if code == BYTE:
+            return Byte(value)
+        return value
     if isinstance(value, float):
-        return Float(value) if code == FLOAT else value
+        if code == FLOAT:
+            return Float(value)
+        return value
     if isinstance(value, str) and code == CHAR:
         return Char(value)
     return value
