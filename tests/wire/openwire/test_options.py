@@ -73,3 +73,8 @@ def test_odd_options_are_named(values: dict[str, object], message: str) -> None:
     info = WireFormatInfo(MAGIC, 12, encode_map("options", values))
     with pytest.raises(DecodeError, match=message):
         options_of(info)
+
+
+def test_the_size_of_the_cache_is_announced_as_an_int() -> None:
+    """Java reads it as an Integer: a client that gets a long has no cache, and fails at the first command."""
+    assert b"\x00\x09CacheSize\x05\x00\x00\x04\x00" in (info_of(WireFormatOptions()).marshalled_properties or b"")

@@ -74,7 +74,9 @@ def info_of(options: WireFormatOptions) -> WireFormatInfo:
         values[name] = bool(getattr(options, field))
     for name, field in NUMBERS.items():
         number = int(getattr(options, field))
-        values[name] = Int(number) if name == "CacheSize" else number
+        values[name] = number
+        if name == "CacheSize":  # not in a conditional expression: beside an int, mypyc makes a plain int of it
+            values[name] = Int(number)
     for name, field in TEXTS.items():
         text = getattr(options, field)
         if text is not None:
