@@ -178,7 +178,7 @@ PLAIN = WireFormatOptions(tight=False, cache=False)
 
 
 def commands_of_a_client() -> list[Command]:
-    """What a client may send after its login, with ids that fit each other."""
+    """The commands that a client may send after its login, with ids that fit each other."""
     connection, producer = ConnectionId("ID:x"), ProducerId("ID:x", 1, 1)
     queue, topic = ActiveMQQueue("a"), ActiveMQTopic("t.>")
     temporary = ActiveMQTempQueue("ID:x:1")

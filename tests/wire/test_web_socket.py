@@ -117,7 +117,7 @@ def upgraded(server: StompServer, step: int = 100_000) -> StompClient:
 
 
 def payloads(data: bytes) -> bytes:
-    """What the binary frames of the broker carry."""
+    """The content of the binary frames of the broker."""
     found = b""
     while data:
         assert data[0] == FIN | BINARY

@@ -1,4 +1,4 @@
-"""What a passive member does with the nodes that it hears."""
+"""A passive member and the nodes that it hears."""
 
 from __future__ import annotations
 

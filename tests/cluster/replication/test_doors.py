@@ -17,7 +17,7 @@ def begun(names: str = "ab") -> World:
 
 
 def shut(machine: Machine) -> int:
-    """How often its ports were bound anew."""
+    """The number of times that its ports were bound anew."""
     return sum(isinstance(outcome, DoorsShut) for outcome in machine.outcomes)
 
 

@@ -129,11 +129,11 @@ class StompClient:
 
     @property
     def closed(self) -> str | None:
-        """Why the server closed this connection, if it did."""
+        """The reason why the server closed this connection, None if it did not."""
         return self.server.wire.closed.get(self.conn)
 
     def output(self) -> bytes:
-        """What came since the last call; ends the turn first."""
+        """The bytes since the last call; ends the turn first."""
         self.server.turn()
         return b"".join(self.server.wire.written.pop(self.conn, []))
 

@@ -54,8 +54,10 @@ class NetworkRetry(OptionGroup):
 
 @dataclass
 class NetworkWay:
-    """What a uri says. `bridges` has the brokers of each bridge: several are alternatives of one another. `group` is
-    that of multicast."""
+    """The content of a uri. `bridges` has the brokers of each bridge: several are alternatives of one another.
+
+    `group` is that of multicast.
+    """
 
     kind: str = STATIC
     bridges: list[list[NetworkTarget]] = field(default_factory=list)

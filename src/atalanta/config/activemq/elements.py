@@ -1,4 +1,4 @@
-"""What all readers of an activemq.xml share: attributes by tables, findings, and the tree of the broker.xml."""
+"""The common part of all readers of an activemq.xml: attributes by tables, findings, and the tree of the broker.xml."""
 
 from __future__ import annotations
 

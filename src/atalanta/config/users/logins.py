@@ -20,7 +20,7 @@ class NamedUser:
 
 @dataclass
 class Logins:
-    """Where users come from: `users`, or the entry `domain` of login.config. Every user has the role `everyone`."""
+    """The source of the users: `users`, or the entry `domain` of login.config. Every user has the role `everyone`."""
 
     users: list[NamedUser] = field(default_factory=list)
     domain: str = ""

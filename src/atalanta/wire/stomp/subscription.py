@@ -18,7 +18,7 @@ DURABLE_NAMES: Final = ("durable-subscription-name", "durable-subscriber-name", 
 
 
 class Window:
-    """What a client may hold without an acknowledgement: `size` bytes, or messages with `counts_messages`.
+    """The limit of what a client may hold without an acknowledgement: `size` bytes, or messages with `counts_messages`.
 
     UNLIMITED: any number. A window of 0 is one message. `held`: message id -> cost, in order of delivery.
     """

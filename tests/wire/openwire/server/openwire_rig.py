@@ -106,7 +106,7 @@ class OpenWireClient:
 
     @property
     def closed(self) -> str | None:
-        """Why the server closed this connection, if it did."""
+        """The reason why the server closed this connection, None if it did not."""
         return self.server.wire.closed.get(self.conn)
 
     def output(self) -> list[DataStructure]:

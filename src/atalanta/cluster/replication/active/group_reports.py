@@ -1,4 +1,4 @@
-"""What an active node reports of its group: who is in sync, and for whom the clients wait."""
+"""The reports of an active node on its group: who is in sync, and for whom the clients wait."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from atalanta.wire.openwire.encoding.structure import (
 
 
 class BrokerInfo(Command):
-    """What a broker says about itself."""
+    """The description that a broker gives of itself."""
 
     def __init__(
         self, broker_id: BrokerId | None = None, broker_url: str | None = None,

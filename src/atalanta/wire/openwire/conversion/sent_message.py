@@ -43,7 +43,7 @@ DELAY_MS_MAX: Final = 100 * 365 * 86_400_000
 
 
 class Sender:
-    """What the broker knows of the sender. `repeats`: it may send again after a failover, so ids are checked."""
+    """The sender as the broker knows it. `repeats`: it may send again after a failover, so ids are checked."""
 
     def __init__(self, client_id: str, body_bytes_max: int) -> None:
         self.client_id = client_id

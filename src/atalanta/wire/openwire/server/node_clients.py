@@ -1,4 +1,4 @@
-"""What the OpenWire connections of one node have in common."""
+"""The state that the OpenWire connections of one node share."""
 
 from __future__ import annotations
 
