@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.memory.sender_credits import SenderCredits
 from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 from atalanta.message.message import Message
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 # Receipts that wait for the disk before no more is read from the client, and when it is read again.
 RECEIPTS_MAX: Final = 1_000
 RECEIPTS_LOW: Final = 500
-# Credits that are asked for in the name of the client, which knows none.
-SEND_CREDITS_BYTES: Final = 64 << 10
-SEND_ADDRESSES_MAX: Final = 1_000
 END_OF_FRAME: Final = b"\x00\n"
 REFUSALS_MAX: Final = 10_000  # of one transaction
 
@@ -58,9 +56,6 @@ class StompTransaction:
 class StompSession(SessionEndpoint):
     """The session of a connection. `names`: its destinations. `subscriptions` by the client's id, `consumers` by ours.
     `window_bytes`: what a subscription may hold if its client does not say how much.
-
-    `credits_left`: address -> bytes that the client may send. A SEND to `blocked_address` waits, one to
-    `unblocked_address` has waited.
     """
 
     def __init__(self, connection: StompOutput, names: Destinations, window_bytes: int) -> None:
@@ -76,9 +71,7 @@ class StompSession(SessionEndpoint):
         self.last_consumer: int = 0
         self.last_receipt: int = 0  # that of DISCONNECT; 0: it has not come
         self.too_many_receipts: bool = False
-        self.credits_left: dict[str, int] = {}
-        self.blocked_address: str | None = None
-        self.unblocked_address: str | None = None
+        self.sender_credits: SenderCredits = SenderCredits()
 
     def attach(self, kernel: Session) -> None:
         """Takes the kernel's session, before the first frame."""
@@ -209,24 +202,11 @@ class StompSession(SessionEndpoint):
     # -- control of senders ---------------------------------------------------------------------
     def may_send(self, address: str, size: int) -> bool:
         """Returns True if the address has room for the client's next message; else input is held until it has."""
-        left = self.credits_left.get(address, 0)
         memory = self.kernel.services.memory
-        refusing = memory.refusing > 0
-        if self.unblocked_address == address:
-            self.unblocked_address = None  # this is the message that waited
-        elif left <= 0 or refusing:
-            if len(self.credits_left) >= SEND_ADDRESSES_MAX:
-                self.credits_left.clear()
-            self.credits_left[address] = 0
-            self.kernel.request_credits(address, size + (0 if refusing else SEND_CREDITS_BYTES))
-            if self.blocked_address is not None:
-                return False
-            left = self.credits_left[address]
-        self.credits_left[address] = left - size
-        return True
+        return self.sender_credits.take(address, size, memory.refusing > 0, self.kernel.request_credits)
 
     def credits(self, address: str, amount: int) -> None:
-        self.credits_left[address] = self.credits_left.get(address, 0) + amount
+        self.sender_credits.grant(address, amount)
 
     def refuse_credits(self, address: str, amount: int) -> None:
         """Lets the message go on: it is refused by name."""
@@ -236,13 +216,11 @@ class StompSession(SessionEndpoint):
         self.connection.refuse(why, None)
 
     def blocked(self, address: str) -> None:
-        self.blocked_address = address
+        self.sender_credits.block(address)
         self.hold_input()
 
     def unblocked(self, address: str) -> None:
-        if self.blocked_address == address:
-            self.blocked_address = None
-            self.unblocked_address = address
+        if self.sender_credits.unblock(address):
             self.release_input()
 
     def hold_input(self) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.memory.sender_credits import SenderCredits
 from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 from atalanta.wire.openwire.commands.deliveries import MessageDispatch
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.sessions.pulls import Pulls
     from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
 
-# Credits that are asked for in the name of the client, which knows none.
-SEND_CREDITS_BYTES: Final = 64 << 10
-SEND_ADDRESSES_MAX: Final = 1_000
 SESSIONS_MAX: Final = 10_000  # of one connection
 PRODUCERS_MAX: Final = 100_000
 
@@ -53,8 +51,7 @@ PRODUCERS_MAX: Final = 100_000
 class OpenWireSession(SessionEndpoint):
     """The sessions of a connection. `subscriptions` by the client's id, `parts` by the kernel's number of a consumer.
 
-    `branches`: xids of distributed transactions that the client has begun. `credits_left`: address -> bytes that the
-    client may send. A message for `blocked_address` waits, one for `unblocked_address` has waited.
+    `branches`: xids of distributed transactions that the client has begun.
     """
 
     def __init__(
@@ -82,9 +79,7 @@ class OpenWireSession(SessionEndpoint):
         self.branches: dict[bytes, list[tuple[Subscription, Delivery]]] = {}
         self.last_consumer: int = 0
         self.last_delivery: int = 0
-        self.credits_left: dict[str, int] = {}
-        self.blocked_address: str | None = None
-        self.unblocked_address: str | None = None
+        self.sender_credits: SenderCredits = SenderCredits()
 
     def attach(self, kernel: Session) -> None:
         """Takes the kernel's session, before the first command."""
@@ -262,24 +257,11 @@ class OpenWireSession(SessionEndpoint):
     # -- control of senders ---------------------------------------------------------------------
     def may_send(self, address: str, size: int) -> bool:
         """Returns True if the address has room for the client's next message; else input is held until it has."""
-        left = self.credits_left.get(address, 0)
         memory = self.kernel.services.memory
-        refusing = memory.refusing > 0
-        if self.unblocked_address == address:
-            self.unblocked_address = None  # this is the message that waited
-        elif left <= 0 or refusing:
-            if len(self.credits_left) >= SEND_ADDRESSES_MAX:
-                self.credits_left.clear()
-            self.credits_left[address] = 0
-            self.kernel.request_credits(address, size + (0 if refusing else SEND_CREDITS_BYTES))
-            if self.blocked_address is not None:
-                return False
-            left = self.credits_left[address]
-        self.credits_left[address] = left - size
-        return True
+        return self.sender_credits.take(address, size, memory.refusing > 0, self.kernel.request_credits)
 
     def credits(self, address: str, amount: int) -> None:
-        self.credits_left[address] = self.credits_left.get(address, 0) + amount
+        self.sender_credits.grant(address, amount)
 
     def refuse_credits(self, address: str, amount: int) -> None:
         """Lets the message go on: it is refused by name."""
@@ -289,13 +271,11 @@ class OpenWireSession(SessionEndpoint):
         self.connection.end(why)
 
     def blocked(self, address: str) -> None:
-        self.blocked_address = address
+        self.sender_credits.block(address)
         self.hold_input()
 
     def unblocked(self, address: str) -> None:
-        if self.blocked_address == address:
-            self.blocked_address = None
-            self.unblocked_address = address
+        if self.sender_credits.unblock(address):
             self.release_input()
 
     def hold_input(self) -> None:
