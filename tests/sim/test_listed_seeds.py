@@ -13,19 +13,22 @@ LISTED = Path(__file__).with_name("seeds.txt")
 LISTED_AT_ONCE = 10
 
 
-def listed_seeds() -> list[tuple[int, int, float]]:
-    """(seed, nodes, seconds) of every line of seeds.txt."""
+def listed_seeds() -> list[tuple[int, int, float, bool]]:
+    """(seed, nodes, seconds, grouped) of every line of seeds.txt."""
     found = []
     for line in LISTED.read_text(encoding="utf-8").splitlines():
         words = line.partition("#")[0].split()
+        grouped = "grouped" in words
         if words:
-            nodes = int(words[1]) if len(words) > 1 else 3
-            found.append((int(words[0]), nodes, float(words[2]) if len(words) > 2 else SECONDS))
+            numbers = [word for word in words if word != "grouped"]
+            nodes = int(numbers[1]) if len(numbers) > 1 else 3
+            seconds = float(numbers[2]) if len(numbers) > 2 else SECONDS
+            found.append((int(numbers[0]), nodes, seconds, grouped))
     return found
 
 
 @in_one_build
 @pytest.mark.parametrize("first", range(0, len(listed_seeds()), LISTED_AT_ONCE))
 def test_seeds_that_once_failed(first: int) -> None:
-    for seed, nodes, seconds in listed_seeds()[first : first + LISTED_AT_ONCE]:
-        rehearse_all(range(seed, seed + 1), nodes, seconds)
+    for seed, nodes, seconds, grouped in listed_seeds()[first : first + LISTED_AT_ONCE]:
+        rehearse_all(range(seed, seed + 1), nodes, seconds, grouped)

@@ -59,7 +59,7 @@ class FileMembers(Members):
         self.stops = []
         self.guards = Guards(world, network, name)
         self.guards.heal()
-        self.register = SimRegister(world, name)
+        self.register = SimRegister(world, name, self.check_order)
         self.register.heal()
         self.machines: list[GroupMember] = []
         self.ids = {}

@@ -103,9 +103,9 @@ class ConfirmedFiles:
         if known[number] < 0:
             return  # it was there
         machine = self.machine
+        if not machine.current():
+            return  # the members of a later epoch may have deleted it
         for holder in self.members.in_sync():
-            if holder.epoch > machine.epoch:
-                continue
             if page:
                 name = page_name(number)
                 there = content_of(holder, name) == content_of(machine, name)

@@ -88,7 +88,7 @@ class Members:
         self.min_in_sync = min_in_sync
         self.stops: list[int] = []  # one node has one list of its graceful stops
         self.guards = Guards(world, network, name)
-        self.register = SimRegister(world, name)
+        self.register = SimRegister(world, name, self.check_order)
         self.machines: list[GroupMember] = []
         self.ids: dict[int, tuple[int, int]] = {}  # message ids by epoch: the first, and the one behind the last
         self.confirmed = 0  # the last lsn that a node has confirmed
@@ -113,13 +113,16 @@ class Members:
         """Records that an operator lets a machine serve."""
         self.ordered = self.ordered or self.is_far(machine)
 
-    def check_order(self, machine: GroupMember) -> None:
-        """Raises Violation if a machine serves that is asynchronous and was not told to. An order ends when another
-        machine serves."""
+    def check_order(self, member: str) -> None:
+        """Raises Violation if an asynchronous machine takes an epoch and was not told to. An order ends when another
+        machine takes one."""
+        machine = next((each for each in self.machines if each.member == member), None)
+        if machine is None:
+            return  # nobody: the register is founded
         if not self.is_far(machine):
             self.ordered = False
         elif not self.ordered:
-            raise Violation(f"{machine.name} is asynchronous, and serves without an order")
+            raise Violation(f"{machine.name} is asynchronous, and takes over without an order")
 
     def in_sync(self) -> list[GroupMember]:
         """Returns the machines that may take over by the register as it is."""

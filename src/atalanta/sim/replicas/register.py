@@ -6,6 +6,7 @@ may still take effect, up to LATE_NS after it was sent.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from atalanta.ha.register import CompareAndSet, Register, decode_register, encode_register
@@ -74,9 +75,11 @@ class SimRegister:
     A machine in `no_requests` cannot send, one in `no_answers` hears nothing. A manager that is `away` does nothing.
     """
 
-    def __init__(self, world: World, name: str) -> None:
+    def __init__(self, world: World, name: str, check_order: Callable[[str], None]) -> None:
+        """`check_order` gets the active member of each new epoch, and may raise Violation."""
         self.world = world
         self.name = name
+        self.check_order = check_order
         self.draw = world.random(f"register/{name}")
         self.version = 0
         self._value: Register | None = None
@@ -147,6 +150,8 @@ class SimRegister:
             raise Violation(f"{self.name}: epoch {after.epoch} has two active members")
         if before is not None and after.epoch not in (before.epoch, before.epoch + 1):
             raise Violation(f"{self.name}: epoch {after.epoch} follows {before.epoch}")
+        if before is None or before.epoch != after.epoch:
+            self.check_order(after.active)
         self.version += 1
         self._value = decode_register(encode_register(after))
         self.world.note(
