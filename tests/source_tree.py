@@ -29,7 +29,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("message",),
     ("store", "kernel/journal", "kernel/memory"),
     ("kernel/queue", "ha"),
-    ("kernel/queue/paging", "kernel/routing"),
+    ("kernel/queue/paging", "kernel/routing", "ha/replication"),
     ("kernel/queue/delivery", "kernel/security"),
     ("kernel/registry", "kernel/settings"),
     ("kernel/publish",),

@@ -23,17 +23,17 @@ from typing import TypeAlias
 
 from atalanta.ha.lease import Lease, LeaseTerms
 from atalanta.ha.register import CompareAndSet, Read, Register, RegisterView, found
-from atalanta.ha.replication import (
+from atalanta.ha.replication.active import Active
+from atalanta.ha.replication.epoch_table import EpochTable
+from atalanta.ha.replication.follower import Follower
+from atalanta.ha.replication.messages import (
     Action,
     Activate,
-    Active,
     Answer,
     Block,
     Confirm,
     Cut,
     Ended,
-    EpochTable,
-    Follower,
     HandOver,
     Heartbeat,
     Message,

@@ -6,19 +6,18 @@ from dataclasses import dataclass, replace
 
 from atalanta.ha.lease import Lease, LeaseTerms
 from atalanta.ha.register import Read, Register, RegisterView, hand_over
-from atalanta.ha.replication import (
+from atalanta.ha.replication.active import Active
+from atalanta.ha.replication.epoch_table import EpochTable, cut_table
+from atalanta.ha.replication.follower import Follower
+from atalanta.ha.replication.messages import (
     Action,
-    Active,
     Answer,
     Block,
     Cut,
-    EpochTable,
-    Follower,
     HandOver,
     Heartbeat,
     Offer,
     Send,
-    cut_table,
 )
 from tests.ha.group_world import Parts, Scope
 

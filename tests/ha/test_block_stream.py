@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.ha.block_stream import (
+from atalanta.ha.replication.block_stream import (
     BlockName,
     BlockPart,
     BlockReceiver,

@@ -7,7 +7,7 @@ from collections import deque
 
 import pytest
 
-from atalanta.ha.block_stream import (
+from atalanta.ha.replication.block_stream import (
     BlockPart,
     BlockRefused,
     DropPart,
@@ -15,9 +15,9 @@ from atalanta.ha.block_stream import (
     StreamPart,
     blocks_of,
 )
-from atalanta.ha.journal_copy import JournalCopy
-from atalanta.ha.journal_reader import JournalReader
-from atalanta.ha.replication import agreement
+from atalanta.ha.replication.epoch_table import agreement
+from atalanta.ha.replication.journal_copy import JournalCopy
+from atalanta.ha.replication.journal_reader import JournalReader
 from atalanta.sim.world.disk import SimDisk
 from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged

@@ -6,17 +6,17 @@ import pytest
 
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.register import CompareAndSet, Read, Register, RegisterView, found
-from atalanta.ha.replication import (
+from atalanta.ha.replication.active import Active
+from atalanta.ha.replication.epoch_table import EpochTable, agreement, cut_table
+from atalanta.ha.replication.follower import Follower
+from atalanta.ha.replication.messages import (
     Action,
     Activate,
-    Active,
     Answer,
     Block,
     Confirm,
     Cut,
     Ended,
-    EpochTable,
-    Follower,
     HandOver,
     Heartbeat,
     Offer,
@@ -24,8 +24,6 @@ from atalanta.ha.replication import (
     Send,
     Stop,
     Store,
-    agreement,
-    cut_table,
 )
 
 SECOND = 1_000_000_000

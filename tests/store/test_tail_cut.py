@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.ha.block_stream import blocks_of
+from atalanta.ha.replication.block_stream import blocks_of
 from atalanta.runtime.disk.disk import FileDisk
 from atalanta.sim.world.disk import SimDisk
 from atalanta.store.recovery import JournalRecovery, read_back

@@ -246,7 +246,7 @@ def see_no_epoch() -> None:
 
 def drop_without_register() -> None:
     """A planted fault: the active member of a group goes on without a follower that the register still has."""
-    from atalanta.ha.replication import Active
+    from atalanta.ha.replication.active import Active
 
     required = Active.required
     dropped: list[str] = []
@@ -261,7 +261,8 @@ def drop_without_register() -> None:
 
 def answer_unwritten() -> None:
     """A planted fault: a follower of a group answers before its disk does."""
-    from atalanta.ha.replication import Answer, Follower, Send
+    from atalanta.ha.replication.follower import Follower
+    from atalanta.ha.replication.messages import Answer, Send
 
     def answer(self: Any, sent_ns: int) -> Send:
         return Send(self.active, Answer(self.epoch, self.last, self.last, sent_ns))

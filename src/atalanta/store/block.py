@@ -9,7 +9,7 @@ block of another journal inside a message body is not mistaken for a block of th
 block that an earlier use of the file has left. A block is valid only as a whole, so its records share one
 checksum. The lsns of the records follow from the lsn of the first.
 
-The epoch is that of the group of nodes that replicate the journal (ha/replication.py); 0 without a group. Blocks of
+The epoch is that of the group of nodes that replicate the journal (ha/replication/); 0 without a group. Blocks of
 format version 7 have no epoch (BLOCK_HEAD_SIZE_7), and count as epoch 0.
 """
 

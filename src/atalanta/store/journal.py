@@ -94,7 +94,7 @@ class Journal(ports.Journal):
         self.passing_kinds = passing_kinds
         # Plain records that were forgotten before they were committed.
         self._early: list[int] = []
-        # Its last lsn is its commit token. Followers get it from here (ha/journal_reader.py).
+        # Its last lsn is its commit token. Followers get it from here (ha/replication/journal_reader.py).
         self.block_in_flight: BlockInFlight | None = None
         self.group: JournalGroup | None = None
         # Last lsn handed to the disk.

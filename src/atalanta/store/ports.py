@@ -16,7 +16,7 @@ class JournalOwner(Protocol):
 
 
 class JournalGroup(Protocol):
-    """The group that replicates the journal: decides when records count as durable (ha/replication.py)."""
+    """The group that replicates the journal: decides when records count as durable (ha/replication/)."""
 
     def on_stored(self, now: int, lsn: int) -> None:
         """Reports that every record up to `lsn` is on this node's disk. `Journal.confirm` follows, now or later."""

@@ -17,11 +17,12 @@ from atalanta.cluster.replication.member_codec import (
     encode_message,
 )
 from atalanta.cluster.replication.member_handshake import FollowerHandshake, Hello, Welcome
-from atalanta.ha.copy_replay import CopyReplay
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.register import CompareAndSet, Register, RegisterView, found
 from atalanta.ha.register_port import RegisterPort
-from atalanta.ha.replication import Activate, Answer, Follower, Heartbeat, Offer
+from atalanta.ha.replication.copy_replay import CopyReplay
+from atalanta.ha.replication.follower import Follower
+from atalanta.ha.replication.messages import Activate, Answer, Heartbeat, Offer
 from atalanta.kernel.ports import Links, Timers, Wire
 from atalanta.kernel.security.security import PERMISSIONS, Security
 from atalanta.kernel.settings.broker_config import BrokerConfig

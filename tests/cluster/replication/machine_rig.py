@@ -16,7 +16,7 @@ from atalanta.cluster.replication.passive.backup_config import (
     TakenOver,
 )
 from atalanta.ha.guard_port import GuardPort
-from atalanta.ha.replication import Follower
+from atalanta.ha.replication.follower import Follower
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.ports import Ids, Links
 from atalanta.kernel.settings.broker_config import BrokerConfig

@@ -19,9 +19,17 @@ from atalanta.cluster.replication.member_codec import (
     StoredFiles,
 )
 from atalanta.cluster.replication.member_handshake import Hello
-from atalanta.ha.block_stream import BlockPart, DropPart, JumpPart, SegmentPart
 from atalanta.ha.register import Register
-from atalanta.ha.replication import Answer, Block, Ended, HandOver, Heartbeat, Offer, Refusal
+from atalanta.ha.replication.block_stream import BlockPart, DropPart, JumpPart, SegmentPart
+from atalanta.ha.replication.messages import (
+    Answer,
+    Block,
+    Ended,
+    HandOver,
+    Heartbeat,
+    Offer,
+    Refusal,
+)
 from atalanta.wire.core.transport import TransportConfiguration
 
 NODE_ID = bytes(range(16))

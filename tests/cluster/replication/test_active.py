@@ -6,9 +6,9 @@ import json
 
 from atalanta.cluster.replication.active.replicator import CHECK_TIMER
 from atalanta.cluster.replication.member_codec import JournalBlock, SettingsFile
-from atalanta.ha.block_stream import JumpPart
 from atalanta.ha.register import CompareAndSet, Register
-from atalanta.ha.replication import Ended, HandOver, Heartbeat, Refusal
+from atalanta.ha.replication.block_stream import JumpPart
+from atalanta.ha.replication.messages import Ended, HandOver, Heartbeat, Refusal
 from atalanta.kernel.ports import Process
 from atalanta.kernel.settings.broker_config import AddressSetting, StoredSettings
 from atalanta.kernel.settings.settings_change import SettingsChange

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.cluster.replication.passive.backup_config import TakenOver
-from atalanta.ha.replication import Follower
+from atalanta.ha.replication.follower import Follower
 from tests.cluster.replication.group_rig import LEASE
 from tests.cluster.replication.machine_rig import Machines
 

@@ -6,7 +6,7 @@ from atalanta.cluster.replication.active.replicator import HANDOVER_TIMER
 from atalanta.cluster.replication.member_codec import Guard
 from atalanta.cluster.replication.passive.backup_config import TakenOver
 from atalanta.ha.guard_port import GuardPort
-from atalanta.ha.replication import Follower
+from atalanta.ha.replication.follower import Follower
 from tests.cluster.replication.group_rig import LEASE, MS, publish
 from tests.cluster.replication.machine_rig import Machine
 from tests.cluster.replication.replica_rig import World, client, drain

@@ -10,7 +10,9 @@ from atalanta.cluster.replication.passive.backup import Backup
 from atalanta.cluster.replication.passive.doors import Doors
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.register import RegisterView
-from atalanta.ha.replication import Active, Ended, Follower
+from atalanta.ha.replication.active import Active
+from atalanta.ha.replication.follower import Follower
+from atalanta.ha.replication.messages import Ended
 from atalanta.kernel.queue.paging.paging import Paging
 from atalanta.node import node
 from atalanta.sim.replicas import group

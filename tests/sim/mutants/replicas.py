@@ -9,7 +9,9 @@ from atalanta.cluster.replication.passive.backup import Backup
 from atalanta.cluster.replication.passive.follower_files import FollowerFiles
 from atalanta.ha.lease import Lease
 from atalanta.ha.register import Register, RegisterView, take_over
-from atalanta.ha.replication import Action, Active, Answer, Confirm, Cut, Follower, Offer, Send
+from atalanta.ha.replication.active import Active
+from atalanta.ha.replication.follower import Follower
+from atalanta.ha.replication.messages import Action, Answer, Confirm, Cut, Offer, Send
 from atalanta.node.node import Node
 from tests.sim.mutants.patching import Patch
 

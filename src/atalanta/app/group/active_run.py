@@ -17,7 +17,7 @@ from atalanta.app.storage import Storage
 from atalanta.cluster.replication.active.seat import ReplicationSeat
 from atalanta.config.problems import ConfigError
 from atalanta.ha.policy import BACKUP
-from atalanta.ha.replication import Follower
+from atalanta.ha.replication.follower import Follower
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.security.security import Security
 from atalanta.management.status import COLOCATED_POLICY, HaStatus, ReplicaStatus
@@ -32,7 +32,7 @@ from atalanta.runtime.process.event_loop import unsettle_collector
 from atalanta.runtime.process.logs import log_event
 
 if TYPE_CHECKING:
-    from atalanta.ha.copy_replay import CopyReplay
+    from atalanta.ha.replication.copy_replay import CopyReplay
     from atalanta.node.node import Node
     from atalanta.runtime.disk.disk import FileDisk
     from atalanta.runtime.disk.memory_disk import MemoryDisk

@@ -29,7 +29,7 @@ from atalanta.cluster.replication.passive.backup_config import (
     TakenOver,
 )
 from atalanta.config.configuration import Configuration
-from atalanta.ha.replication import Follower
+from atalanta.ha.replication.follower import Follower
 from atalanta.kernel.ports import Disk, LargeFiles
 from atalanta.management.status import PassiveStatus
 from atalanta.message.encoding.buffer import DecodeError
@@ -44,7 +44,7 @@ from atalanta.store.errors import JournalForeign
 from atalanta.wire.core.config import ConnectorConfig
 
 if TYPE_CHECKING:
-    from atalanta.ha.copy_replay import CopyReplay
+    from atalanta.ha.replication.copy_replay import CopyReplay
     from atalanta.store.ports import GrowingReplay
 
 log = logging.getLogger("atalanta.app")

@@ -11,7 +11,7 @@ import typer
 from atalanta.cli.data.folder import ReadOnlyDisk, find_folders
 from atalanta.cli.output.escape import counted
 from atalanta.cli.output.outcome import FAILED, Refused, reported
-from atalanta.ha.block_stream import BlockName, blocks_of
+from atalanta.ha.replication.block_stream import BlockName, blocks_of
 from atalanta.kernel.ports import PageError
 from atalanta.runtime.disk.data_folder import NODE_ID_NAME, read_node_id
 from atalanta.runtime.disk.folder_lock import DataFolderError, is_locked

@@ -30,9 +30,17 @@ import struct
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from atalanta.ha.block_stream import BlockPart, DropPart, JumpPart, SegmentPart
 from atalanta.ha.register import RegisterDamaged, decode_register, encode_register
-from atalanta.ha.replication import Answer, Block, Ended, HandOver, Heartbeat, Offer, Refusal
+from atalanta.ha.replication.block_stream import BlockPart, DropPart, JumpPart, SegmentPart
+from atalanta.ha.replication.messages import (
+    Answer,
+    Block,
+    Ended,
+    HandOver,
+    Heartbeat,
+    Offer,
+    Refusal,
+)
 from atalanta.message.encoding.buffer import DecodeError, Reader
 from atalanta.store.segment import SEGMENT_HEAD_SIZE
 

@@ -20,10 +20,10 @@ from atalanta.cluster.replication.passive.backup_config import (
     Identity,
     TakenOver,
 )
-from atalanta.ha.copy_replay import CopyReplay
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.register import Register
-from atalanta.ha.replication import Follower
+from atalanta.ha.replication.copy_replay import CopyReplay
+from atalanta.ha.replication.follower import Follower
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.ports import Wire
 from atalanta.node.node import Node

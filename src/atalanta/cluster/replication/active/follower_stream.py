@@ -19,9 +19,10 @@ from atalanta.cluster.replication.member_codec import (
     PageFile,
     StoredFiles,
 )
-from atalanta.ha.block_stream import BlockPart, JumpPart
-from atalanta.ha.journal_reader import JournalReader
-from atalanta.ha.replication import Active, Answer, Block
+from atalanta.ha.replication.active import Active
+from atalanta.ha.replication.block_stream import BlockPart, JumpPart
+from atalanta.ha.replication.journal_reader import JournalReader
+from atalanta.ha.replication.messages import Answer, Block
 from atalanta.kernel.ports import LargeFiles, PageError, Trace
 from atalanta.store.block import first_lsn
 from atalanta.store.errors import JournalDamaged

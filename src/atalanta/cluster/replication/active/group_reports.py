@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from atalanta.ha.replication import Active
+    from atalanta.ha.replication.active import Active
     from atalanta.kernel.ports import Trace
 
 WHAT_TO_DO: Final = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.ha.register import MEMBERS_MAX
-from atalanta.ha.replication import Answer
+from atalanta.ha.replication.messages import Answer
 
 
 class FollowerLag:

@@ -1,7 +1,7 @@
 """The active side of a group: the journal goes to the followers, and what they have decides about confirmations.
 
 The node gives it the lsns that are on its own disk (`on_stored`), the journal gets back what may be confirmed
-(`Journal.confirm`). The rules are those of `Active` (ha/replication.py); here are its connections, timers and the
+(`Journal.confirm`). The rules are those of `Active` (ha/replication/active.py); here are its connections, timers and the
 register.
 """
 
@@ -29,7 +29,8 @@ from atalanta.cluster.replication.member_codec import (
 )
 from atalanta.ha.register import CompareAndSet, Read, Register
 from atalanta.ha.register_requests import RegisterRequests
-from atalanta.ha.replication import Action, Active, Answer, Block, Confirm, Refusal, Send, Stop
+from atalanta.ha.replication.active import Active
+from atalanta.ha.replication.messages import Action, Answer, Block, Confirm, Refusal, Send, Stop
 from atalanta.kernel.ports import LargeFiles, Timers, Trace
 from atalanta.store.journal import Journal
 from atalanta.store.pages import PageFiles

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from atalanta.cluster.replication.member_codec import Guard
 from atalanta.ha.register_port import RegisterPort
-from atalanta.ha.replication import Follower
+from atalanta.ha.replication.follower import Follower
 
 if TYPE_CHECKING:
-    from atalanta.ha.copy_replay import CopyReplay
+    from atalanta.ha.replication.copy_replay import CopyReplay
     from atalanta.kernel.broker.recovery import Recovery
 
 

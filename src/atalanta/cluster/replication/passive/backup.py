@@ -1,6 +1,6 @@
 """The passive member of a group: it copies the journal and the files of the active node until it may take over.
 
-The rules are those of `Follower` (ha/replication.py); here are the connection, the timers and the register. The same
+The rules are those of `Follower` (ha/replication/follower.py); here are the connection, the timers and the register. The same
 driver runs it as a node. It ends with an `outcome`: the shell then makes a node of the folder, or begins again.
 
 A member whose folder has no node id follows nobody yet: it asks the active node for it. A primary that finds nobody
@@ -28,7 +28,6 @@ from atalanta.cluster.replication.passive.doors import Doors
 from atalanta.cluster.replication.passive.follower_store import FollowerStore
 from atalanta.cluster.replication.passive.incoming_stream import IncomingStream, StreamFailed
 from atalanta.cluster.replication.passive.passive_inputs import PassiveInputs
-from atalanta.ha.block_stream import BlockRefused
 from atalanta.ha.register import (
     CompareAndSet,
     Read,
@@ -38,13 +37,14 @@ from atalanta.ha.register import (
     found,
 )
 from atalanta.ha.register_requests import REGISTER_TIMER, RegisterRequests
-from atalanta.ha.replication import (
+from atalanta.ha.replication.block_stream import BlockRefused
+from atalanta.ha.replication.follower import Follower
+from atalanta.ha.replication.messages import (
     Action,
     Activate,
     Answer,
     Cut,
     Ended,
-    Follower,
     Refusal,
     Send,
     Store,

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from atalanta.ha.lease import LeaseTerms
-from atalanta.ha.replication import Follower
+from atalanta.ha.replication.follower import Follower
 
 if TYPE_CHECKING:
     from atalanta.cluster.replication.passive.active_search import Candidate
-    from atalanta.ha.copy_replay import CopyReplay
     from atalanta.ha.guard_port import GuardPort
     from atalanta.ha.register_port import RegisterPort
+    from atalanta.ha.replication.copy_replay import CopyReplay
     from atalanta.kernel.ports import Disk, Ids, LargeFiles, Links, Timers, Trace, Wire
     from atalanta.store.config import JournalConfig
     from atalanta.store.ports import GrowingReplay

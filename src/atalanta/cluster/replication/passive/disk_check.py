@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from atalanta.ha.block_stream import name_of
+from atalanta.ha.replication.block_stream import name_of
 from atalanta.kernel.ports import Disk, PageError
 from atalanta.store.block import decode_block_head
 from atalanta.store.errors import JournalDamaged

@@ -17,9 +17,9 @@ from atalanta.cluster.replication.member_codec import (
 from atalanta.cluster.replication.passive.backup_config import nothing
 from atalanta.cluster.replication.passive.disk_check import DiskCheck
 from atalanta.cluster.replication.passive.follower_files import FollowerFiles, WriteBarrier
-from atalanta.ha.block_stream import DropPart, JumpPart, SegmentPart
-from atalanta.ha.copy_replay import CopyReplay
-from atalanta.ha.journal_copy import JournalCopy
+from atalanta.ha.replication.block_stream import DropPart, JumpPart, SegmentPart
+from atalanta.ha.replication.copy_replay import CopyReplay
+from atalanta.ha.replication.journal_copy import JournalCopy
 from atalanta.kernel.broker.damaged_records import DamagedRecords, QueueNames
 from atalanta.store.errors import JournalDamaged
 from atalanta.store.recovery import CUT_NOTHING, read_back, read_front

@@ -24,13 +24,13 @@ from atalanta.cluster.replication.member_codec import (
     decode_from_active,
     encode_message,
 )
-from atalanta.ha.block_stream import JumpPart
-from atalanta.ha.replication import (
+from atalanta.ha.replication.block_stream import JumpPart
+from atalanta.ha.replication.follower import Follower
+from atalanta.ha.replication.messages import (
     Action,
     Answer,
     Cut,
     Ended,
-    Follower,
     HandOver,
     Heartbeat,
     Offer,

@@ -9,8 +9,8 @@ jump the journal begins again with a later segment, because the active node has 
 there was appended again further on, so a journal that has jumped is complete when it reaches the end.
 
 `BlockReceiver` checks what arrives and says where it is written. It accepts blocks in order: a gap, a repeat or a
-damaged block is refused, and the stream begins again with an offer (replication.py). ha/journal_reader.py makes the
-stream, ha/journal_copy.py writes it.
+damaged block is refused, and the stream begins again with an offer. ha/replication/journal_reader.py makes the
+stream, ha/replication/journal_copy.py writes it.
 """
 
 from __future__ import annotations

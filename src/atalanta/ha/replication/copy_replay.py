@@ -13,7 +13,7 @@ from atalanta.store.errors import JournalDamaged
 from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment
 
 if TYPE_CHECKING:
-    from atalanta.ha.journal_copy import JournalCopy
+    from atalanta.ha.replication.journal_copy import JournalCopy
     from atalanta.kernel.ports import Disk
     from atalanta.store.ports import GrowingReplay
     from atalanta.store.recovery_report import RecoveredState

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from atalanta.ha.block_stream import (
+from atalanta.ha.replication.block_stream import (
     BlockPart,
     BlockReceiver,
     DropPart,

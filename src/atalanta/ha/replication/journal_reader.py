@@ -10,7 +10,13 @@ follower whose answers are required: the compaction waits for them (Journal.conf
 
 from __future__ import annotations
 
-from atalanta.ha.block_stream import BlockPart, DropPart, JumpPart, SegmentPart, StreamPart
+from atalanta.ha.replication.block_stream import (
+    BlockPart,
+    DropPart,
+    JumpPart,
+    SegmentPart,
+    StreamPart,
+)
 from atalanta.store.block import BlockHead, decode_block_head
 from atalanta.store.errors import JournalDamaged
 from atalanta.store.file_window import FileWindow
