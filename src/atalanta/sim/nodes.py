@@ -197,6 +197,8 @@ def cluster_settings(index: int, count: int, shape: Shape, name: str) -> Cluster
         own = (*machines, f"n{shape.joiner}")
         connection.static_connectors = [each for each in names if each not in own]
     settings.cluster_connections.append(connection)
+    if index in shape.groups:
+        settings.group_connectors = [each for each in machines_of(index, shape) if each != name]
     return settings
 
 

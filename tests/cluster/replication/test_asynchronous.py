@@ -205,7 +205,37 @@ def test_a_promotion_by_an_old_register_is_refused() -> None:
     known = world.manager.value
     assert known is not None
     world.manager.set(CompareAndSet(world.manager.version, remove_member(known, "a", "b", b"t" * 16)))
+    a.crash()
     b.input("promote", False)
     world.until(lambda: b.happened("promotion_refused") != [])
+    a.follow()
     world.until(lambda: world.in_sync() == ["a", "b"])
     assert a.may_serve() and not b.serving()
+
+
+def test_a_promotion_waits_for_the_lease_of_the_active_member() -> None:
+    """Its connection is lost, and it serves its clients until the lease is over: never both at the same time."""
+    world = World()
+    world.begin()
+    a, b = world["a"], world["b"]
+    world.until(lambda: world.in_sync() == ["a", "b"])
+    world.manager.reachable = False
+    world.silent = True
+    b.break_pipes()
+    world.until(lambda: b.backup is not None and b.backup.status().active == "")
+    world.manager.reachable = True
+    b.input("promote", False)
+    world.run(10_000)
+    assert [a.may_serve(), b.may_serve()].count(True) == 1
+
+
+def test_a_promotion_that_waits_becomes_a_request_when_the_active_member_is_back() -> None:
+    world = World()
+    world.begin()
+    a, b = world["a"], world["b"]
+    world.until(lambda: world.in_sync() == ["a", "b"])
+    b.break_pipes()
+    world.until(lambda: b.backup is not None and b.backup.status().active == "")
+    b.input("promote", False)
+    world.until(lambda: a.happened("service_requested") != [])
+    assert a.may_serve() and not b.happened("promotion_refused")

@@ -233,6 +233,9 @@ def test_a_member_of_the_own_replicated_group_is_no_second_node(rig: Rig) -> Non
     settings.group_connectors = [other]
     cluster.members.update(rig.world.now, update)
     assert not rig.events("duplicate_node_id")
+    rig.run(2)
+    assert local.event_id > update.event_id, "this node serves: its announcement is above that of the other one"
     settings.group_connectors = []
+    update.event_id = local.event_id + 1
     cluster.members.update(rig.world.now, update)
     assert rig.events("duplicate_node_id")

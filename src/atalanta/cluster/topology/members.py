@@ -53,6 +53,7 @@ class Members:
         self.subscribers = subscribers
         self.listener = listener
         self.announcements_left: int = 0
+        self.contested = False  # another member of the pair or group has announced the node id
 
     # -- this node ------------------------------------------------------------------------------
     def start(self, now: int) -> None:
@@ -81,6 +82,9 @@ class Members:
         own = self.local.member()
         self.topology.update(own)
         self.subscribers.send_member(own)
+        if self.contested:
+            self.contested = False
+            self.listener.announce_pair()
         self.announcements_left -= 1
         self._set_timer(now)
 
@@ -107,7 +111,8 @@ class Members:
         node_id = update.node_id
         if node_id == self.local.node_id:
             # An older update tells of this node's last run, or of the other half of its pair before a failover.
-            if update.primary is not None and update.event_id > self.local.event_id:
+            # Of two announcements with one id a member keeps the first that it has heard.
+            if update.primary is not None and update.event_id >= self.local.event_id:
                 self.check_copied_folder([update.primary])
                 self._announce_above(now, update)
             return
@@ -128,25 +133,27 @@ class Members:
         self.listener.member_changed(now, accepted)
 
     def _announce_above(self, now: int, update: Member) -> None:
-        """Announces this node above an announcement of the other half of its pair, whose clock was ahead.
+        """Announces this node above an announcement of another member of its pair or group, whose clock was ahead.
 
-        That half has lost the store, or this node would have. The members ignore lower event ids.
+        That member has lost the service, or this node would have. The members of the cluster ignore lower event ids.
+        It happens an interval later: until both know who serves, they would answer each other as fast as they can.
         """
-        backup = self.local.backup
-        if backup is not None and update.primary is not None and backup.same_target(update.primary):
+        if update.primary is not None and self._is_partner(update.primary):
             self.local.raise_event_id(update.event_id)
-            self.announce_again(now)
-            self.listener.announce_pair()
+            self.contested = True
+            self.announcements_left = max(self.announcements_left, 1)
+            self._set_timer(now)
+
+    def _is_partner(self, connector: TransportConfiguration) -> bool:
+        """Tells whether a connector leads to the other half of this node's pair, or to a member of its group."""
+        backup = self.local.backup
+        return (backup is not None and backup.same_target(connector)) or self.local.settings.is_of_group(connector)
 
     def check_copied_folder(self, connectors: list[TransportConfiguration]) -> None:
         """Records `duplicate_node_id` if another node announces this node's id: one data folder is a copy."""
         for other in connectors:
-            backup = self.local.backup
-            settings = self.local.settings
-            if settings.announces(other) or (backup is not None and backup.same_target(other)):
+            if self.local.settings.announces(other) or self._is_partner(other):
                 continue
-            if settings.is_of_group(other):
-                continue  # its register says which of them serves
             self.local.trace.event(
                 "duplicate_node_id",
                 {

@@ -154,16 +154,14 @@ class Backup(PassiveInputs):
     def promote(self, now: int, lossy: bool) -> None:
         """Obeys an operator's order to serve. `lossy`: at once, in sync or not, as soon as nothing waits for the disk.
 
-        Else the active node is asked to hand over. Without one, a member in sync takes over.
+        Else the active node is asked to hand over. Without one, a member in sync takes over when the lease of the last
+        one is over.
         """
         if self.damage:
             self._tell_once(f"a member with a damaged journal cannot be promoted: {self.damage}")
             return
         follower, stream = self.follower, self._stream
         if follower is None or stream is None or self._over():
-            return
-        if not lossy and stream.following:
-            stream.send(ServiceRequest(follower.epoch))
             return
         self._order = FORCED if lossy else PROMOTED
         if lossy:
@@ -378,8 +376,13 @@ class Backup(PassiveInputs):
         follower = self.follower
         if follower is None or self.damage or self._over() or not follower.may_ask():
             return
-        known = follower.view.known
-        if self._order == FORCED or (self._order and known is not None and self.config.member in known.in_sync):
+        stream, known = self._stream, follower.view.known
+        if self._order == PROMOTED and stream is not None and stream.following:
+            self._order = ""
+            stream.send(ServiceRequest(follower.epoch))
+        elif self._order == PROMOTED and not follower.promise.is_over(now):
+            return  # the active node may still serve under its lease, though the connection to it is lost
+        elif self._order == FORCED or (self._order and known is not None and self.config.member in known.in_sync):
             self._do(now, follower.promote(now))
         elif self._order:
             self._order = ""
