@@ -1,8 +1,8 @@
 """The active side of a group: the journal goes to the followers, and what they have decides about confirmations.
 
 The node gives it the lsns that are on its own disk (`on_stored`), the journal gets back what may be confirmed
-(`Journal.confirm`). The rules are those of `Active` (ha/replication/active.py); here are its connections, timers and the
-register.
+(`Journal.confirm`). The rules are those of `Active` (ha/replication/active.py); here are its connections, timers and
+the register.
 """
 
 from __future__ import annotations

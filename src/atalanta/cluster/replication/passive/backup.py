@@ -1,7 +1,8 @@
 """The passive member of a group: it copies the journal and the files of the active node until it may take over.
 
-The rules are those of `Follower` (ha/replication/follower.py); here are the connection, the timers and the register. The same
-driver runs it as a node. It ends with an `outcome`: the shell then makes a node of the folder, or begins again.
+The rules are those of `Follower` (ha/replication/follower.py); here are the connection, the timers and the register.
+The same driver runs it as a node. It ends with an `outcome`: the shell then makes a node of the folder, or begins
+again.
 
 A member whose folder has no node id follows nobody yet: it asks the active node for it. A primary that finds nobody
 at any other member's port makes one.
