@@ -55,6 +55,7 @@ class FileMembers(Members):
         self.coordinated = True
         self.far = ""  # an asynchronous member takes no part
         self.ordered = False
+        self.obeyed = False
         self.min_in_sync = group.min_in_sync
         self.stops = []
         self.guards = Guards(world, network, name)

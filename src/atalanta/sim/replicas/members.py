@@ -84,7 +84,8 @@ class Members:
         self.journal = journal_config(index, shape)
         self.coordinated = coordinated
         self.far = self._draw_far(world)  # the asynchronous machine, "" without one
-        self.ordered = False  # an operator wants it to serve
+        self.ordered = False  # an operator wanted it to serve
+        self.obeyed = False  # it has taken an epoch since
         self.min_in_sync = min_in_sync
         self.stops: list[int] = []  # one node has one list of its graceful stops
         self.guards = Guards(world, network, name)
@@ -114,15 +115,18 @@ class Members:
         self.ordered = self.ordered or self.is_far(machine)
 
     def check_order(self, member: str) -> None:
-        """Raises Violation if an asynchronous machine takes an epoch and was not told to. An order ends when another
-        machine takes one."""
+        """Raises Violation if an asynchronous machine takes an epoch and was not told to. An order that is obeyed ends
+        when another machine takes one; until then it may be passed on to the machine that serves meanwhile."""
         machine = next((each for each in self.machines if each.member == member), None)
         if machine is None:
             return  # nobody: the register is founded
         if not self.is_far(machine):
-            self.ordered = False
+            self.ordered = self.ordered and not self.obeyed
+            self.obeyed = False
         elif not self.ordered:
             raise Violation(f"{machine.name} is asynchronous, and takes over without an order")
+        else:
+            self.obeyed = True
 
     def in_sync(self) -> list[GroupMember]:
         """Returns the machines that may take over by the register as it is."""
