@@ -48,7 +48,7 @@ class OpenWireConnection(OpenWireOutput):
     """An OpenWire client. `held` is input that came while it was held; `waiting`: a command that has no room yet.
 
     `node_clients` is what the clients of the node have in common. `login_command` is the login that is being answered.
-    `fault_tolerant`: it is a failover client.
+    `fault_tolerant`: it is a failover client. `network`: the broker whose bridge it is, as it describes itself.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class OpenWireConnection(OpenWireOutput):
         self.waiting: Command | None = None
         self.held: list[bytes] = []
         self.fault_tolerant: bool = False
+        self.network: BrokerInfo | None = None
         self.closed_in_order: bool = False
         self.ttl_ns: int = -1
         self._write(WireFormat(HANDSHAKE).encode(info_of(options)))
@@ -166,9 +167,21 @@ class OpenWireConnection(OpenWireOutput):
             if command.response_required:
                 self.send(KeepAliveInfo(command.command_id))
         elif isinstance(command, BrokerInfo):
-            raise ProtocolError("networks of brokers are not supported yet: connect them by JMS bridges")
+            self._meet(command)
         else:
             raise ProtocolError(f"{command.__class__.__name__} before ConnectionInfo")
+
+    def _meet(self, info: BrokerInfo) -> None:
+        """Processes the BrokerInfo with which the bridge of another broker begins."""
+        if self.network is not None:
+            raise ProtocolError("a second BrokerInfo")
+        if not info.network_connection or info.slave_broker or info.broker_id is None or not info.broker_id.value:
+            raise ProtocolError("BrokerInfo of a client that is no bridge of a network")
+        if info.broker_id.value == self.host.broker.node_id:
+            raise ProtocolError("the networkConnector leads to the broker that it belongs to")
+        self.network = info
+        if info.response_required:
+            self.respond(info.command_id)
 
     def _close_in_order(self, now: int, command: RemoveInfo) -> None:
         """Processes the removal of the connection: its answer comes when everything is on disk."""
@@ -219,7 +232,9 @@ class OpenWireConnection(OpenWireOutput):
         self.decoder.open()
         self.client.client_id = client_id
         sender = Sender(client_id, self.options.frame_bytes_max)
-        if self.fault_tolerant:
+        if self.network is not None:
+            sender.become_bridge()
+        elif self.fault_tolerant:
             sender.may_repeat()
         others = self.node_clients
         session = OpenWireSession(
@@ -238,14 +253,22 @@ class OpenWireConnection(OpenWireOutput):
         self.release_input()
 
     def _take_client_id(self, client_id: str, identity: Identity, reconnects: bool) -> None:
-        """Registers the client id. One that is in use is refused, unless its user comes back after a failover."""
+        """Registers the client id. One that is in use is refused, unless its user comes back after a failover.
+
+        The bridge of a broker comes back without saying so.
+        """
         other = self.node_clients.clients.get(client_id)
         if isinstance(other, OpenWireConnection) and not other.gone and not other.end_reason:
+            reconnects = reconnects or self.is_bridge_of(other.network)
             if not reconnects or not other.belongs_to(identity):
                 name = self.node_clients.broker_name
                 raise ClientIdError(f"Broker: {name} - Client: {client_id} already connected from {other.peer()}")
             other.replace()
         self.node_clients.clients[client_id] = self
+
+    def is_bridge_of(self, other: BrokerInfo | None) -> bool:
+        """Returns True if both are bridges of one broker."""
+        return self.network is not None and other is not None and self.network.broker_id == other.broker_id
 
     def belongs_to(self, identity: Identity) -> bool:
         """Returns True if the client has logged in as that user."""

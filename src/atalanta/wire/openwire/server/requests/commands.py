@@ -45,7 +45,7 @@ REMOVE: Final = 1
 TEMPORARY_MAX: Final = 10_000  # of one connection
 # What a broker of a network sends, and what no client of ours is to send.
 NOT_SUPPORTED: Final = {
-    codes.BROKER_INFO: "networks of brokers are not supported yet: connect them by JMS bridges",
+    codes.BROKER_INFO: "a bridge sends its BrokerInfo before it logs in",
     codes.CONTROL_COMMAND: "ControlCommand is not supported: stop the node by its own command",
     codes.MESSAGE_DISPATCH_NOTIFICATION: "master and slave of Classic are not supported: see high availability",
 }
