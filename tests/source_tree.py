@@ -47,6 +47,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("wire/core/client", "wire/core/server", "wire/openwire/conversion"),
     ("wire/openwire/server/sessions",),
     ("wire/openwire/server/requests",),
+    ("wire/openwire/server/bridge",),
     ("wire/openwire/server",),
     ("cluster",),
     ("cluster/topology", "cluster/replication"),

@@ -36,6 +36,15 @@ def message_selector(target: BrokerId, message_ttl: int, selector: str | None = 
     return f"({text}) AND {own}" if text else own
 
 
+def returning_selector(target: BrokerId) -> str:
+    """Returns the selector of messages that have been at the broker `target`. BrokerError as above."""
+    name = _pattern(broker_text(target))
+    passed = [f"{BROKER_PATH} = {_quoted(broker_text(target))}"]
+    for pattern in (f"{name},%", f"%,{name}", f"%,{name},%"):
+        passed.append(f"{BROKER_PATH} LIKE {_quoted(pattern)} ESCAPE '{ESCAPE}'")
+    return " OR ".join(passed)
+
+
 def takes_demand(path: list[BrokerId] | None, to: BrokerId, consumer_ttl: int) -> bool:
     """Returns True if a consumer that was announced over `path` is demand of the broker `to`.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.openwire.options import MAGIC, WireFormatOptions
+from atalanta.wire.openwire.server.bridge.stuck_queues import STUCK_TIMER
 from atalanta.wire.openwire.server.connection import OpenWireConnection
 from atalanta.wire.openwire.server.node_clients import NodeClients
 from atalanta.wire.openwire.server.sessions.keep_alive import KEEP_ALIVE_TIMER
@@ -30,8 +31,9 @@ class OpenWireProtocol(Protocol):
         self.host = host
         self.name = "OPENWIRE"
         broker = host.broker
-        self.node_clients = NodeClients(broker.node_id, broker.config.name, timers)
+        self.node_clients = NodeClients(broker.node_id, broker.config.name, timers, broker.queue_registry)
         broker.add_observer(self.node_clients.wildcard_queues)
+        broker.add_observer(self.node_clients.stuck_queues)
 
     def recognises(self, first: bytes) -> int:
         if first[:1] != b"\x00":  # a first frame of 16 MiB is no WireFormatInfo
@@ -56,6 +58,8 @@ class OpenWireProtocol(Protocol):
             self.node_clients.pulls.on_timer(now)
         elif key == QUEUES_TIMER:
             self.node_clients.wildcard_queues.on_timer(now)
+        elif key == STUCK_TIMER:
+            self.node_clients.stuck_queues.on_timer(now)
 
 
 def options_for(acceptor: AcceptorConfig) -> WireFormatOptions:

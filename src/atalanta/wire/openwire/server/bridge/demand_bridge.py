@@ -1,7 +1,7 @@
 """One direction of a network bridge: messages of this broker for the consumers of another one, without sockets.
 
 Follows DemandForwardingBridgeSupport of ActiveMQ Classic. The owner of the connection gives it what it reads of the
-other broker, and sends what `BridgePeer` gets. It is used by the end that dials, and for `duplex` by the end that accepts.
+other broker, and sends what `BridgePeer` gets. The end that dials has one, and for `duplex` the end that accepts.
 A message is acknowledged here when the other broker has answered that it has it.
 """
 
@@ -13,6 +13,7 @@ from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.security.security import Identity
+from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.commands.connections import RemoveInfo
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo, RemoveSubscriptionInfo
 from atalanta.wire.openwire.commands.deliveries import MessageAck, MessageDispatch
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.bridge.rules import BridgeRules
     from atalanta.wire.openwire.server.node_clients import NodeClients
 
-TOPIC: Final = 101  # the type on the wire
 BRIDGE_USER: Final = "network bridge"
 
 
@@ -109,15 +109,15 @@ class DemandBridge(DemandOwner):
 
     def start(self, now: int) -> None:
         """Opens the demand that needs no consumers: static destinations, and the durable subscriptions of earlier."""
-        for queue, name in self.rules.static.names:
-            self._add_static(now, of_kind(100 if queue else TOPIC, name), None)
+        for for_queue, static in self.rules.static.names:
+            self._add_static(now, of_kind(codes.QUEUE if for_queue else codes.TOPIC, static), None)
         if not self.table.durables_stay:
             return
         name = durable_name(self.rules.local_client_id(), self.rules.subscription_name(""))
         for queue in list(self.local.session.queues.by_name.values()):
             if queue.name.startswith(name):
                 topic = queue.spec.address
-                self._add_static(now, of_kind(TOPIC, topic), self.rules.subscription_name(topic))
+                self._add_static(now, of_kind(codes.TOPIC, topic), self.rules.subscription_name(topic))
 
     def _add_static(self, now: int, destination: ActiveMQDestination, name: str | None) -> None:
         demand = self.table.add_static(destination, name)
@@ -307,7 +307,8 @@ class DemandBridge(DemandOwner):
         ended = sent.destination is not None and is_temporary(sent.destination)
         text = id_of(sent.message_id)
         if ended or self.refusals.is_final(text, cause):
-            self.peer.report("network_message_refused", {"message": text, "destination": str(sent.destination), "why": why})
+            fields: dict[str, object] = {"message": text, "destination": str(sent.destination), "why": why}
+            self.peer.report("network_message_refused", fields)
             self._acknowledge(now, sent, POISON, cause)
         else:
             self.peer.bridge_failed(f"the other broker refuses message {text} for {sent.destination}: {why}")

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo
 from atalanta.wire.openwire.commands.identifiers import ConsumerId
-from atalanta.wire.openwire.conversion.destination import is_advisory, is_queue, is_temporary, parts_of
+from atalanta.wire.openwire.conversion.destination import (
+    is_advisory,
+    is_queue,
+    is_temporary,
+    parts_of,
+)
 from atalanta.wire.openwire.networks.bridge_filter import takes_demand
 from atalanta.wire.openwire.networks.broker_path import longer_path
 from atalanta.wire.openwire.server.bridge.demand import Demand
@@ -80,8 +85,9 @@ class DemandTable:
         changes.opened.append(demand)
 
     def _joins(
-        self, info: ConsumerInfo, consumer_id: ConsumerId, part: ActiveMQDestination, subscription: tuple[str, str] | None
-    ) -> bool:
+        self, info: ConsumerInfo, consumer_id: ConsumerId, part: ActiveMQDestination,
+        subscription: tuple[str, str] | None,
+    ) -> bool:  # fmt: skip
         """Adds the consumer to the demands that cover its destination; returns False if there is none."""
         if info.network_subscription and is_queue(part) and not self.rules.conduit_network_queues:
             return False

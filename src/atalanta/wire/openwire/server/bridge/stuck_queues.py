@@ -26,7 +26,10 @@ NS_PER_MS: Final = 1_000_000
 
 
 class Watched:
-    """A queue with demand behind a bridge. `back` is the way back, while it is open. `due_at` (ns), 0: it does not wait."""
+    """A queue with demand behind a bridge. `back` is the way back, while it is open.
+
+    `due_at` is when it opens (ns), 0: it does not wait.
+    """
 
     def __init__(self, bridge: DemandBridge, demand: Demand) -> None:
         self.bridge = bridge

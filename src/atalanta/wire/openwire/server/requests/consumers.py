@@ -8,6 +8,7 @@ from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.reference import DELIVERING
 from atalanta.wire.connection import ProtocolError
+from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination, ActiveMQQueue
 from atalanta.wire.openwire.conversion.destination import (
     Target,
@@ -18,6 +19,7 @@ from atalanta.wire.openwire.conversion.destination import (
     parts_of,
     target_of,
 )
+from atalanta.wire.openwire.networks.bridge_filter import message_selector
 from atalanta.wire.openwire.server.requests.subscription_queue import (
     SubscriptionQueue,
     check_exists,
@@ -165,6 +167,9 @@ def _queue_of(
             raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"temporary destination {name} belongs to another connection")
     client_id = session.sender.client_id
     selector = selector_text(info.selector, info.no_local and not is_queue(part), client_id)
+    predicate = info.additional_predicate
+    if isinstance(predicate, NetworkBridgeFilter) and predicate.network_broker_id is not None:
+        selector = message_selector(predicate.network_broker_id, predicate.message_ttl, selector)
     if info.subscription_name is None or is_queue(part):
         return queue_for(kernel, now, target, selector)
     if "," in name_of(info.destination):
