@@ -15,6 +15,7 @@ from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.cluster.discovery.discovery import Discovery
 from atalanta.cluster.grouping.config import LOCAL, GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
+from atalanta.cluster.networks.settings import NetworkSettings
 from atalanta.cluster.part import Part
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.ports import Links, Process
@@ -22,6 +23,7 @@ from atalanta.management.resources.registry import ResourceRegistry
 from atalanta.wire.connection import Connection
 from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.host import Host
+from atalanta.wire.openwire.server.protocol import OpenWireProtocol
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
@@ -36,6 +38,7 @@ class PartsConfig(Protocol):
     own: OwnSettings
     grouping: GroupingHandlerConfig | None
     bridges: BridgeSettings
+    networks: NetworkSettings
     routers: RoutersConfig | None
 
 
@@ -91,6 +94,18 @@ class Parts:
                 config.routers, host, resources, links, self.clusters, discovery
             )
             self.by_name["routers"] = self.routers
+        if config.networks.connectors:
+            self._join_networks(config.networks)
+
+    def _join_networks(self, settings: NetworkSettings) -> None:
+        """Creates the part of a node with network connectors."""
+        from atalanta.cluster.networks.networks import Networks
+
+        for protocol in self.host.protocols:
+            if isinstance(protocol, OpenWireProtocol):
+                self.by_name["networks"] = Networks(
+                    settings, self.host, self.resources, self.links, protocol.node_clients
+                )
 
     def _join(self, cluster: ClusterSettings, discovery: Discovery) -> None:
         """Creates the parts of a cluster member."""

@@ -20,7 +20,12 @@ from atalanta.wire.openwire.commands.deliveries import MessageAck, MessageDispat
 from atalanta.wire.openwire.commands.identifiers import BrokerId, ConnectionId, ConsumerId
 from atalanta.wire.openwire.commands.producers import DestinationInfo
 from atalanta.wire.openwire.commands.responses import ExceptionResponse, Response
-from atalanta.wire.openwire.conversion.destination import is_queue, is_temporary, of_kind
+from atalanta.wire.openwire.conversion.destination import (
+    is_queue,
+    is_temporary,
+    of_kind,
+    text_of_destination,
+)
 from atalanta.wire.openwire.conversion.message_id import id_text
 from atalanta.wire.openwire.networks.broker_path import longer_path
 from atalanta.wire.openwire.server.bridge.demand_table import Changes, DemandTable
@@ -68,7 +73,7 @@ class BridgePeer:
         """Ends the connection; it may be opened again later."""
         raise NotImplementedError
 
-    def report(self, event: str, fields: dict[str, object]) -> None:
+    def tell(self, event: str, why: str) -> None:
         """Reports an event of the bridge to the operator."""
         raise NotImplementedError
 
@@ -234,7 +239,7 @@ class DemandBridge(DemandOwner):
         return found
 
     def _refuse(self, destination: ActiveMQDestination | None, error: BrokerError) -> None:
-        self.peer.report("network_demand_refused", {"destination": str(destination), "why": error.text})
+        self.peer.tell("network_demand_refused", f"{name_shown(destination)}: {error.text}")
 
     # -- messages -------------------------------------------------------------------------------
     def take(self, command: Command) -> None:
@@ -307,11 +312,11 @@ class DemandBridge(DemandOwner):
         ended = sent.destination is not None and is_temporary(sent.destination)
         text = id_of(sent.message_id)
         if ended or self.refusals.is_final(text, cause):
-            fields: dict[str, object] = {"message": text, "destination": str(sent.destination), "why": why}
-            self.peer.report("network_message_refused", fields)
+            self.peer.tell("network_message_refused", f"message {text} for {name_shown(sent.destination)}: {why}")
             self._acknowledge(now, sent, POISON, cause)
         else:
-            self.peer.bridge_failed(f"the other broker refuses message {text} for {sent.destination}: {why}")
+            name = name_shown(sent.destination)
+            self.peer.bridge_failed(f"the other broker refuses message {text} for {name}: {why}")
 
     # -- turns ----------------------------------------------------------------------------------
     def flush(self, now: int) -> None:
@@ -345,3 +350,7 @@ class DemandBridge(DemandOwner):
 
 def id_of(message_id: MessageId | None) -> str:
     return "" if message_id is None else id_text(message_id)
+
+
+def name_shown(destination: ActiveMQDestination | None) -> str:
+    return "no destination" if destination is None else text_of_destination(destination)
