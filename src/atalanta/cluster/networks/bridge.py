@@ -111,9 +111,9 @@ class NetworkBridge:
         """Reports a failure, unless it is that of the attempt before, and dials again: the next broker at once."""
         if self.stopped or self.networks.stopping:
             return
-        if why != self.told:
-            self.told = why
+        if _without_numbers(why) != _without_numbers(self.told):
             self.tell(event, why)
+        self.told = why
         self.turn += 1
         if self.turn % len(self.targets):
             self.networks.timers.set(self.prefix + "retry", now)
@@ -142,6 +142,11 @@ class NetworkBridge:
 
     def tell(self, event: str, why: str) -> None:
         self.host.broker.trace.event(event, {"bridge": self.config.name, "to": self.place(), "why": why})
+
+
+def _without_numbers(why: str) -> str:
+    """Returns a reason without what differs from one attempt to the next, as the port of this end."""
+    return "".join(sign for sign in why if not sign.isdigit())
 
 
 def secure(target: NetworkTarget) -> bool:

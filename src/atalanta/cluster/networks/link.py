@@ -292,7 +292,7 @@ class NetworkLink(Connection):
         """Handles the answer to the login."""
         if isinstance(response, ExceptionResponse):
             cause = response.exception
-            self.fail(f"the other broker refuses {'it' if cause is None else cause.message}")
+            self.fail(f"the other broker refuses the login: {'no reason given' if cause is None else cause.message}")
         elif self.outgoing is None and self.remote is not None:
             self._begin(now)
             self._connected(now)
