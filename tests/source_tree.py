@@ -45,6 +45,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("wire/core/packets", "wire/amqp", "wire/stomp", "wire/openwire/commands"),
     ("wire/core/server/requests", "wire/openwire", "wire/openwire/networks"),
     ("wire/core/client", "wire/core/server", "wire/openwire/conversion"),
+    ("wire/openwire/server/advisories",),
     ("wire/openwire/server/sessions",),
     ("wire/openwire/server/requests",),
     ("wire/openwire/server/bridge",),

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from atalanta.wire.openwire.commands.brokers import BrokerInfo
-from atalanta.wire.openwire.commands.connections import ConnectionInfo
-from atalanta.wire.openwire.commands.destinations import ActiveMQQueue
+from atalanta.wire.openwire.commands.connections import ConnectionInfo, RemoveInfo
+from atalanta.wire.openwire.commands.consumers import ConsumerInfo, RemoveSubscriptionInfo
+from atalanta.wire.openwire.commands.destinations import ActiveMQQueue, ActiveMQTopic
 from atalanta.wire.openwire.commands.identifiers import (
     BrokerId,
     ConnectionId,
+    ConsumerId,
     MessageId,
     ProducerId,
     SessionId,
 )
 from atalanta.wire.openwire.commands.messages import ActiveMQTextMessage
-from atalanta.wire.openwire.commands.producers import SessionInfo
+from atalanta.wire.openwire.commands.producers import DestinationInfo, SessionInfo
 from tests.wire.openwire.server.openwire_rig import OpenWireClient, OpenWireServer, id_of, text
+from tests.wire.stomp.stomp_rig import StompServer
 
 A = BrokerId("ID:a")
+
+
+class World(OpenWireServer, StompServer):
+    """A server of all three protocols."""
 
 
 def bridge(server: OpenWireServer, broker: BrokerId = A, name: str = "b") -> OpenWireClient:
@@ -96,3 +103,108 @@ def test_a_broker_is_no_neighbour_of_itself(server: OpenWireServer) -> None:
         client.greet()
         client.send(info)
         assert why in (client.closed or "")
+
+
+# -- demand ---------------------------------------------------------------------------------------
+CONSUMERS = ActiveMQTopic("ActiveMQ.Advisory.Consumer.Queue.>,ActiveMQ.Advisory.Consumer.Topic.>")
+
+
+def told(watcher: OpenWireClient) -> list[tuple[str, str, object]]:
+    """What advisories said since the last call: the end of the topic, the class of the data, the consumer's id."""
+    found: list[tuple[str, str, object]] = []
+    for dispatch in watcher.dispatches():
+        assert dispatch.message is not None and dispatch.message.jms_type == "Advisory"
+        data = dispatch.message.data_structure
+        topic = (dispatch.message.destination or CONSUMERS).physical_name or ""
+        key: object = None
+        if isinstance(data, ConsumerInfo):
+            key = data.consumer_id
+        elif isinstance(data, RemoveInfo):
+            key = data.object_id
+        found.append((topic.removeprefix("ActiveMQ.Advisory.Consumer."), data.__class__.__name__, key))
+    return found
+
+
+def test_consumers_of_every_protocol_are_demand() -> None:
+    both = World()
+    other = bridge(both)
+    other.consume(CONSUMERS, no_local=True)
+    core, stomp, openwire = both.login(), both.stomp_client(), both.openwire_client()
+    core.create_queue("core")
+    core.consume("core", 1)
+    stomp.subscribe("stomp", subscription_type="ANYCAST")
+    own = openwire.consume("openwire")
+    heard = told(other)
+    assert [each[:2] for each in heard] == [
+        ("Queue.core", "ConsumerInfo"), ("Queue.stomp", "ConsumerInfo"), ("Queue.openwire", "ConsumerInfo"),
+    ]  # fmt: skip
+    assert heard[2][2] == own
+    late = bridge(both, BrokerId("ID:c"), "c")
+    late.consume(CONSUMERS, no_local=True)
+    assert sorted(told(late), key=str) == sorted(heard, key=str)
+    for conn in (core.conn, stomp.conn, openwire.conn):
+        both.lost(conn)
+    assert told(other) == [(topic, "RemoveInfo", key) for topic, _, key in heard]
+
+
+def test_subscriptions_of_core_clients_are_durable_demand(server: OpenWireServer) -> None:
+    other, core = bridge(server), server.login()
+    other.consume(CONSUMERS)
+    core.create_queue("some\\.one.sub", address="t", routing_type=0)
+    core.consume("some\\.one.sub", 1, selector="color = 'red'")
+    (dispatch,) = other.dispatches()
+    assert dispatch.message is not None
+    info = dispatch.message.data_structure
+    assert isinstance(info, ConsumerInfo) and info.destination == ActiveMQTopic("t")
+    assert (info.client_id, info.subscription_name, info.selector) == ("some.one", "sub", "color = 'red'")
+    server.lost(core.conn)
+    assert [each[1] for each in told(other)] == ["RemoveInfo"]
+    server.broker.queue_registry.delete(server.now, "some\\.one.sub", "test")
+    (dispatch,) = other.dispatches()
+    assert dispatch.message is not None
+    removed = dispatch.message.data_structure
+    assert isinstance(removed, RemoveSubscriptionInfo)
+    assert (removed.client_id, removed.subscription_name) == ("some.one", "sub")
+
+
+def test_a_bridge_does_not_hear_of_itself(server: OpenWireServer) -> None:
+    other = bridge(server)
+    other.consume(CONSUMERS, no_local=True)
+    other.consume("q")
+    assert told(other) == []
+
+
+def test_demand_that_another_bridge_brings_keeps_its_path(server: OpenWireServer) -> None:
+    other, far = bridge(server), bridge(server, BrokerId("ID:c"), "c")
+    other.consume(CONSUMERS, no_local=True)
+    path = [BrokerId("ID:d"), BrokerId("ID:c")]
+    first = ConsumerId("ID:d", 1, 1)
+    far.consume("q", broker_path=path, network_subscription=True, network_consumer_path=[first], priority=-5)
+    (dispatch,) = other.dispatches()
+    assert dispatch.message is not None and isinstance(dispatch.message.data_structure, ConsumerInfo)
+    info = dispatch.message.data_structure
+    assert info.broker_path == path and info.network_consumer_path == [first] and info.network_subscription
+
+
+def test_temporary_queues_and_their_consumers_are_told(server: OpenWireServer) -> None:
+    other, client = bridge(server), server.openwire_client()
+    other.consume(ActiveMQTopic("ActiveMQ.Advisory.TempQueue,ActiveMQ.Advisory.TempTopic"))
+    other.consume(CONSUMERS)
+    own = client.temporary_queue()
+    client.consume(own)
+    added, consumer = other.dispatches()
+    assert added.message is not None and isinstance(added.message.data_structure, DestinationInfo)
+    assert added.message.data_structure.destination == own
+    assert consumer.message is not None and isinstance(consumer.message.data_structure, ConsumerInfo)
+    assert consumer.message.data_structure.destination == own
+
+
+def test_a_bridge_acknowledges_advisories(server: OpenWireServer) -> None:
+    other = bridge(server)
+    consumer = other.consume(CONSUMERS)
+    server.openwire_client().consume("q")
+    (dispatch,) = other.dispatches()
+    other.ack(dispatch)
+    other.close(consumer)
+    server.openwire_client("d").consume("q")
+    assert other.dispatches() == []

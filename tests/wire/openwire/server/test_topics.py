@@ -13,7 +13,7 @@ from atalanta.wire.openwire.commands.destinations import (
 )
 from atalanta.wire.openwire.commands.identifiers import ConnectionId, ConsumerId
 from atalanta.wire.openwire.commands.producers import DestinationInfo
-from atalanta.wire.openwire.server.requests.subscription_queue import durable_name
+from atalanta.wire.openwire.server.advisories.subscription_name import durable_name
 from tests.wire.core.server.server_rig import text_message
 from tests.wire.openwire.server.openwire_rig import OpenWireClient, OpenWireServer, properties, text
 from tests.wire.stomp.stomp_rig import publish

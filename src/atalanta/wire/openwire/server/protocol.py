@@ -31,9 +31,10 @@ class OpenWireProtocol(Protocol):
         self.host = host
         self.name = "OPENWIRE"
         broker = host.broker
-        self.node_clients = NodeClients(broker.node_id, broker.config.name, timers, broker.queue_registry)
+        self.node_clients = NodeClients(broker.node_id, broker.config, timers, broker.queue_registry)
         broker.add_observer(self.node_clients.wildcard_queues)
         broker.add_observer(self.node_clients.stuck_queues)
+        broker.add_observer(self.node_clients.advisories.others)
 
     def recognises(self, first: bytes) -> int:
         if first[:1] != b"\x00":  # a first frame of 16 MiB is no WireFormatInfo

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.routing.wildcard_addresses import AddressPattern
-from atalanta.wire.openwire.server.sessions.wildcard_queues import WILDCARDS
+from atalanta.wire.openwire.conversion.destination import CLASSIC_WILDCARDS
 
 if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.consumers import ConsumerInfo
@@ -39,7 +39,7 @@ class Demand:
         self.opened: bool = False
         self.ending: bool = False
         self.sent: int = 0
-        self._pattern = AddressPattern(destination.physical_name or "", WILDCARDS)
+        self._pattern = AddressPattern(destination.physical_name or "", CLASSIC_WILDCARDS)
 
     def covers(self, destination: ActiveMQDestination) -> bool:
         """Returns True if the consumer gets the messages of that destination."""

@@ -28,6 +28,7 @@ from atalanta.wire.openwire.conversion.destination import (
 )
 from atalanta.wire.openwire.conversion.message_id import id_text
 from atalanta.wire.openwire.networks.broker_path import longer_path
+from atalanta.wire.openwire.server.advisories.subscription_name import durable_name
 from atalanta.wire.openwire.server.bridge.demand_table import Changes, DemandTable
 from atalanta.wire.openwire.server.bridge.forwarded_message import forwarded_message
 from atalanta.wire.openwire.server.bridge.local_side import LocalSide
@@ -35,7 +36,6 @@ from atalanta.wire.openwire.server.bridge.node_demands import DemandOwner
 from atalanta.wire.openwire.server.requests.acknowledgements import INDIVIDUAL, POISON
 from atalanta.wire.openwire.server.requests.commands import REMOVE
 from atalanta.wire.openwire.server.requests.consumers import remove_consumer
-from atalanta.wire.openwire.server.requests.subscription_queue import durable_name
 from atalanta.wire.openwire.server.sessions.subscription import NOTHING_DELIVERED
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class DemandBridge(DemandOwner):
             for demand in self.table.remove_destination(destination):
                 self._end(now, demand)
                 self.node_clients.demands.remove(now, demand)
-        elif (destination.physical_name or "") in session.advisories.temporary:
+        elif (destination.physical_name or "") in session.advisories.temporary.kinds:
             return  # it came another way
         connection_id = ConnectionId(self.local.id)
         longer = longer_path(path, self.remote)

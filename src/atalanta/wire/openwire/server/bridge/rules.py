@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.routing.wildcard_addresses import AddressPattern
-from atalanta.wire.openwire.conversion.destination import is_queue, is_temporary
-from atalanta.wire.openwire.server.sessions.wildcard_queues import WILDCARDS
+from atalanta.wire.openwire.conversion.destination import CLASSIC_WILDCARDS, is_queue, is_temporary
 
 if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
@@ -21,7 +20,7 @@ class DestinationList:
 
     def __init__(self, names: list[tuple[bool, str]]) -> None:
         self.names = names
-        self._patterns = [(queue, AddressPattern(name, WILDCARDS)) for queue, name in names]
+        self._patterns = [(queue, AddressPattern(name, CLASSIC_WILDCARDS)) for queue, name in names]
 
     def contains(self, queue: bool, name: str) -> bool:
         """Returns True if the destination is in the list."""

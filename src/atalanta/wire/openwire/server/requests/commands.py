@@ -24,6 +24,7 @@ from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.commands.producers import DestinationInfo, ProducerInfo, SessionInfo
 from atalanta.wire.openwire.commands.transactions import TransactionInfo
 from atalanta.wire.openwire.conversion.destination import is_queue, is_temporary, name_of, target_of
+from atalanta.wire.openwire.server.advisories.temporary_destinations import TemporaryOwner
 from atalanta.wire.openwire.server.requests.acknowledgements import acknowledge
 from atalanta.wire.openwire.server.requests.consumers import (
     add_consumer,
@@ -127,12 +128,13 @@ def _add_temporary(session: OpenWireSession, now: int, info: DestinationInfo) ->
     name = name_of(destination)
     if len(session.temporary) >= TEMPORARY_MAX:
         raise BrokerError(ILLEGAL_STATE, f"a connection has at most {TEMPORARY_MAX} temporary destinations")
-    if name in session.advisories.temporary:
+    temporary = session.advisories.temporary
+    if name in temporary.kinds:
         raise BrokerError(ILLEGAL_STATE, f"temporary destination {name} belongs to another connection")
     if is_queue(destination):
         temporary_queue(session.kernel, now, name)
     session.temporary[name] = True
-    session.advisories.temporary_added(destination, session.connection_id)
+    temporary.add(destination, TemporaryOwner(session.connection.conn, session.connection_id, info.broker_path))
 
 
 def _remove_temporary(session: OpenWireSession, now: int, name: str, queue: bool) -> None:
@@ -141,7 +143,8 @@ def _remove_temporary(session: OpenWireSession, now: int, name: str, queue: bool
     if queue and name in session.queues.by_name:
         session.kernel.delete_queue(now, name)
     del session.temporary[name]
-    session.advisories.temporary_removed(name)
+    temporary = session.advisories.temporary
+    temporary.remove(name)
 
 
 # -- removals -------------------------------------------------------------------------------------
