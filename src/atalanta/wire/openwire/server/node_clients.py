@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from atalanta.wire.openwire.server.cluster_clients import ClusterClients
+from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
 from atalanta.wire.openwire.server.sessions.advisories import Advisories
 from atalanta.wire.openwire.server.sessions.keep_alive import KeepAlives
 from atalanta.wire.openwire.server.sessions.pulls import Pulls
@@ -13,9 +15,15 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
 
+SENT_NS: Final = 60_000_000_000  # a client that comes back within this time did not stay where it was sent
+SENT_MAX: Final = 10_000
+
 
 class NodeClients:
-    """The shared state. `clients` are the connections by client id, which is unique among OpenWire clients."""
+    """The shared state. `clients` are the connections by client id, which is unique among OpenWire clients.
+
+    `sent`: the times (ns) at which clients were sent to another node, by client id.
+    """
 
     def __init__(self, node_id: str, broker_name: str, timers: Timers) -> None:
         self.broker_name = broker_name
@@ -24,3 +32,19 @@ class NodeClients:
         self.keep_alives = KeepAlives(timers)
         self.pulls = Pulls(timers)
         self.wildcard_queues = WildcardQueues(timers)
+        self.peers = PeerBrokers()
+        self.cluster_clients = ClusterClients(self.peers)
+        self.sent: dict[str, int] = {}
+
+    def sent_away(self, now: int, connection: OpenWireOutput) -> None:
+        """Records that a client was sent to another node."""
+        self.cluster_clients.forget(connection.conn)
+        if len(self.sent) >= SENT_MAX:
+            self.sent = {name: at for name, at in self.sent.items() if now - at < SENT_NS}
+        if len(self.sent) < SENT_MAX:
+            self.sent[connection.client.client_id or ""] = now
+
+    def came_back(self, now: int, client_id: str) -> bool:
+        """Returns True, once, for a client that was sent to another node a moment ago."""
+        at = self.sent.pop(client_id, now - SENT_NS)
+        return now - at < SENT_NS
