@@ -1,8 +1,7 @@
 """The members of a cluster, as the OpenWire clients of a node are told of them.
 
-A client that prefers a zone is told of the members of this zone, as long as it has some. Its own URIs stay candidates:
-it still finds the others when the whole zone is away, and then it is told of all. A real Artemis member does not tell
-its OpenWire acceptors, so clients are not told of it.
+A client that prefers a zone is told of the members of this zone first. A real Artemis member does not tell its OpenWire
+acceptors, so clients are not told of it.
 """
 
 from __future__ import annotations
@@ -73,15 +72,15 @@ class MemberBrokers(ClusterMembers):
         zones = rebalance.zones
         members = members_of(rebalance, now)
         zone = zones.first_of(now, zones.preferred.of(connection))
-        if zone is not None:
-            near = [broker for node_id, broker in members.items() if zones.of_member(node_id) == zone]
-            if near or zone == zones.own:
-                return ToldMembers(near, zone == zones.own, True)
-        return ToldMembers(list(members.values()), True, False)
+        near = [peer for node_id, peer in members.items() if zone is None or zones.of_member(node_id) == zone]
+        far = [peer for peer in members.values() if peer not in near]
+        return ToldMembers(near, far, zone is None or zone == zones.own)
 
     def of_node(self, connection: ClientConnection, node_id: str) -> PeerBroker | None:
         record = self.balancers.of(connection.conn).cluster.peers.get(node_id)
-        return None if record is None or record.clients is None else record.clients.told
+        if record is None or record.clients is None or not record.linked():
+            return None
+        return record.clients.told
 
 
 def members_of(rebalance: Rebalance, now: int) -> dict[str, PeerBroker]:

@@ -57,27 +57,35 @@ class AcceptorList:
         return f"{scheme}://{connection.client.local}" if uri is None else uri
 
     def uris(self, now: int, connection: OpenWireOutput) -> list[str]:
-        """Returns the URIs for a client, in another order for each one if clients are balanced."""
-        scheme = scheme_of(connection)
+        """Returns the URIs for a client: those in its zone first, rotated for each client if clients are balanced.
+
+        Others are never left out: a client that was sent elsewhere has lost the URIs of its own URL.
+        """
         members = self.peers.members
         told = members.told_to(now, connection)
-        found = [self.own_uri(connection)] if told.own else []
-        others = list(told.brokers)
-        if not told.limited:
-            others += self.peers.neighbours.values()
-        for broker in others:
-            uri = broker.uri_for(scheme)
-            if uri is not None and uri not in found and self.matches(broker):
-                found.append(uri)
-                if not told.limited and len(self.kept) < KEPT_MAX:
-                    self.kept[uri] = True
-        if not told.limited and not self.forgets:
-            found += [uri for uri in self.kept if uri.startswith(f"{scheme}://") and uri not in found]
-        if self.rotates and found:
-            first = self.turn % len(found)
-            self.turn += 1
-            found = found[first:] + found[:first]
+        own = self.own_uri(connection)
+        near = self._turned([own] if told.own_near else [], told.near, connection)
+        far = self._turned([] if told.own_near else [own], [*told.far, *self.peers.neighbours.values()], connection)
+        found = list(dict.fromkeys([*near, *far]))
+        for uri in found:
+            if len(self.kept) < KEPT_MAX:
+                self.kept[uri] = True
+        if not self.forgets:
+            scheme = scheme_of(connection)
+            found += [uri for uri in self.kept if uri not in found and uri.startswith(f"{scheme}://")]
+        self.turn += 1
         return found
+
+    def _turned(self, first: list[str], peers: list[PeerBroker], connection: OpenWireOutput) -> list[str]:
+        """Returns the URIs, with another one in front for each client."""
+        scheme = scheme_of(connection)
+        found = list(first)
+        for peer in peers:
+            uri = peer.uri_for(scheme)
+            if uri is not None and self.matches(peer):
+                found.append(uri)
+        at = self.turn % len(found) if self.rotates and found else 0
+        return found[at:] + found[:at]
 
 
 class ClusterClients:

@@ -239,7 +239,8 @@ class OpenWireConnection(OpenWireOutput):
         self.client.sessions[kernel.name] = kernel
         self.session = session
         if self.fault_tolerant:
-            self.came_from = broker.node_id if others.came_back(now, client_id) else ""
+            target = others.sent_to(now, client_id)  # it has come back if it could be there
+            self.came_from = broker.node_id if target is not None and self.can_reach(target) else ""
         if command.manageable:  # told before the Response: the client may go at once
             others.cluster_clients.greet(now, self, self.fault_tolerant, command.failover_reconnect)
         if command.response_required:
@@ -318,8 +319,8 @@ class OpenWireConnection(OpenWireOutput):
         self.show_blocked()
         self.host.broker.wake(now)
 
-    def sent_away(self, now: int) -> None:
-        self.node_clients.sent_away(now, self)
+    def sent_away(self, now: int, node_id: str) -> None:
+        self.node_clients.sent_away(now, self, node_id)
 
     def is_busy(self) -> bool:
         answers = self.session is not None and len(self.session.answers.waiting) > 0

@@ -22,7 +22,7 @@ SENT_MAX: Final = 10_000
 class NodeClients:
     """The shared state. `clients` are the connections by client id, which is unique among OpenWire clients.
 
-    `sent`: the times (ns) at which clients were sent to another node, by client id.
+    `sent`: the time (ns) at which a client was sent to another node, and that node, by client id.
     """
 
     def __init__(self, node_id: str, broker_name: str, timers: Timers) -> None:
@@ -34,17 +34,17 @@ class NodeClients:
         self.wildcard_queues = WildcardQueues(timers)
         self.peers = PeerBrokers()
         self.cluster_clients = ClusterClients(self.peers)
-        self.sent: dict[str, int] = {}
+        self.sent: dict[str, tuple[int, str]] = {}
 
-    def sent_away(self, now: int, connection: OpenWireOutput) -> None:
+    def sent_away(self, now: int, connection: OpenWireOutput, node_id: str) -> None:
         """Records that a client was sent to another node."""
         self.cluster_clients.forget(connection.conn)
         if len(self.sent) >= SENT_MAX:
-            self.sent = {name: at for name, at in self.sent.items() if now - at < SENT_NS}
+            self.sent = {name: sent for name, sent in self.sent.items() if now - sent[0] < SENT_NS}
         if len(self.sent) < SENT_MAX:
-            self.sent[connection.client.client_id or ""] = now
+            self.sent[connection.client.client_id or ""] = (now, node_id)
 
-    def came_back(self, now: int, client_id: str) -> bool:
-        """Returns True, once, for a client that was sent to another node a moment ago."""
-        at = self.sent.pop(client_id, now - SENT_NS)
-        return now - at < SENT_NS
+    def sent_to(self, now: int, client_id: str) -> str | None:
+        """Returns, once, the node to which a client was sent a moment ago; None if it was not."""
+        at, node_id = self.sent.pop(client_id, (now - SENT_NS, ""))
+        return node_id if now - at < SENT_NS else None

@@ -31,12 +31,15 @@ class PeerBroker:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ToldMembers:
-    """The members that one client is told of. `own`: this node is one of them; `limited`: they are those of a zone."""
+    """The members that one client is told of: those in its zone, which it is to prefer, and the others.
 
-    def __init__(self, brokers: list[PeerBroker], own: bool, limited: bool) -> None:
-        self.brokers = brokers
-        self.own = own
-        self.limited = limited
+    `own_near`: this node is in its zone.
+    """
+
+    def __init__(self, near: list[PeerBroker], far: list[PeerBroker], own_near: bool) -> None:
+        self.near = near
+        self.far = far
+        self.own_near = own_near
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -51,7 +54,7 @@ class ClusterMembers:
 
     def told_to(self, now: int, connection: ClientConnection) -> ToldMembers:
         """Returns the members that a client is told of."""
-        return ToldMembers([], True, False)
+        return ToldMembers([], [], True)
 
     def of_node(self, connection: ClientConnection, node_id: str) -> PeerBroker | None:
         """Returns a member of the client's cluster."""

@@ -60,7 +60,7 @@ class OpenWireRedirect(Redirect):
         self.on_answer = None
         self.output.send(ConnectionControl(connected_brokers=self.uri))
         self.output.send(ConnectionControl(connected_brokers=self.uri, reconnect_to=self.uri))
-        self.output.sent_away(now)
+        self.output.sent_away(now, self.target_node)
 
     def is_sending(self) -> bool:
         return self.output.decoder.has_part()

@@ -70,7 +70,7 @@ class OpenWireOutput(LoginConnection):
         """Returns True while answers or commands of the client are on their way."""
         raise NotImplementedError
 
-    def sent_away(self, now: int) -> None:
+    def sent_away(self, now: int, node_id: str) -> None:
         """Records that the client was sent to another node."""
         raise NotImplementedError
 
