@@ -7,13 +7,14 @@ acceptors, so clients are not told of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from atalanta.wire.openwire.server.peer_brokers import (
     ClusterMembers,
     PeerBroker,
     PeerBrokers,
     ToldMembers,
+    uri_of,
 )
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.transport import TransportConfiguration
 
-EVERY_ADDRESS: Final = ("", "0.0.0.0", "::")
-
 
 def own_broker(
     name: str, acceptors: Sequence[AcceptorConfig], connector: TransportConfiguration
@@ -33,13 +32,6 @@ def own_broker(
     serving = [each for each in acceptors if each.auto_start and each.serves("OPENWIRE")]
     serving.sort(key=lambda each: each.port != connector.port)
     return PeerBroker(name, tuple(uri_of(each, connector.host) for each in serving))
-
-
-def uri_of(acceptor: AcceptorConfig, host: str) -> str:
-    """Returns the URI by which OpenWire clients reach an acceptor; `host` is taken if it listens at all addresses."""
-    told = acceptor.published_host or (host if acceptor.host in EVERY_ADDRESS else acceptor.host)
-    scheme = "tcp" if acceptor.tls is None else "ssl"
-    return f"{scheme}://[{told}]:{acceptor.port}" if ":" in told else f"{scheme}://{told}:{acceptor.port}"
 
 
 class MemberBrokers(ClusterMembers):

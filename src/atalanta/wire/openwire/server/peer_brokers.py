@@ -9,8 +9,17 @@ from mypy_extensions import mypyc_attr
 
 if TYPE_CHECKING:
     from atalanta.wire.connection import ClientConnection
+    from atalanta.wire.core.config import AcceptorConfig
 
 NEIGHBOURS_MAX: Final = 1_000
+EVERY_ADDRESS: Final = ("", "0.0.0.0", "::")
+
+
+def uri_of(acceptor: AcceptorConfig, host: str) -> str:
+    """Returns the URI by which OpenWire clients reach an acceptor; `host` is taken if it listens at all addresses."""
+    told = acceptor.published_host or (host if acceptor.host in EVERY_ADDRESS else acceptor.host)
+    scheme = "tcp" if acceptor.tls is None else "ssl"
+    return f"{scheme}://[{told}]:{acceptor.port}" if ":" in told else f"{scheme}://{told}:{acceptor.port}"
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
