@@ -86,6 +86,12 @@ class Parts:
             config.bridges, notifications, resources, host, links, discovery
         )
         self.by_name["bridges"] = self.bridges
+        if any(acceptor.discovery_uri for acceptor in acceptors.values()):
+            from atalanta.cluster.discovery.multicast_agent import MulticastAgents
+
+            agents = MulticastAgents(links, broker.timers, broker.trace)
+            agents.publish(acceptors.values())
+            self.by_name["agents"] = agents
         self.routers: Routers | None = None
         if config.routers is not None:
             from atalanta.cluster.connection_routers.routers import Routers
