@@ -29,11 +29,10 @@ class Networks(Part):
         self.settings = settings
         self.host = host
         self.links = links
-        self.timers = host.broker.timers
         self.node_clients = node_clients
-        self.stopping: bool = False
         self.by_number: dict[str, NetworkBridge] = {}
-        control = NetworkControl(self)
+        names = [each.name for each in settings.connectors]
+        control = NetworkControl(self.by_number, names, host.broker.config.name)
         resources.register_control("network", control)
         resources.extend_broker(control.broker_attributes, {})
         resources.register_metrics(control.metrics)
@@ -44,20 +43,22 @@ class Networks(Part):
                 continue
             if config.way.kind == MULTICAST:
                 fields: dict[str, object] = {"bridge": config.name, "to": config.uri, "why": "write static:(…)"}
-                self.host.broker.trace.event("network_discovery_missing", fields)
+                trace = self.host.broker.trace
+                trace.event("network_discovery_missing", fields)
             for targets in config.way.bridges:
                 self.add(config, targets)
 
     def add(self, config: NetworkConnectorConfig, targets: list[NetworkTarget]) -> NetworkBridge:
         """Adds a bridge to one of these brokers, and dials."""
         number = len(self.by_number) + 1
-        bridge = NetworkBridge(self, config, targets, number)
+        bridge = NetworkBridge(self.host, self.links, self.node_clients, config, targets, number)
         self.by_number[str(number)] = bridge
         bridge.dial()
         return bridge
 
     def stop(self, now: int) -> None:
-        self.stopping = True
+        for bridge in self.by_number.values():
+            bridge.stop()
 
     def of_key(self, key: str) -> NetworkBridge | None:
         return self.by_number.get(key.split(".")[1])
@@ -73,5 +74,5 @@ class Networks(Part):
 
     def on_timer(self, now: int, key: str) -> None:
         bridge = self.of_key(key)
-        if bridge is not None and not self.stopping:
+        if bridge is not None:
             bridge.dial()
