@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.cluster.networks.config import is_secure, tls_name
 from atalanta.cluster.networks.link import NS_PER_MS, LinkOwner, NetworkLink
 from atalanta.wire.openwire.options import WireFormatOptions
+from atalanta.wire.openwire.server.peer_brokers import PeerBroker
 
 if TYPE_CHECKING:
     from atalanta.cluster.networks.config import NetworkConnectorConfig, NetworkRetry, NetworkTarget
@@ -34,6 +36,7 @@ class NetworkBridge(LinkOwner):
         self.prefix = f"networks.{number}."
         self.link: NetworkLink | None = None
         self.stopped: bool = False
+        self.home: bool = False  # the address is this broker's
         self.failures: int = 0
         self.turn: int = 0  # of the targets
         self.told: str = ""  # the reason of the last failure, until it is connected
@@ -64,16 +67,22 @@ class NetworkBridge(LinkOwner):
 
     # -- connection -----------------------------------------------------------------------------
     def stop(self) -> None:
-        """Dials no more."""
+        """Dials no more; an open connection stays."""
         self.stopped = True
+
+    def resume(self) -> None:
+        """Dials again, after `stop`."""
+        if self.stopped and not self.home:
+            self.stopped = False
+            self.dial()
 
     def dial(self) -> None:
         if self.stopped or self.link is not None:
             return
         target = self.targets[self.turn % len(self.targets)]
         key = self.prefix + "dial"
-        if secure(target):
-            self.links.dial_secure(key, target.host, target.port, tls_name(self.config, target))
+        if is_secure(target.scheme):
+            self.links.dial_secure(key, target.host, target.port, tls_name(self.config))
         else:
             self.links.dial(key, target.host, target.port)
 
@@ -94,11 +103,16 @@ class NetworkBridge(LinkOwner):
     def on_connected(self, now: int, link: NetworkLink) -> None:
         self.told = ""
         self.tell("network_bridge_connected", f"broker {link.remote_name()}")
+        url = None if link.remote is None else link.remote.broker_url
+        peers = self.node_clients.peers
+        peers.tell(now, self.prefix, PeerBroker(link.remote_name(), (url,) if url else ()))
 
     def on_lost(self, now: int, link: NetworkLink, why: str) -> None:
         self.sent_before = self.sent()
         self.received_before = self.received()
         self.link = None
+        peers = self.node_clients.peers
+        peers.tell(now, self.prefix, None)
         if self.stopped:
             return
         up_ns = now - link.connected_at if link.connected_at else 0
@@ -140,6 +154,7 @@ class NetworkBridge(LinkOwner):
     def leads_home(self, now: int) -> None:
         """Gives up: the address is that of this broker."""
         self.stopped = True
+        self.home = True
         self.tell("network_bridge_gave_up", "it leads to this broker: take its address out of the uri")
         if self.link is not None:
             self.link.fail("the bridge leads to this broker")
@@ -152,13 +167,3 @@ class NetworkBridge(LinkOwner):
 def _without_numbers(why: str) -> str:
     """Returns a reason without what differs from one attempt to the next, as the port of this end."""
     return "".join(sign for sign in why if not sign.isdigit())
-
-
-def secure(target: NetworkTarget) -> bool:
-    """Returns True if the broker is reached over TLS."""
-    return "ssl" in target.scheme.split("+")
-
-
-def tls_name(config: NetworkConnectorConfig, target: NetworkTarget) -> str:
-    """Returns the name under which the shell knows the TLS settings of a broker."""
-    return f"networks.{config.name} {target.host}:{target.port}"
