@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.openwire.server.advisories.advisories import Advisories
 from atalanta.wire.openwire.server.bridge.node_demands import NodeDemands
+from atalanta.wire.openwire.server.bridge.refusals import Refusals
 from atalanta.wire.openwire.server.bridge.stuck_queues import StuckQueues
 from atalanta.wire.openwire.server.sessions.keep_alive import KeepAlives
 from atalanta.wire.openwire.server.sessions.pulls import Pulls
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.kernel.settings.broker_config import BrokerConfig
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
+
+BRIDGES_MAX: Final = 1_000  # that have refused messages
 
 
 class NodeClients:
@@ -30,3 +33,10 @@ class NodeClients:
         self.wildcard_queues = WildcardQueues(timers)
         self.demands = NodeDemands()
         self.stuck_queues = StuckQueues(timers, queues)
+        self.refusals: dict[str, Refusals] = {}
+
+    def refusals_of(self, client_id: str) -> Refusals:
+        """Returns what another broker has refused of a bridge, which may have had earlier connections."""
+        if len(self.refusals) >= BRIDGES_MAX:
+            self.refusals.clear()
+        return self.refusals.setdefault(client_id, Refusals())
