@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from atalanta.wire.openwire.commands.brokers import BrokerInfo
+from atalanta.wire.openwire.commands.brokers import BrokerInfo, BrokerSubscriptionInfo
 from atalanta.wire.openwire.commands.connections import ConnectionInfo, RemoveInfo
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo, RemoveSubscriptionInfo
+from atalanta.wire.openwire.commands.deliveries import MessageAck
 from atalanta.wire.openwire.commands.destinations import ActiveMQQueue, ActiveMQTopic
 from atalanta.wire.openwire.commands.identifiers import (
     BrokerId,
@@ -14,8 +15,10 @@ from atalanta.wire.openwire.commands.identifiers import (
     ProducerId,
     SessionId,
 )
-from atalanta.wire.openwire.commands.messages import ActiveMQTextMessage
-from atalanta.wire.openwire.commands.producers import DestinationInfo, SessionInfo
+from atalanta.wire.openwire.commands.messages import ActiveMQMessage, ActiveMQTextMessage
+from atalanta.wire.openwire.commands.producers import DestinationInfo, ProducerInfo, SessionInfo
+from atalanta.wire.openwire.commands.responses import Response
+from atalanta.wire.openwire.encoding.structure import DataStructure
 from tests.wire.openwire.server.openwire_rig import OpenWireClient, OpenWireServer, id_of, text
 from tests.wire.stomp.stomp_rig import StompServer
 
@@ -208,3 +211,96 @@ def test_a_bridge_acknowledges_advisories(server: OpenWireServer) -> None:
     other.close(consumer)
     server.openwire_client("d").consume("q")
     assert other.dispatches() == []
+
+
+# -- duplex ---------------------------------------------------------------------------------------
+def duplex(server: OpenWireServer, properties: str = "") -> tuple[OpenWireClient, ConsumerInfo]:
+    """The duplex bridge of a broker, and the consumer of its advisories that the server asks for."""
+    client = OpenWireClient(server, f"duplex-{server.last_conn}")
+    client.greet()
+    info = BrokerInfo(A, broker_name="A", network_connection=True, duplex_connection=True)
+    info.network_properties = properties
+    client.send(info)
+    client.send(client.login_info("NC_A_outbound", "admin", "admin"))
+    server.verify()
+    login, session, producer, watch = client.output()
+    assert isinstance(login, ConnectionInfo) and login.client_id == f"NC_{client.broker.broker_name}_outbound"
+    assert isinstance(session, SessionInfo) and isinstance(producer, ProducerInfo)
+    assert isinstance(watch, ConsumerInfo) and watch.consumer_id is not None and watch.no_local
+    client.send(SessionInfo(SessionId(client.id, 1)))
+    return client, watch
+
+
+def advise(client: OpenWireClient, data: DataStructure, kind: str = "Consumer.Queue.q") -> None:
+    """An advisory of the other broker: a bare message."""
+    advisory = ActiveMQMessage()
+    client.fill(advisory, ActiveMQTopic(f"ActiveMQ.Advisory.{kind}"))
+    advisory.data_structure = data
+    client.send(advisory)
+
+
+def test_messages_flow_back_over_a_duplex_connection_once_they_are_wanted(server: OpenWireServer) -> None:
+    other, _ = duplex(server)
+    sender = server.openwire_client()
+    sender.publish("1", "q")
+    assert other.output() == []
+    consumer = ConsumerId("ID:there", 1, 1)
+    advise(other, ConsumerInfo(consumer, destination=ActiveMQQueue("q"), prefetch_size=10))
+    (message,) = other.output()
+    assert isinstance(message, ActiveMQTextMessage) and message.response_required
+    assert message.broker_path == [BrokerId(server.broker.node_id)]
+    other.send(Response(message.command_id))
+    other.output()
+    assert server.broker.queues["q"].message_count == 0
+    advise(other, RemoveInfo(consumer))
+    sender.publish("2", "q")
+    assert other.output() == [] and server.broker.queues["q"].message_count == 1
+
+
+def test_what_is_not_answered_stays_when_a_duplex_connection_is_lost(server: OpenWireServer) -> None:
+    other, _ = duplex(server)
+    sender = server.openwire_client()
+    sender.publish("1", "q")
+    advise(other, ConsumerInfo(ConsumerId("ID:there", 1, 1), destination=ActiveMQQueue("q"), prefetch_size=10))
+    assert len(other.output()) == 1
+    server.lost(other.conn)
+    sender.consume("q")
+    (dispatch,) = sender.dispatches()
+    assert text(dispatch) == "1" and dispatch.redelivery_counter == 0
+
+
+def test_messages_do_not_return_over_a_duplex_connection(server: OpenWireServer) -> None:
+    other, _ = duplex(server)
+    advise(other, ConsumerInfo(ConsumerId("ID:there", 1, 1), destination=ActiveMQQueue("q"), prefetch_size=10))
+    other.succeeds(forwarded(other, "1", 1, "ID:a"))
+    assert other.output() == [] and server.broker.queues["q"].message_count == 1
+
+
+def test_a_duplex_end_follows_the_options_of_the_connector(server: OpenWireServer) -> None:
+    names = "dynamicallyIncludedDestinations=[queue\\://q,topic\\://t]\nbridgeTempDestinations=false\nprefetchSize=4\n"
+    other, watch = duplex(server, names)
+    topics = (watch.destination or CONSUMERS).physical_name
+    assert topics == "ActiveMQ.Advisory.Consumer.Queue.q,ActiveMQ.Advisory.Consumer.Topic.t"
+    assert watch.prefetch_size == 4
+    for number in range(4):
+        there = ConsumerId("ID:there", 1, number)
+        advise(other, ConsumerInfo(there, destination=ActiveMQQueue("other"), prefetch_size=10))
+    (ack,) = other.of_kind(MessageAck)
+    assert ack.consumer_id == watch.consumer_id and ack.message_count == 4
+    server.openwire_client().publish("1", "other")
+    assert other.output() == []
+
+
+def test_durable_subscriptions_are_listed_if_they_are_asked_for(server: OpenWireServer) -> None:
+    subscriber = server.openwire_client("me")
+    consumer = subscriber.consume(ActiveMQTopic("t"), subscription_name="sub", selector="a = 1")
+    subscriber.close(consumer)
+    client = OpenWireClient(server, "s")
+    client.greet()
+    properties = "syncDurableSubs=true\n"
+    client.send(BrokerInfo(A, broker_name="A", network_connection=True, network_properties=properties))
+    client.succeeds(client.login_info("NC_A_outbound", "admin", "admin"))
+    (listed,) = client.of_kind(BrokerSubscriptionInfo)
+    (info,) = listed.subscription_infos or []
+    assert info.destination == ActiveMQTopic("t") and info.selector == "a = 1"
+    assert (info.client_id, info.subscription_name) == ("me", "sub")

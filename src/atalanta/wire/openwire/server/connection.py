@@ -14,7 +14,7 @@ from atalanta.kernel.security.resource_limits import check_name
 from atalanta.kernel.sessions.session import Session
 from atalanta.wire.connection import ProtocolError, Redirect
 from atalanta.wire.login import LoginRequest
-from atalanta.wire.openwire.commands.brokers import BrokerInfo
+from atalanta.wire.openwire.commands.brokers import BrokerInfo, BrokerSubscriptionInfo
 from atalanta.wire.openwire.commands.connections import (
     ConnectionControl,
     ConnectionInfo,
@@ -27,6 +27,9 @@ from atalanta.wire.openwire.commands.identifiers import BrokerId, ConnectionId
 from atalanta.wire.openwire.conversion.sent_message import Sender
 from atalanta.wire.openwire.encoding.structure import Command, DataStructure
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
+from atalanta.wire.openwire.server.advisories.described_consumer import subscriptions
+from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd
+from atalanta.wire.openwire.server.bridge.neighbour import Neighbour
 from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
 from atalanta.wire.openwire.server.redirect import OpenWireRedirect
 from atalanta.wire.openwire.server.requests.commands import answer, remove_all
@@ -50,7 +53,8 @@ class OpenWireConnection(OpenWireOutput):
     """An OpenWire client. `held` is input that came while it was held; `waiting`: a command that has no room yet.
 
     `node_clients` is what the clients of the node have in common. `login_command` is the login that is being answered.
-    `fault_tolerant`: it is a failover client. `network`: the broker whose bridge it is, as it describes itself.
+    `fault_tolerant`: it is a failover client. `network`: the broker whose bridge it is; `duplex`: the bridge to that
+    broker on the same connection.
     """
 
     def __init__(
@@ -72,7 +76,8 @@ class OpenWireConnection(OpenWireOutput):
         self.waiting: Command | None = None
         self.held: list[bytes] = []
         self.fault_tolerant: bool = False
-        self.network: BrokerInfo | None = None
+        self.network: Neighbour | None = None
+        self.duplex: DuplexEnd | None = None
         self.closed_in_order: bool = False
         self.ttl_ns: int = -1
         self.pending_redirect: OpenWireRedirect | None = None
@@ -162,6 +167,8 @@ class OpenWireConnection(OpenWireOutput):
                 broker = self.host.broker
                 broker.trace.count("commands_after_redirect_undone")
                 return  # the client repeats it at the other node
+            if self.duplex is not None and self.duplex.takes(now, command):
+                return
             if not answer(session, now, command):
                 self.waiting = command
         elif isinstance(command, ConnectionInfo):
@@ -182,11 +189,8 @@ class OpenWireConnection(OpenWireOutput):
         """Processes the BrokerInfo with which the bridge of another broker begins."""
         if self.network is not None:
             raise ProtocolError("a second BrokerInfo")
-        if not info.network_connection or info.slave_broker or info.broker_id is None or not info.broker_id.value:
-            raise ProtocolError("BrokerInfo of a client that is no bridge of a network")
-        if info.broker_id.value == self.host.broker.node_id:
-            raise ProtocolError("the networkConnector leads to the broker that it belongs to")
-        self.network = info
+        broker = self.host.broker
+        self.network = Neighbour(info, broker.node_id, broker.config.name)
         if info.response_required:
             self.respond(info.command_id)
 
@@ -262,7 +266,20 @@ class OpenWireConnection(OpenWireOutput):
             self.respond(command.command_id)
         kernel.set_blocked(self.blocked)
         kernel.start()
+        if self.network is not None:
+            self._open_network(now, self.network)
         self.release_input()
+
+    def _open_network(self, now: int, other: Neighbour) -> None:
+        """Tells another broker's bridge what it asks for, and opens the way to that broker."""
+        if other.wants_subscriptions:
+            broker = self.host.broker
+            config = broker.config
+            found = subscriptions(broker.queue_registry, broker.node_id, config.wildcard)
+            self.send(BrokerSubscriptionInfo(BrokerId(broker.node_id), config.name, found))
+        if other.duplex:
+            self.duplex = DuplexEnd(self, self.node_clients, other)
+            self.duplex.start(now)
 
     def _take_client_id(self, client_id: str, identity: Identity, reconnects: bool) -> None:
         """Registers the client id. One that is in use is refused, unless its user comes back after a failover.
@@ -278,9 +295,9 @@ class OpenWireConnection(OpenWireOutput):
             other.replace()
         self.node_clients.clients[client_id] = self
 
-    def is_bridge_of(self, other: BrokerInfo | None) -> bool:
+    def is_bridge_of(self, other: Neighbour | None) -> bool:
         """Returns True if both are bridges of one broker."""
-        return self.network is not None and other is not None and self.network.broker_id == other.broker_id
+        return self.network is not None and other is not None and self.network.id == other.id
 
     def belongs_to(self, identity: Identity) -> bool:
         """Returns True if the client has logged in as that user."""
@@ -290,11 +307,17 @@ class OpenWireConnection(OpenWireOutput):
     def replace(self) -> None:
         """Ends the former connection of a client that came back."""
         self.end("its client has reconnected")
+        self._leave(self.host.broker.now)
+
+    def _leave(self, now: int) -> None:
+        """Ends the session, and the bridge to the client's broker."""
         session = self.session
         if session is not None:
-            now = self.host.broker.now
             session.leave(now)
             session.kernel.close(now, True)
+        if self.duplex is not None:
+            self.duplex.bridge.close(now)
+            self.duplex = None
 
     def refuse_login(self, error: BrokerError) -> None:
         command = self.login_command
@@ -302,6 +325,11 @@ class OpenWireConnection(OpenWireOutput):
         if command is not None and command.response_required:
             self.respond_error(command.command_id, throwable_of(error))
         self.end(error.text)
+
+    def on_blocked(self, now: int, blocked: bool) -> None:
+        super().on_blocked(now, blocked)
+        if self.duplex is not None:
+            self.duplex.bridge.on_blocked(now, blocked)
 
     def block_deliveries(self, blocked: bool) -> None:
         if self.session is not None:
@@ -353,6 +381,8 @@ class OpenWireConnection(OpenWireOutput):
         if self.pending_redirect is not None and len(self.out):
             self.pending_redirect.answered(now)
         super().flush(now)
+        if self.duplex is not None:
+            self.duplex.bridge.flush(now)
 
     # -- life -----------------------------------------------------------------------------------
     def stays_without_login(self, now: int) -> bool:
@@ -384,10 +414,7 @@ class OpenWireConnection(OpenWireOutput):
         self.node_clients.cluster_clients.forget(self.conn)
         if self.keep_alive is not None:
             self.keep_alive.end()
-        session = self.session
-        if session is not None:
-            session.leave(now)
-            session.kernel.close(now, True)
+        self._leave(now)
         client_id = self.client.client_id
         if client_id is not None and self.node_clients.clients.get(client_id) is self:
             del self.node_clients.clients[client_id]

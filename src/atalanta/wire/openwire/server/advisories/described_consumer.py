@@ -19,10 +19,14 @@ from atalanta.wire.openwire.server.advisories.subscription_name import subscript
 if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.spec import QueueSpec
+    from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.kernel.routing.wildcard import WildcardConfiguration
 
 OPENWIRE: Final = "OPENWIRE"
 PREFETCH: Final = 1_000
+# Numbers of sessions in the ids of consumers.
+CLIENTS: Final = 0
+SUBSCRIPTIONS: Final = 1
 BROKERS_NAMES: Final = "AMQ"  # in the names of message fields that selectors of CORE have
 HIDDEN: Final = ("$", "activemq.")  # the broker's own queues, management and notifications
 
@@ -35,17 +39,41 @@ def described(consumer: Consumer, node_id: str, wildcard: WildcardConfiguration)
     session = consumer.session
     if session.client.protocol == OPENWIRE or session.identity.cluster:
         return None
-    text = None if consumer.selector is None else consumer.selector.text
+    selector = consumer.selector
     client_id, name = subscription_parts(spec.name) if is_subscription(spec) else (session.client.client_id, None)
     return ConsumerInfo(
-        ConsumerId(f"ID:{node_id}", 0, consumer.sequential_id),
+        ConsumerId(f"ID:{node_id}", CLIENTS, consumer.sequential_id),
         destination=destination_of(spec, wildcard),
         prefetch_size=PREFETCH,
         client_id=client_id,
         subscription_name=name,
-        selector=None if text is None or BROKERS_NAMES in text else text,
+        selector=None if selector is None else classic_selector(selector.text),
         priority=min(max(consumer.priority, -128), 127),
     )
+
+
+def subscriptions(queues: QueueRegistry, node_id: str, wildcard: WildcardConfiguration) -> list[ConsumerInfo]:
+    """Returns the durable subscriptions of topics, also those without a consumer."""
+    found: list[ConsumerInfo] = []
+    for queue in queues.by_name.values():
+        spec = queue.spec
+        if is_subscription(spec) and not spec.address.startswith(HIDDEN):
+            client_id, name = subscription_parts(spec.name)
+            consumer_id = ConsumerId(f"ID:{node_id}", SUBSCRIPTIONS, queue.id)
+            destination = destination_of(spec, wildcard)
+            found.append(
+                ConsumerInfo(
+                    consumer_id, destination=destination, prefetch_size=PREFETCH,
+                    selector=classic_selector(spec.filter_text),
+                    client_id=client_id, subscription_name=name,
+                )  # fmt: skip
+            )
+    return found
+
+
+def classic_selector(text: str | None) -> str | None:
+    """Returns a selector that Classic understands as the broker does; None: it gets all messages."""
+    return None if text is None or BROKERS_NAMES in text else text
 
 
 def destination_of(spec: QueueSpec, wildcard: WildcardConfiguration) -> ActiveMQDestination:
