@@ -31,7 +31,11 @@ from atalanta.wire.openwire.server.advisories.described_consumer import subscrip
 from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd
 from atalanta.wire.openwire.server.bridge.neighbour import Neighbour
 from atalanta.wire.openwire.server.requests.commands import answer, remove_all
-from atalanta.wire.openwire.server.sessions.errors import ClientIdError, throwable_of
+from atalanta.wire.openwire.server.sessions.errors import (
+    ClientIdError,
+    bridge_throwable,
+    throwable_of,
+)
 from atalanta.wire.openwire.server.sessions.keep_alive import PARTS, KeepAlive
 from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
 from atalanta.wire.openwire.server.sessions.session import OpenWireSession
@@ -127,7 +131,8 @@ class OpenWireConnection(OpenWireOutput):
 
     def _refuse(self, command: Command, error: BrokerError) -> None:
         if command.response_required:
-            self.respond_error(command.command_id, throwable_of(error))
+            throwable = throwable_of(error) if self.network is None else bridge_throwable(error)
+            self.respond_error(command.command_id, throwable)
         else:
             self.report(error)
 
