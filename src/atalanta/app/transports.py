@@ -57,4 +57,8 @@ def secure_connectors(configuration: Configuration) -> dict[str, ClientTls]:
                 if not dials:
                     continue
                 raise TlsError(f"{configuration.path}: connector '{name}': {error}") from error
+    if configuration.networks.connectors:
+        from atalanta.app.network_tls import network_tls  # Most nodes have no networks.
+
+        made.update(network_tls(configuration))
     return made

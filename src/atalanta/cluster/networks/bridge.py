@@ -7,33 +7,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.networks.link import NS_PER_MS, NetworkLink
+from atalanta.cluster.networks.config import is_secure, tls_name
+from atalanta.cluster.networks.link import NS_PER_MS, LinkOwner, NetworkLink
 from atalanta.wire.openwire.options import WireFormatOptions
-from atalanta.wire.openwire.server.bridge.refusals import Refusals
+from atalanta.wire.openwire.server.peer_brokers import PeerBroker
 
 if TYPE_CHECKING:
     from atalanta.cluster.networks.config import NetworkConnectorConfig, NetworkRetry, NetworkTarget
-    from atalanta.cluster.networks.networks import Networks
+    from atalanta.kernel.ports import Links
+    from atalanta.wire.host import Host
+    from atalanta.wire.openwire.server.node_clients import NodeClients
 
 EXPONENT_MAX: Final = 60
 INACTIVITY: Final = "wireFormat.maxInactivityDuration"
 
 
-class NetworkBridge:
+class NetworkBridge(LinkOwner):
     """A bridge to one of `targets`, which are alternatives in order of preference. `failures` in a row."""
 
     def __init__(
-        self, networks: Networks, config: NetworkConnectorConfig, targets: list[NetworkTarget], number: int
-    ) -> None:
-        self.networks = networks
-        self.host = networks.host
-        self.node_clients = networks.node_clients
-        self.config = config
+        self, host: Host, links: Links, node_clients: NodeClients, config: NetworkConnectorConfig,
+        targets: list[NetworkTarget], number: int,
+    ) -> None:  # fmt: skip
+        super().__init__(host, node_clients, config)
+        self.links = links
+        self.timers = host.broker.timers
         self.targets = targets
         self.prefix = f"networks.{number}."
-        self.refusals = Refusals()
         self.link: NetworkLink | None = None
         self.stopped: bool = False
+        self.home: bool = False  # the address is this broker's
         self.failures: int = 0
         self.turn: int = 0  # of the targets
         self.told: str = ""  # the reason of the last failure, until it is connected
@@ -63,15 +66,25 @@ class NetworkBridge:
         return f"{target.scheme}://{target.host}:{target.port}"
 
     # -- connection -----------------------------------------------------------------------------
+    def stop(self) -> None:
+        """Dials no more; an open connection stays."""
+        self.stopped = True
+
+    def resume(self) -> None:
+        """Dials again, after `stop`."""
+        if self.stopped and not self.home:
+            self.stopped = False
+            self.dial()
+
     def dial(self) -> None:
         if self.stopped or self.link is not None:
             return
         target = self.targets[self.turn % len(self.targets)]
         key = self.prefix + "dial"
-        if secure(target):
-            self.networks.links.dial_secure(key, target.host, target.port, tls_name(self.config, target))
+        if is_secure(target.scheme):
+            self.links.dial_secure(key, target.host, target.port, tls_name(self.config))
         else:
-            self.networks.links.dial(key, target.host, target.port)
+            self.links.dial(key, target.host, target.port)
 
     def on_dialed(self, now: int, conn: int) -> NetworkLink | None:
         if self.stopped or self.link is not None:
@@ -90,12 +103,17 @@ class NetworkBridge:
     def on_connected(self, now: int, link: NetworkLink) -> None:
         self.told = ""
         self.tell("network_bridge_connected", f"broker {link.remote_name()}")
+        url = None if link.remote is None else link.remote.broker_url
+        peers = self.node_clients.peers
+        peers.tell(now, self.prefix, PeerBroker(link.remote_name(), (url,) if url else ()))
 
     def on_lost(self, now: int, link: NetworkLink, why: str) -> None:
         self.sent_before = self.sent()
         self.received_before = self.received()
         self.link = None
-        if self.stopped or self.networks.stopping:
+        peers = self.node_clients.peers
+        peers.tell(now, self.prefix, None)
+        if self.stopped:
             return
         up_ns = now - link.connected_at if link.connected_at else 0
         if up_ns >= self._retry().min_connect_time_ms * NS_PER_MS:
@@ -109,14 +127,14 @@ class NetworkBridge:
 
     def _failed(self, now: int, event: str, why: str) -> None:
         """Reports a failure, unless it is that of the attempt before, and dials again: the next broker at once."""
-        if self.stopped or self.networks.stopping:
+        if self.stopped:
             return
         if _without_numbers(why) != _without_numbers(self.told):
             self.tell(event, why)
         self.told = why
         self.turn += 1
         if self.turn % len(self.targets):
-            self.networks.timers.set(self.prefix + "retry", now)
+            self.timers.set(self.prefix + "retry", now)
             return
         retry = self._retry()
         self.failures += 1
@@ -124,7 +142,7 @@ class NetworkBridge:
             self.stopped = True
             self.tell("network_bridge_gave_up", "maxReconnectAttempts are used up: restart the node, or raise them")
             return
-        self.networks.timers.set(self.prefix + "retry", now + self._pause_ms() * NS_PER_MS)
+        self.timers.set(self.prefix + "retry", now + self._pause_ms() * NS_PER_MS)
 
     def _pause_ms(self) -> int:
         retry = self._retry()
@@ -136,24 +154,16 @@ class NetworkBridge:
     def leads_home(self, now: int) -> None:
         """Gives up: the address is that of this broker."""
         self.stopped = True
+        self.home = True
         self.tell("network_bridge_gave_up", "it leads to this broker: take its address out of the uri")
         if self.link is not None:
             self.link.fail("the bridge leads to this broker")
 
     def tell(self, event: str, why: str) -> None:
-        self.host.broker.trace.event(event, {"bridge": self.config.name, "to": self.place(), "why": why})
+        trace = self.host.broker.trace
+        trace.event(event, {"bridge": self.config.name, "to": self.place(), "why": why})
 
 
 def _without_numbers(why: str) -> str:
     """Returns a reason without what differs from one attempt to the next, as the port of this end."""
     return "".join(sign for sign in why if not sign.isdigit())
-
-
-def secure(target: NetworkTarget) -> bool:
-    """Returns True if the broker is reached over TLS."""
-    return "ssl" in target.scheme.split("+")
-
-
-def tls_name(config: NetworkConnectorConfig, target: NetworkTarget) -> str:
-    """Returns the name under which the shell knows the TLS settings of a broker."""
-    return f"networks.{config.name} {target.host}:{target.port}"

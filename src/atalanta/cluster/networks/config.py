@@ -176,3 +176,13 @@ def message_hops(config: NetworkConnectorConfig) -> int:
 def consumer_hops(config: NetworkConnectorConfig) -> int:
     """Returns the brokers that demand may pass, -1 any."""
     return config.network_ttl if config.consumer_ttl is None else config.consumer_ttl
+
+
+def is_secure(scheme: str) -> bool:
+    """Returns True if brokers are reached over TLS by that scheme."""
+    return "ssl" in scheme.split("+")
+
+
+def tls_name(config: NetworkConnectorConfig) -> str:
+    """Returns the name under which the shell knows the TLS settings of a connector."""
+    return f"networks.{config.name}"

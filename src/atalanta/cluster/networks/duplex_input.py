@@ -14,18 +14,41 @@ from atalanta.wire.openwire.server.bridge.local_side import LocalReceiver, Local
 from atalanta.wire.openwire.server.sessions.errors import throwable_of
 
 if TYPE_CHECKING:
-    from atalanta.cluster.networks.link import NetworkLink
     from atalanta.kernel.security.security import Identity
     from atalanta.wire.host import Host
     from atalanta.wire.openwire.encoding.structure import Command
     from atalanta.wire.openwire.server.node_clients import NodeClients
 
 
+class DuplexOwner:
+    """The connection to the other broker, as its session here uses it."""
+
+    def write(self, command: Command) -> None:
+        """Sends a command to the other broker."""
+        raise NotImplementedError
+
+    def fail(self, why: str) -> None:
+        """Ends the connection."""
+        raise NotImplementedError
+
+    def tell(self, event: str, why: str) -> None:
+        """Reports an event to the operator."""
+        raise NotImplementedError
+
+    def pause(self) -> None:
+        """Stops reading."""
+        raise NotImplementedError
+
+    def resume_later(self) -> None:
+        """Lets the reading go on behind this batch of inputs."""
+        raise NotImplementedError
+
+
 class DuplexInput(LocalReceiver):
     """The session of the other broker's bridge at this one. `holds`: an address that it sends to is full."""
 
     def __init__(
-        self, link: NetworkLink, host: Host, node_clients: NodeClients, now: int, client_id: str, identity: Identity
+        self, link: DuplexOwner, host: Host, node_clients: NodeClients, now: int, client_id: str, identity: Identity
     ) -> None:
         self.link = link
         self.holds: bool = False

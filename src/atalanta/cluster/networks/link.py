@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from librt.strings import BytesWriter
 
-from atalanta.cluster.networks.duplex_input import DuplexInput
+from atalanta.cluster.networks.duplex_input import DuplexInput, DuplexOwner
 from atalanta.cluster.networks.hello import advisory_consumer, greeting, rules_of
 from atalanta.wire.connection import Connection
 from atalanta.wire.openwire.commands.brokers import BrokerInfo, BrokerSubscriptionInfo
@@ -38,14 +38,17 @@ from atalanta.wire.openwire.frame_decoder import FrameDecoder
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
 from atalanta.wire.openwire.server.bridge.demand_bridge import BridgePeer, DemandBridge
 from atalanta.wire.openwire.server.bridge.local_side import SESSION
+from atalanta.wire.openwire.server.bridge.refusals import Refusals
 from atalanta.wire.openwire.server.requests.acknowledgements import STANDARD
 from atalanta.wire.openwire.server.sessions.keep_alive import PARTS, KeepAlive
 from atalanta.wire.openwire.wire_format import WireFormat
 
 if TYPE_CHECKING:
-    from atalanta.cluster.networks.bridge import NetworkBridge
+    from atalanta.cluster.networks.config import NetworkConnectorConfig
     from atalanta.kernel.security.security import Identity
+    from atalanta.wire.host import Host
     from atalanta.wire.openwire.encoding.structure import Command, DataStructure
+    from atalanta.wire.openwire.server.node_clients import NodeClients
 
 OPEN_TIMEOUT_NS: Final = 30_000_000_000
 NS_PER_MS: Final = 1_000_000
@@ -74,15 +77,43 @@ class PeerOutput(BridgePeer):
         self.link.tell(event, why)
 
 
-class NetworkLink(Connection):
+class LinkOwner:
+    """The bridge of a connector, as its link uses it."""
+
+    def __init__(self, host: Host, node_clients: NodeClients, config: NetworkConnectorConfig) -> None:
+        self.host = host
+        self.node_clients = node_clients
+        self.config = config
+        self.refusals = Refusals()
+
+    def on_connected(self, now: int, link: NetworkLink) -> None:
+        """Handles that the other broker has taken the login."""
+        raise NotImplementedError
+
+    def on_lost(self, now: int, link: NetworkLink, why: str) -> None:
+        """Handles the end of the connection."""
+        raise NotImplementedError
+
+    def leads_home(self, now: int) -> None:
+        """Handles that the other broker is this one."""
+        raise NotImplementedError
+
+    def tell(self, event: str, why: str) -> None:
+        """Reports an event to the operator."""
+        raise NotImplementedError
+
+
+class NetworkLink(Connection, DuplexOwner):
     """The link. `outgoing` exists once the other broker has taken the login, `incoming` with `duplex`.
 
     `connected_at` is a time (ns), 0 before. `why` is the reason of an end that this side has decided.
     """
 
-    def __init__(self, bridge: NetworkBridge, conn: int, now: int, options: WireFormatOptions) -> None:
+    def __init__(self, bridge: LinkOwner, conn: int, now: int, options: WireFormatOptions) -> None:
         self.bridge = bridge
         self.host = bridge.host
+        broker = bridge.host.broker
+        self.own_name: str = broker.config.name
         self.conn = conn
         self.opened: int = now
         self.last_seen: int = now
@@ -232,7 +263,8 @@ class NetworkLink(Connection):
             frame = self.decoder.format.encode(KeepAliveInfo())
             period_ns = max(agreed.inactivity_ms * NS_PER_MS // PARTS, NS_PER_MS)
             self.keep_alive = KeepAlive(self.host.wire, self.conn, now, period_ns, frame)
-            self.bridge.node_clients.keep_alives.add(now, self.keep_alive)
+            node_clients = self.bridge.node_clients
+            node_clients.keep_alives.add(now, self.keep_alive)
 
     def _meet(self, now: int, remote: BrokerInfo) -> None:
         """Begins the bridge to the broker that has introduced itself."""
@@ -259,7 +291,7 @@ class NetworkLink(Connection):
             self.fail(f"userName '{user}' cannot log in here: duplex needs a user of this broker, with its password")
             return
         config = self.bridge.config
-        words = (config.name, self.remote_name(), "duplex", self.host.broker.config.name)
+        words = (config.name, self.remote_name(), "duplex", self.own_name)
         client_id = config.client_id_token.join(words)
         self.incoming = DuplexInput(self, self.host, self.bridge.node_clients, now, client_id, identity)
         self._log_in(now)
@@ -274,9 +306,8 @@ class NetworkLink(Connection):
         """Introduces this broker and logs in. The bridge of a duplex connection gives no answer to a login."""
         broker = self.host.broker
         config = self.bridge.config
-        name = broker.config.name
-        self.write(greeting(config, broker.node_id, name, f"tcp://{self.host.wire.local_address(self.conn)}"))
-        rules = rules_of(config, name, self.remote_name())
+        self.write(greeting(config, broker.node_id, self.own_name, f"tcp://{self.host.wire.local_address(self.conn)}"))
+        rules = rules_of(config, self.own_name, self.remote_name())
         self.write(
             ConnectionInfo(
                 ConnectionId(self._id()),
@@ -306,7 +337,7 @@ class NetworkLink(Connection):
         producer_id = ProducerId(connection_id, 1, SESSION)
         self.write(SessionInfo(SessionId(connection_id, SESSION)))
         self.write(ProducerInfo(producer_id))
-        rules = rules_of(config, self.host.broker.config.name, self.remote_name())
+        rules = rules_of(config, self.own_name, self.remote_name())
         bridge = self.bridge
         outgoing = DemandBridge(
             self.host, bridge.node_clients, PeerOutput(self), rules, BrokerId(remote.broker_id.value), producer_id,

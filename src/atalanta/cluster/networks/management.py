@@ -10,7 +10,6 @@ from atalanta.management.metrics_text import escape, head
 
 if TYPE_CHECKING:
     from atalanta.cluster.networks.bridge import NetworkBridge
-    from atalanta.cluster.networks.networks import Networks
     from atalanta.management.request.call import Attribute, Attributes, Call
 
 FIGURES: Final[list[tuple[str, str, str, Callable[[NetworkBridge], int]]]] = [
@@ -32,28 +31,27 @@ ATTRIBUTES: Final[dict[str, Callable[[NetworkBridge], object]]] = {
 
 
 class NetworkControl(Control):
-    """The control of the bridges; each attribute is a list with a value for each bridge of the connector."""
+    """The control of the bridges, by number; each attribute is a list with a value for each bridge of the connector."""
 
-    def __init__(self, networks: Networks) -> None:
-        self.networks = networks
+    def __init__(self, bridges: dict[str, NetworkBridge], names: list[str], broker_name: str) -> None:
+        self.bridges = bridges
+        self.broker_name = broker_name
         super().__init__({name: self._attribute(getter) for name, getter in ATTRIBUTES.items()}, {})
-        self.broker_attributes: Attributes = {
-            "NetworkConnectorNames": lambda call: [each.name for each in networks.settings.connectors]
-        }
+        self.broker_attributes: Attributes = {"NetworkConnectorNames": lambda call: names}
 
     def select(self, call: Call) -> bool:
         return bool(self._named(call.name))
 
     def _named(self, name: str) -> list[NetworkBridge]:
-        return [bridge for bridge in self.networks.by_number.values() if bridge.config.name == name]
+        return [bridge for bridge in self.bridges.values() if bridge.config.name == name]
 
     def _attribute(self, getter: Callable[[NetworkBridge], object]) -> Attribute:
         return lambda call: [getter(bridge) for bridge in self._named(call.name)]
 
     def metrics(self) -> Iterator[str]:
         """Yields the metrics of network bridges."""
-        shown = list(self.networks.by_number.values())
-        broker = escape(self.networks.host.broker.config.name)
+        shown = list(self.bridges.values())
+        broker = escape(self.broker_name)
         for figure, why, kind, value in FIGURES if shown else ():
             yield head(figure, why, kind, "atalanta_")
             for bridge in shown:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atalanta.cluster.discovery.multicast_agent import parse_group
 from atalanta.cluster.networks.bridge import NetworkBridge
 from atalanta.cluster.networks.config import MULTICAST
+from atalanta.cluster.networks.heard_brokers import HeardBrokers
 from atalanta.cluster.networks.management import NetworkControl
 from atalanta.cluster.part import Part
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from atalanta.cluster.discovery.multicast_agent import MulticastAgents
     from atalanta.cluster.networks.config import NetworkConnectorConfig, NetworkTarget
     from atalanta.cluster.networks.settings import NetworkSettings
     from atalanta.kernel.ports import Links
@@ -20,20 +25,23 @@ if TYPE_CHECKING:
 
 
 class Networks(Part):
-    """The bridges of all connectors. `by_number`: by the number in the keys of their dials and timers."""
+    """The bridges of all connectors. `by_number`: by the number in the keys of their dials and timers.
+
+    `agents` hear of brokers for the connectors with `multicast:`.
+    """
 
     def __init__(
         self, settings: NetworkSettings, host: Host, resources: ResourceRegistry, links: Links,
-        node_clients: NodeClients,
+        node_clients: NodeClients, agents: MulticastAgents | None,
     ) -> None:  # fmt: skip
         self.settings = settings
         self.host = host
         self.links = links
-        self.timers = host.broker.timers
         self.node_clients = node_clients
-        self.stopping: bool = False
+        self.agents = agents
         self.by_number: dict[str, NetworkBridge] = {}
-        control = NetworkControl(self)
+        names = [each.name for each in settings.connectors]
+        control = NetworkControl(self.by_number, names, host.broker.config.name)
         resources.register_control("network", control)
         resources.extend_broker(control.broker_attributes, {})
         resources.register_metrics(control.metrics)
@@ -42,22 +50,27 @@ class Networks(Part):
         for config in self.settings.connectors:
             if not config.auto_start:
                 continue
-            if config.way.kind == MULTICAST:
-                fields: dict[str, object] = {"bridge": config.name, "to": config.uri, "why": "write static:(…)"}
-                self.host.broker.trace.event("network_discovery_missing", fields)
+            if config.way.kind == MULTICAST and self.agents is not None:
+                agent = self.agents.agent_of(parse_group(config.uri))
+                agent.listen(now, HeardBrokers(self._adder(config)))
             for targets in config.way.bridges:
                 self.add(config, targets)
+
+    def _adder(self, config: NetworkConnectorConfig) -> Callable[[list[NetworkTarget]], NetworkBridge]:
+        """Returns the function that adds a bridge to a broker that was heard."""
+        return lambda targets: self.add(config, targets)
 
     def add(self, config: NetworkConnectorConfig, targets: list[NetworkTarget]) -> NetworkBridge:
         """Adds a bridge to one of these brokers, and dials."""
         number = len(self.by_number) + 1
-        bridge = NetworkBridge(self, config, targets, number)
+        bridge = NetworkBridge(self.host, self.links, self.node_clients, config, targets, number)
         self.by_number[str(number)] = bridge
         bridge.dial()
         return bridge
 
     def stop(self, now: int) -> None:
-        self.stopping = True
+        for bridge in self.by_number.values():
+            bridge.stop()
 
     def of_key(self, key: str) -> NetworkBridge | None:
         return self.by_number.get(key.split(".")[1])
@@ -73,5 +86,5 @@ class Networks(Part):
 
     def on_timer(self, now: int, key: str) -> None:
         bridge = self.of_key(key)
-        if bridge is not None and not self.stopping:
+        if bridge is not None:
             bridge.dial()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.queue.spec import MULTICAST
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte, Int
 from atalanta.wire.openwire.bodies import properties_of
@@ -112,11 +113,13 @@ def sent_message(
 def _repeat_id(text: str, target: Target, hops: int) -> str:
     """Returns the id by which a repeat is found at the address.
 
-    A message may come back after it has passed more brokers. One that another broker has copied to several queues of
-    one address comes once for each.
+    A message of a queue may come back after it has passed more brokers; one of a topic that comes two ways is a repeat.
+    One that another broker has copied to several queues of one address comes once for each.
     """
     if target.queue:
         text = f"{text} {target.queue}"
+    elif target.routing_type == MULTICAST:
+        return text
     return f"{text} {hops}" if hops > 1 else text
 
 

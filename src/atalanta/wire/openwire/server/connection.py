@@ -12,7 +12,7 @@ from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import SESSION_CREATION_REJECTED, BrokerError
 from atalanta.kernel.security.resource_limits import check_name
 from atalanta.kernel.sessions.session import Session
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.connection import ProtocolError, Redirect
 from atalanta.wire.login import LoginRequest
 from atalanta.wire.openwire.commands.brokers import BrokerInfo, BrokerSubscriptionInfo
 from atalanta.wire.openwire.commands.connections import (
@@ -30,6 +30,8 @@ from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
 from atalanta.wire.openwire.server.advisories.described_consumer import subscriptions
 from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd
 from atalanta.wire.openwire.server.bridge.neighbour import Neighbour
+from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
+from atalanta.wire.openwire.server.redirect import OpenWireRedirect
 from atalanta.wire.openwire.server.requests.commands import answer, remove_all
 from atalanta.wire.openwire.server.sessions.errors import (
     ClientIdError,
@@ -82,6 +84,7 @@ class OpenWireConnection(OpenWireOutput):
         self.duplex: DuplexEnd | None = None
         self.closed_in_order: bool = False
         self.ttl_ns: int = -1
+        self.pending_redirect: OpenWireRedirect | None = None
         self._write(WireFormat(HANDSHAKE).encode(info_of(options)))
 
     # -- bytes in -------------------------------------------------------------------------------
@@ -121,6 +124,8 @@ class OpenWireConnection(OpenWireOutput):
                 self._process(now, command)
             except BrokerError as error:
                 self._refuse(command, error)
+        if self.pending_redirect is not None:
+            self.pending_redirect.mark_received()
 
     def _next(self, now: int) -> DataStructure | None:
         """Returns the next command. A WireFormatInfo is answered here."""
@@ -147,11 +152,8 @@ class OpenWireConnection(OpenWireOutput):
             self.keep_alive = KeepAlive(self.host.wire, self.conn, now, period_ns, frame)
             self.node_clients.keep_alives.add(now, self.keep_alive)
         broker = self.host.broker
-        self.send(
-            BrokerInfo(
-                BrokerId(broker.node_id), f"tcp://{self.client.local}", [], broker.config.name, connection_id=self.conn
-            )
-        )
+        url = f"{scheme_of(self)}://{self.client.local}"  # other brokers are told after the login
+        self.send(BrokerInfo(BrokerId(broker.node_id), url, [], broker.config.name, connection_id=self.conn))
 
     # -- commands -------------------------------------------------------------------------------
     def _process(self, now: int, command: Command) -> None:
@@ -165,6 +167,11 @@ class OpenWireConnection(OpenWireOutput):
                 raise ProtocolError("a second ConnectionInfo")
             if self.closed_in_order:
                 return  # the client closes: nothing else has an effect
+            redirect = self.pending_redirect
+            if redirect is not None and redirect.sent_at and command.response_required:
+                broker = self.host.broker
+                broker.trace.count("commands_after_redirect_undone")
+                return  # the client repeats it at the other node
             if self.duplex is not None and self.duplex.takes(now, command):
                 return
             if not answer(session, now, command):
@@ -255,6 +262,11 @@ class OpenWireConnection(OpenWireOutput):
         session.attach(kernel)
         self.client.sessions[kernel.name] = kernel
         self.session = session
+        if self.fault_tolerant:
+            target = others.sent_to(now, client_id)  # it has come back if it could be there
+            self.came_from = broker.node_id if target is not None and self.can_reach(target) else ""
+        if command.manageable:  # told before the Response: the client may go at once
+            others.cluster_clients.greet(now, self, self.fault_tolerant, command.failover_reconnect)
         if command.response_required:
             self.respond(command.command_id)
         kernel.set_blocked(self.blocked)
@@ -319,11 +331,6 @@ class OpenWireConnection(OpenWireOutput):
             self.respond_error(command.command_id, throwable_of(error))
         self.end(error.text)
 
-    def flush(self, now: int) -> None:
-        super().flush(now)
-        if self.duplex is not None:
-            self.duplex.bridge.flush(now)
-
     def on_blocked(self, now: int, blocked: bool) -> None:
         super().on_blocked(now, blocked)
         if self.duplex is not None:
@@ -332,6 +339,55 @@ class OpenWireConnection(OpenWireOutput):
     def block_deliveries(self, blocked: bool) -> None:
         if self.session is not None:
             self.session.kernel.set_blocked(blocked)
+
+    # -- other nodes ----------------------------------------------------------------------------
+    def can_move(self) -> str | None:
+        acceptor, session = self.acceptor, self.session
+        if not self.fault_tolerant or not can_be_told(self):
+            return "has no failover: in its URL"
+        if acceptor is None or not acceptor.rebalance_cluster_clients:
+            return "uses an acceptor without rebalanceClusterClients"
+        return "has temporary destinations" if session is not None and session.temporary else None
+
+    def uri_of_node(self, node_id: str) -> str | None:
+        """Returns the URI of a member for this client; None if it has none."""
+        members = self.node_clients.peers.members
+        member = members.of_node(self, node_id)
+        return None if member is None else member.uri_for(scheme_of(self))
+
+    def can_reach(self, node_id: str) -> bool:
+        return self.uri_of_node(node_id) is not None
+
+    def uses_connectors(self) -> bool:
+        return False
+
+    def begin_redirect(self, now: int, target_node: str) -> Redirect:
+        redirect = OpenWireRedirect(self, now, target_node, self.uri_of_node(target_node) or "")
+        self.pending_redirect = redirect
+        redirect.begin()
+        return redirect
+
+    def current_redirect(self) -> Redirect | None:
+        return self.pending_redirect
+
+    def end_redirect(self, now: int) -> None:
+        self.pending_redirect = None
+        self.show_blocked()
+        self.host.broker.wake(now)
+
+    def sent_away(self, now: int, node_id: str) -> None:
+        self.node_clients.sent_away(now, self, node_id)
+
+    def is_busy(self) -> bool:
+        answers = self.session is not None and len(self.session.answers.waiting) > 0
+        return answers or self.holds > 0 or len(self.held) > 0 or self.blocked or self.waiting is not None
+
+    def flush(self, now: int) -> None:
+        if self.pending_redirect is not None and len(self.out):
+            self.pending_redirect.answered(now)
+        super().flush(now)
+        if self.duplex is not None:
+            self.duplex.bridge.flush(now)
 
     # -- life -----------------------------------------------------------------------------------
     def stays_without_login(self, now: int) -> bool:
@@ -360,6 +416,7 @@ class OpenWireConnection(OpenWireOutput):
         if self.gone:
             return
         self.gone = True
+        self.node_clients.cluster_clients.forget(self.conn)
         if self.keep_alive is not None:
             self.keep_alive.end()
         self._leave(now)

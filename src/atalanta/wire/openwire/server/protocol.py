@@ -8,6 +8,7 @@ from atalanta.wire.openwire.options import MAGIC, WireFormatOptions
 from atalanta.wire.openwire.server.bridge.stuck_queues import STUCK_TIMER
 from atalanta.wire.openwire.server.connection import OpenWireConnection
 from atalanta.wire.openwire.server.node_clients import NodeClients
+from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
 from atalanta.wire.openwire.server.sessions.keep_alive import KEEP_ALIVE_TIMER
 from atalanta.wire.openwire.server.sessions.pulls import PULL_TIMER
 from atalanta.wire.openwire.server.sessions.wildcard_queues import QUEUES_TIMER
@@ -61,6 +62,14 @@ class OpenWireProtocol(Protocol):
             self.node_clients.wildcard_queues.on_timer(now)
         elif key == STUCK_TIMER:
             self.node_clients.stuck_queues.on_timer(now)
+
+
+def peer_brokers_of(host: Host) -> PeerBrokers | None:
+    """Returns the brokers that the OpenWire clients of a node are told of; None if it does not serve OpenWire."""
+    for protocol in host.protocols:
+        if isinstance(protocol, OpenWireProtocol):
+            return protocol.node_clients.peers
+    return None
 
 
 def options_for(acceptor: AcceptorConfig) -> WireFormatOptions:

@@ -119,7 +119,8 @@ class DemandBridge(DemandOwner):
         if not self.table.durables_stay:
             return
         name = durable_name(self.rules.local_client_id(), self.rules.subscription_name(""))
-        for queue in list(self.local.session.queues.by_name.values()):
+        registry = self.local.session.queues
+        for queue in list(registry.by_name.values()):
             if queue.name.startswith(name):
                 topic = queue.spec.address
                 self._add_static(now, of_kind(codes.TOPIC, topic), self.rules.subscription_name(topic))

@@ -115,11 +115,16 @@ class StuckQueues(ClientObserver):
             self.timers.set(STUCK_TIMER, first)
 
     def on_timer(self, now: int) -> None:
-        """Opens the ways back that are due."""
-        for entries in list(self.by_queue.values()):
+        """Opens the ways back of the queues in which messages wait; the others are looked at again later."""
+        for name, entries in list(self.by_queue.items()):
+            queue = self.queues.by_name.get(name)
+            waiting = 0 if queue is None else queue.message_count - queue.delivering_count
             for each in entries:
                 if each.due_at and each.due_at <= now:
-                    each.open(now)
+                    if waiting > 0:
+                        each.open(now)
+                    else:
+                        self._wait(now, each)
         self._arm()
 
 
