@@ -14,7 +14,7 @@ from atalanta.kernel.security.resource_limits import check_name
 from atalanta.kernel.sessions.session import Session
 from atalanta.wire.connection import ProtocolError, Redirect
 from atalanta.wire.login import LoginRequest
-from atalanta.wire.openwire.commands.brokers import BrokerInfo, BrokerSubscriptionInfo
+from atalanta.wire.openwire.commands.brokers import BrokerInfo
 from atalanta.wire.openwire.commands.connections import (
     ConnectionControl,
     ConnectionInfo,
@@ -27,9 +27,8 @@ from atalanta.wire.openwire.commands.identifiers import BrokerId, ConnectionId
 from atalanta.wire.openwire.conversion.sent_message import Sender
 from atalanta.wire.openwire.encoding.structure import Command, DataStructure
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
-from atalanta.wire.openwire.server.advisories.described_consumer import subscriptions
-from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd
-from atalanta.wire.openwire.server.bridge.neighbour import Neighbour
+from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd, open_network
+from atalanta.wire.openwire.server.bridge.neighbour import Neighbour, same_neighbour
 from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
 from atalanta.wire.openwire.server.redirect import OpenWireRedirect
 from atalanta.wire.openwire.server.requests.commands import answer, remove_all
@@ -272,19 +271,8 @@ class OpenWireConnection(OpenWireOutput):
         kernel.set_blocked(self.blocked)
         kernel.start()
         if self.network is not None:
-            self._open_network(now, self.network)
+            self.duplex = open_network(self, self.node_clients, self.network, now)
         self.release_input()
-
-    def _open_network(self, now: int, other: Neighbour) -> None:
-        """Tells another broker's bridge what it asks for, and opens the way to that broker."""
-        if other.wants_subscriptions:
-            broker = self.host.broker
-            config = broker.config
-            found = subscriptions(broker.queue_registry, broker.node_id, config.wildcard)
-            self.send(BrokerSubscriptionInfo(BrokerId(broker.node_id), config.name, found))
-        if other.duplex:
-            self.duplex = DuplexEnd(self, self.node_clients, other)
-            self.duplex.start(now)
 
     def _take_client_id(self, client_id: str, identity: Identity, reconnects: bool) -> None:
         """Registers the client id. One that is in use is refused, unless its user comes back after a failover.
@@ -293,16 +281,12 @@ class OpenWireConnection(OpenWireOutput):
         """
         other = self.node_clients.clients.get(client_id)
         if isinstance(other, OpenWireConnection) and not other.gone and not other.end_reason:
-            reconnects = reconnects or self.is_bridge_of(other.network)
+            reconnects = reconnects or same_neighbour(self.network, other.network)
             if not reconnects or not other.belongs_to(identity):
                 name = self.node_clients.broker_name
                 raise ClientIdError(f"Broker: {name} - Client: {client_id} already connected from {other.peer()}")
             other.replace()
         self.node_clients.clients[client_id] = self
-
-    def is_bridge_of(self, other: Neighbour | None) -> bool:
-        """Returns True if both are bridges of one broker."""
-        return self.network is not None and other is not None and self.network.id == other.id
 
     def belongs_to(self, identity: Identity) -> bool:
         """Returns True if the client has logged in as that user."""

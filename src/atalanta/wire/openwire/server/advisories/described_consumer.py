@@ -27,6 +27,7 @@ PREFETCH: Final = 1_000
 # Numbers of sessions in the ids of consumers.
 CLIENTS: Final = 0
 SUBSCRIPTIONS: Final = 1
+ELSEWHERE: Final = 2
 BROKERS_NAMES: Final = "AMQ"  # in the names of message fields that selectors of CORE have
 HIDDEN: Final = ("$", "activemq.")  # the broker's own queues, management and notifications
 

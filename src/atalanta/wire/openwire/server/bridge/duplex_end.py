@@ -14,6 +14,7 @@ from atalanta.wire.openwire.commands.consumers import ConsumerInfo
 from atalanta.wire.openwire.commands.deliveries import MessageAck
 from atalanta.wire.openwire.commands.destinations import ActiveMQTopic
 from atalanta.wire.openwire.commands.identifiers import (
+    BrokerId,
     ConnectionId,
     ConsumerId,
     ProducerId,
@@ -23,6 +24,7 @@ from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.commands.producers import ProducerInfo, SessionInfo
 from atalanta.wire.openwire.commands.responses import Response
 from atalanta.wire.openwire.conversion.destination import ADVISORY_PREFIX, is_advisory
+from atalanta.wire.openwire.server.advisories.described_consumer import subscriptions
 from atalanta.wire.openwire.server.bridge.demand_bridge import BridgePeer, DemandBridge
 from atalanta.wire.openwire.server.bridge.local_side import SESSION
 from atalanta.wire.openwire.server.requests.acknowledgements import STANDARD
@@ -130,3 +132,17 @@ class DuplexEnd(BridgePeer):
         host = self.output.host
         trace = host.broker.trace
         trace.event(event, {"bridge": self.rules.name, "to": self.other.name, "why": why})
+
+
+def open_network(output: OpenWireOutput, node_clients: NodeClients, other: Neighbour, now: int) -> DuplexEnd | None:
+    """Tells the bridge of another broker what it asks for; returns the bridge to that broker, None without duplex."""
+    if other.wants_subscriptions:
+        broker = output.host.broker
+        config = broker.config
+        found = subscriptions(broker.queue_registry, broker.node_id, config.wildcard)
+        output.send(BrokerSubscriptionInfo(BrokerId(broker.node_id), config.name, found))
+    if not other.duplex:
+        return None
+    duplex = DuplexEnd(output, node_clients, other)
+    duplex.start(now)
+    return duplex

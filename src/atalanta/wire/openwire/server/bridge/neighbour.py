@@ -33,3 +33,8 @@ class Neighbour:
         self.wants_subscriptions: bool = self.properties.flag("syncDurableSubs", False)
         self.advisory_prefetch: int = self.properties.number("advisoryPrefetchSize", 0) or self.rules.prefetch
         self.advisory_percentage: int = self.properties.number("advisoryAckPercentage", 75)
+
+
+def same_neighbour(one: Neighbour | None, other: Neighbour | None) -> bool:
+    """Returns True if both are one broker."""
+    return one is not None and other is not None and one.id == other.id
