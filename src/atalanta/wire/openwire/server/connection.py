@@ -270,6 +270,8 @@ class OpenWireConnection(OpenWireOutput):
             self.respond(command.command_id)
         kernel.set_blocked(self.blocked)
         kernel.start()
+        advisories = others.advisories
+        advisories.connections.add(command.connection_id, self.client, identity.user)
         if self.network is not None:
             self.duplex = open_network(self, self.node_clients, self.network, now)
         self.release_input()

@@ -37,8 +37,8 @@ class OpenWireProtocol(Protocol):
         broker.add_observer(self.node_clients.wildcard_queues)
         broker.add_observer(self.node_clients.stuck_queues)
         advisories = self.node_clients.advisories
-        broker.add_observer(advisories.others)
-        broker.add_observer(advisories.elsewhere)
+        for observer in advisories.observers:
+            broker.add_observer(observer)
 
     def recognises(self, first: bytes) -> int:
         if first[:1] != b"\x00":  # a first frame of 16 MiB is no WireFormatInfo

@@ -14,18 +14,18 @@ from atalanta.message.internal_headers import BROKER_PATH
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo
 from atalanta.wire.openwire.commands.destinations import ActiveMQQueue
 from atalanta.wire.openwire.commands.identifiers import BrokerId, ConsumerId
-from atalanta.wire.openwire.server.advisories.consumers import NO_CONNECTION
 from atalanta.wire.openwire.server.advisories.described_consumer import (
     ELSEWHERE,
     HIDDEN,
     PREFETCH,
 )
+from atalanta.wire.openwire.server.advisories.endpoints import NO_CONNECTION
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
     from atalanta.kernel.registry.addresses import AddressRegistry
     from atalanta.kernel.routing.bindings import RemoteBinding
-    from atalanta.wire.openwire.server.advisories.consumers import ConsumerAdvisories
+    from atalanta.wire.openwire.server.advisories.endpoints import EndpointAdvisories
 
 ELSEWHERE_TIMER: Final = "wire.openwire.elsewhere"
 
@@ -34,7 +34,7 @@ class ConsumersElsewhere(ClientObserver):
     """The queues with consumers at other members. `changed`: those to look at behind the input that changes them."""
 
     def __init__(
-        self, advisories: ConsumerAdvisories, node_id: str, timers: Timers, addresses: AddressRegistry
+        self, advisories: EndpointAdvisories, node_id: str, timers: Timers, addresses: AddressRegistry
     ) -> None:
         self.advisories = advisories
         self.node_id = node_id
@@ -64,7 +64,7 @@ class ConsumersElsewhere(ClientObserver):
             if known is None:
                 self.last += 1
                 known = ConsumerId(f"ID:{self.node_id}", ELSEWHERE, self.last)
-                self.advisories.add(NO_CONNECTION, _info(known, name, owner))
+                self.advisories.add(NO_CONNECTION, known, _info(known, name, owner), ActiveMQQueue(name))
             self.told[name] = known
 
     def _owner(self, name: str) -> str:

@@ -34,6 +34,9 @@ def add_producer(session: OpenWireSession, info: ProducerInfo) -> None:
             for target in _targets(session, parts_of(info.destination)):
                 session.kernel.check("send", target.name())
         session.add_producer(info.producer_id, info)
+        if info.destination is not None:
+            advisories = session.advisories
+            advisories.producers.add(session.connection.conn, info.producer_id, info, info.destination)
     session.done(session.answers.token_for(info))
 
 
