@@ -6,7 +6,11 @@ from atalanta.wire.openwire.commands.brokers import BrokerInfo, BrokerSubscripti
 from atalanta.wire.openwire.commands.connections import ConnectionInfo, RemoveInfo
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo, RemoveSubscriptionInfo
 from atalanta.wire.openwire.commands.deliveries import MessageAck
-from atalanta.wire.openwire.commands.destinations import ActiveMQQueue, ActiveMQTopic
+from atalanta.wire.openwire.commands.destinations import (
+    ActiveMQQueue,
+    ActiveMQTempQueue,
+    ActiveMQTopic,
+)
 from atalanta.wire.openwire.commands.identifiers import (
     BrokerId,
     ConnectionId,
@@ -304,3 +308,15 @@ def test_durable_subscriptions_are_listed_if_they_are_asked_for(server: OpenWire
     (info,) = listed.subscription_infos or []
     assert info.destination == ActiveMQTopic("t") and info.selector == "a = 1"
     assert (info.client_id, info.subscription_name) == ("me", "sub")
+
+
+def test_a_bridge_puts_aside_what_is_never_accepted(server: OpenWireServer) -> None:
+    other = bridge(server)
+    gone = other.message("1", ActiveMQTempQueue("ID:gone:1"))
+    nested = other.message("1", "q", {"list": [1]})
+    for refused, why in ((gone, "does not exist"), (nested, "nested maps")):
+        name, message = other.fails(refused)
+        assert name == "org.apache.activemq.broker.region.DestinationDoesNotExistException"
+        assert message.startswith("temp-") and why in message
+    client = server.openwire_client()
+    assert client.fails(client.message("1", ActiveMQTempQueue("ID:gone:1")))[0].startswith("javax.jms.")

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.message.internal_headers import BROKER_PATH
 from atalanta.wire.openwire.commands.identifiers import BrokerId
 
-BROKER_PATH: Final = "__HDR_BROKER_PATH"
+__all__ = ["BROKER_PATH", "broker_text", "longer_path", "path_of", "path_text"]
+
 SEPARATOR: Final = ","
 BROKERS_MAX: Final = 1_000
 ID_CHARACTERS_MAX: Final = 1_000

@@ -31,7 +31,7 @@ class NodeClients:
     def __init__(self, node_id: str, config: BrokerConfig, timers: Timers, queues: QueueRegistry) -> None:
         self.broker_name: str = config.name
         self.clients: dict[str, OpenWireOutput] = {}
-        self.advisories = Advisories(node_id, config)
+        self.advisories = Advisories(node_id, config, timers, queues)
         self.keep_alives = KeepAlives(timers)
         self.pulls = Pulls(timers)
         self.wildcard_queues = WildcardQueues(timers)

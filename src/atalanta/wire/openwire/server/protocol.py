@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.openwire.options import MAGIC, WireFormatOptions
+from atalanta.wire.openwire.server.advisories.consumers_elsewhere import ELSEWHERE_TIMER
 from atalanta.wire.openwire.server.bridge.stuck_queues import STUCK_TIMER
 from atalanta.wire.openwire.server.connection import OpenWireConnection
 from atalanta.wire.openwire.server.node_clients import NodeClients
@@ -36,7 +37,9 @@ class OpenWireProtocol(Protocol):
         broker.add_observer(self.node_clients.wildcard_queues)
         bridges = self.node_clients.bridges
         broker.add_observer(bridges.stuck_queues)
-        broker.add_observer(self.node_clients.advisories.others)
+        advisories = self.node_clients.advisories
+        for observer in advisories.observers:
+            broker.add_observer(observer)
 
     def recognises(self, first: bytes) -> int:
         if first[:1] != b"\x00":  # a first frame of 16 MiB is no WireFormatInfo
@@ -61,6 +64,9 @@ class OpenWireProtocol(Protocol):
             self.node_clients.pulls.on_timer(now)
         elif key == QUEUES_TIMER:
             self.node_clients.wildcard_queues.on_timer(now)
+        elif key == ELSEWHERE_TIMER:
+            advisories = self.node_clients.advisories
+            advisories.elsewhere.on_timer(now)
         elif key == STUCK_TIMER:
             bridges = self.node_clients.bridges
             bridges.stuck_queues.on_timer(now)

@@ -27,8 +27,9 @@ PREFETCH: Final = 1_000
 # Numbers of sessions in the ids of consumers.
 CLIENTS: Final = 0
 SUBSCRIPTIONS: Final = 1
+ELSEWHERE: Final = 2
 BROKERS_NAMES: Final = "AMQ"  # in the names of message fields that selectors of CORE have
-HIDDEN: Final = ("$", "activemq.")  # the broker's own queues, management and notifications
+HIDDEN: Final = ("$", "activemq.management", "activemq.notifications")  # the broker's own names
 
 
 def described(consumer: Consumer, node_id: str, wildcard: WildcardConfiguration) -> ConsumerInfo | None:
@@ -39,6 +40,13 @@ def described(consumer: Consumer, node_id: str, wildcard: WildcardConfiguration)
     session = consumer.session
     if session.client.protocol == OPENWIRE or session.identity.cluster:
         return None
+    return consumer_info(consumer, node_id, wildcard)
+
+
+def consumer_info(consumer: SessionConsumer, node_id: str, wildcard: WildcardConfiguration) -> ConsumerInfo:
+    """Returns the description of a client's consumer of any protocol."""
+    spec = consumer.queue.spec
+    session = consumer.session
     selector = consumer.selector
     client_id, name = subscription_parts(spec.name) if is_subscription(spec) else (session.client.client_id, None)
     return ConsumerInfo(
@@ -47,7 +55,7 @@ def described(consumer: Consumer, node_id: str, wildcard: WildcardConfiguration)
         prefetch_size=PREFETCH,
         client_id=client_id,
         subscription_name=name,
-        selector=None if selector is None else classic_selector(selector.text),
+        selector=classic_selector(spec.filter_text if selector is None else selector.text),
         priority=min(max(consumer.priority, -128), 127),
     )
 

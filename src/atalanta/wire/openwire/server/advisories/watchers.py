@@ -70,6 +70,10 @@ class Watchers:
     def remove(self, conn: int, consumer_id: ConsumerId) -> None:
         self.by_id.pop((conn, consumer_id), None)
 
+    def has_watcher(self, topic: str) -> bool:
+        """Returns True if anybody watches the topic."""
+        return any(watcher.watches(topic) for watcher in self.by_id.values())
+
     def publish(self, conn: int, topic: str, data: DataStructure, properties: dict[str, object]) -> None:
         """Tells all watchers of a topic what the connection has done."""
         for watcher in list(self.by_id.values()):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.wire.openwire.server.sessions.errors import FINAL_FOR_BRIDGES
+
 if TYPE_CHECKING:
     from atalanta.wire.openwire.encoding.throwable import Throwable
 
@@ -22,6 +24,8 @@ class Refusals:
     def is_final(self, message_id: str, cause: Throwable | None) -> bool:
         """Counts a refusal. Returns True if the message was refused too often to be sent again."""
         name = "" if cause is None else cause.class_name or ""
+        if name == FINAL_FOR_BRIDGES:
+            return True
         if any(word in name for word in PASSING):
             return False
         count = self.counts.pop(message_id, 0) + 1

@@ -155,7 +155,7 @@ def _remove(session: OpenWireSession, now: int, info: RemoveInfo) -> None:
     if isinstance(removed, ConsumerId):
         remove_consumer(session, now, removed, last_delivered)
     elif isinstance(removed, ProducerId):
-        session.producers.pop(removed, None)
+        _remove_producer(session, removed)
     elif isinstance(removed, SessionId):
         remove_session(session, now, removed, last_delivered)
     else:
@@ -171,7 +171,13 @@ def remove_session(session: OpenWireSession, now: int, removed: SessionId, last_
             remove_consumer(session, now, consumer_id, last_delivered)
     for producer_id in list(session.producers):
         if producer_id.session_id == removed.value:
-            del session.producers[producer_id]
+            _remove_producer(session, producer_id)
+
+
+def _remove_producer(session: OpenWireSession, producer_id: ProducerId) -> None:
+    session.producers.pop(producer_id, None)
+    advisories = session.advisories
+    advisories.producers.remove(session.connection.conn, producer_id)
 
 
 def remove_all(session: OpenWireSession, now: int, last_delivered: int) -> None:

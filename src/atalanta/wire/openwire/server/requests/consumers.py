@@ -98,7 +98,7 @@ def _subscribe(
         raise
     session.subscriptions[consumer_id] = subscription
     advisories = session.advisories
-    advisories.consumers.add(session.connection.conn, info)
+    advisories.consumers.add(session.connection.conn, consumer_id, info, destination)
     session.refill(subscription)
     if subscription.browser:
         if not subscription.parts:

@@ -302,6 +302,8 @@ class OpenWireSession(SessionEndpoint):
             self.pulls.end(subscription)
             self.wildcard_queues.unwatch(conn, subscription.id)
             advisories.consumers.remove(conn, subscription.id)
+        for producer_id in list(self.producers):
+            advisories.producers.remove(conn, producer_id)
         for name in list(self.temporary):
             advisories.temporary.remove(name)
         branches = self.branches_of_node
