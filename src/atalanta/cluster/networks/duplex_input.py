@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.errors import BrokerError
 from atalanta.wire.openwire.commands.deliveries import MessageDispatch
 from atalanta.wire.openwire.commands.responses import ExceptionResponse
-from atalanta.wire.openwire.server.bridge.local_side import LocalReceiver, LocalSide
+from atalanta.wire.openwire.server.bridge.local_receiver import LocalReceiver
+from atalanta.wire.openwire.server.bridge.local_side import LocalSide
 from atalanta.wire.openwire.server.sessions.errors import throwable_of
 
 if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
     from atalanta.wire.host import Host
     from atalanta.wire.openwire.encoding.structure import Command
-    from atalanta.wire.openwire.server.node_clients import NodeClients
+    from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
 
 
 class DuplexOwner:
@@ -48,11 +49,11 @@ class DuplexInput(LocalReceiver):
     """The session of the other broker's bridge at this one. `holds`: an address that it sends to is full."""
 
     def __init__(
-        self, link: DuplexOwner, host: Host, node_clients: NodeClients, now: int, client_id: str, identity: Identity
+        self, link: DuplexOwner, host: Host, shared: NodeBridges, now: int, client_id: str, identity: Identity
     ) -> None:
         self.link = link
         self.holds: bool = False
-        self.local = LocalSide(host, node_clients, now, client_id, identity, self)
+        self.local = LocalSide(host, shared, now, client_id, identity, self)
         self.received: int = 0
 
     def give(self, now: int, command: Command) -> bool:

@@ -16,7 +16,7 @@ from atalanta.wire.openwire.commands.destinations import ActiveMQTopic
 from atalanta.wire.openwire.commands.identifiers import BrokerId, ConsumerId
 from atalanta.wire.openwire.conversion.destination import ADVISORY_PREFIX
 from atalanta.wire.openwire.server.bridge.local_side import SESSION
-from atalanta.wire.openwire.server.bridge.rules import BridgeRules, DestinationList
+from atalanta.wire.openwire.server.bridge.rules import BridgeNames, BridgeRules, DestinationList
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,10 +42,7 @@ PASSED_ON: Final = {
 def rules_of(config: NetworkConnectorConfig, local: str, remote: str) -> BridgeRules:
     """Returns the rules of the connector between brokers of these names."""
     return BridgeRules(
-        name=config.name,
-        local=local,
-        remote=remote,
-        token=config.client_id_token,
+        names=BridgeNames(config.name, local, remote, config.client_id_token),
         conduit=config.conduit_subscriptions,
         conduit_network_queues=config.conduit_network_queue_subscriptions,
         dynamic_only=config.dynamic_only,

@@ -293,7 +293,8 @@ class NetworkLink(Connection, DuplexOwner):
         config = self.bridge.config
         words = (config.name, self.remote_name(), "duplex", self.own_name)
         client_id = config.client_id_token.join(words)
-        self.incoming = DuplexInput(self, self.host, self.bridge.node_clients, now, client_id, identity)
+        node_clients = self.bridge.node_clients
+        self.incoming = DuplexInput(self, self.host, node_clients.bridges, now, client_id, identity)
         self._log_in(now)
         self._begin(now)
 
@@ -311,7 +312,7 @@ class NetworkLink(Connection, DuplexOwner):
         self.write(
             ConnectionInfo(
                 ConnectionId(self._id()),
-                rules.remote_client_id(),
+                rules.names.remote_client_id(),
                 config.remote_password or config.password or None,
                 config.remote_user_name or config.user_name or None,
                 command_id=self.take_command_id(),
@@ -339,10 +340,9 @@ class NetworkLink(Connection, DuplexOwner):
         self.write(ProducerInfo(producer_id))
         rules = rules_of(config, self.own_name, self.remote_name())
         bridge = self.bridge
-        outgoing = DemandBridge(
-            self.host, bridge.node_clients, PeerOutput(self), rules, BrokerId(remote.broker_id.value), producer_id,
-            bridge.refusals,
-        )  # fmt: skip
+        shared = bridge.node_clients.bridges
+        remote_id = BrokerId(remote.broker_id.value)
+        outgoing = DemandBridge(self.host, shared, PeerOutput(self), rules, remote_id, producer_id, bridge.refusals)
         self.outgoing = outgoing
         outgoing.start(now)
         if not config.static_bridge:

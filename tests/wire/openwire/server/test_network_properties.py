@@ -21,11 +21,11 @@ userName=
 def test_options_are_read_as_classic_writes_them() -> None:
     found = NetworkProperties(TEXT)
     rules = found.rules("here", "there")
-    assert (rules.name, rules.message_ttl, rules.consumer_ttl, rules.conduit) == ("NC:one", 3, 1, False)
+    assert (rules.names.connector, rules.message_ttl, rules.consumer_ttl, rules.conduit) == ("NC:one", 3, 1, False)
     assert rules.dynamic.names == [(True, "a.>"), (False, "b")]
     assert rules.static.names == [(True, "c"), (False, "d")] and rules.excluded.names == []
     assert found.text("destinationFilter") == ">" and found.text("userName", "x") == ""
-    assert rules.local_client_id() == "NC:one_there_inbound_here"
+    assert rules.names.local_client_id() == "NC:one_there_inbound_here"
 
 
 @pytest.mark.parametrize("text", ["prefetchSize=many", "messageTTL=99999999999", "x=" + "y" * 70_000])

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.openwire.server.advisories.advisories import Advisories
-from atalanta.wire.openwire.server.bridge.node_demands import NodeDemands
-from atalanta.wire.openwire.server.bridge.refusals import Refusals
-from atalanta.wire.openwire.server.bridge.stuck_queues import StuckQueues
+from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
 from atalanta.wire.openwire.server.cluster_clients import ClusterClients
 from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
 from atalanta.wire.openwire.server.sessions.keep_alive import KeepAlives
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
 SENT_NS: Final = 60_000_000_000  # a client that comes back within this time did not stay where it was sent
 SENT_MAX: Final = 10_000
-BRIDGES_MAX: Final = 1_000  # that have refused messages
 
 
 class NodeClients:
@@ -38,12 +35,10 @@ class NodeClients:
         self.keep_alives = KeepAlives(timers)
         self.pulls = Pulls(timers)
         self.wildcard_queues = WildcardQueues(timers)
-        self.demands = NodeDemands()
-        self.stuck_queues = StuckQueues(timers, queues)
+        self.bridges = NodeBridges(self.advisories, self.pulls, self.wildcard_queues, timers, queues)
         self.peers = PeerBrokers()
         self.cluster_clients = ClusterClients(self.peers)
         self.sent: dict[str, tuple[int, str]] = {}
-        self.refusals: dict[str, Refusals] = {}
 
     def sent_away(self, now: int, connection: OpenWireOutput, node_id: str) -> None:
         """Records that a client was sent to another node."""
@@ -57,9 +52,3 @@ class NodeClients:
         """Returns, once, the node to which a client was sent a moment ago; None if it was not."""
         at, node_id = self.sent.pop(client_id, (now - SENT_NS, ""))
         return node_id if now - at < SENT_NS else None
-
-    def refusals_of(self, client_id: str) -> Refusals:
-        """Returns what another broker has refused of a bridge, which may have had earlier connections."""
-        if len(self.refusals) >= BRIDGES_MAX:
-            self.refusals.clear()
-        return self.refusals.setdefault(client_id, Refusals())

@@ -35,7 +35,8 @@ class OpenWireProtocol(Protocol):
         broker = host.broker
         self.node_clients = NodeClients(broker.node_id, broker.config, timers, broker.queue_registry)
         broker.add_observer(self.node_clients.wildcard_queues)
-        broker.add_observer(self.node_clients.stuck_queues)
+        bridges = self.node_clients.bridges
+        broker.add_observer(bridges.stuck_queues)
         advisories = self.node_clients.advisories
         for observer in advisories.observers:
             broker.add_observer(observer)
@@ -67,7 +68,8 @@ class OpenWireProtocol(Protocol):
             advisories = self.node_clients.advisories
             advisories.elsewhere.on_timer(now)
         elif key == STUCK_TIMER:
-            self.node_clients.stuck_queues.on_timer(now)
+            bridges = self.node_clients.bridges
+            bridges.stuck_queues.on_timer(now)
 
 
 def peer_brokers_of(host: Host) -> PeerBrokers | None:

@@ -27,12 +27,14 @@ from atalanta.wire.openwire.conversion.destination import (
     text_of_destination,
 )
 from atalanta.wire.openwire.conversion.message_id import id_text
+from atalanta.wire.openwire.networks.bridge_filter import returning_selector
 from atalanta.wire.openwire.networks.broker_path import longer_path
 from atalanta.wire.openwire.server.advisories.subscription_name import durable_name
 from atalanta.wire.openwire.server.bridge.demand_table import Changes, DemandTable
 from atalanta.wire.openwire.server.bridge.forwarded_message import forwarded_message
 from atalanta.wire.openwire.server.bridge.local_side import LocalSide
 from atalanta.wire.openwire.server.bridge.node_demands import DemandOwner
+from atalanta.wire.openwire.server.bridge.rules import PRIORITY_MIN
 from atalanta.wire.openwire.server.requests.acknowledgements import INDIVIDUAL, POISON
 from atalanta.wire.openwire.server.requests.commands import REMOVE
 from atalanta.wire.openwire.server.requests.consumers import remove_consumer
@@ -46,9 +48,9 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.encoding.structure import Command, DataStructure
     from atalanta.wire.openwire.encoding.throwable import Throwable
     from atalanta.wire.openwire.server.bridge.demand import Demand
+    from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
     from atalanta.wire.openwire.server.bridge.refusals import Refusals
     from atalanta.wire.openwire.server.bridge.rules import BridgeRules
-    from atalanta.wire.openwire.server.node_clients import NodeClients
 
 BRIDGE_USER: Final = "network bridge"
 
@@ -93,11 +95,11 @@ class DemandBridge(DemandOwner):
     answer, or not to be sent. `forwarded` counts messages."""
 
     def __init__(
-        self, host: Host, node_clients: NodeClients, peer: BridgePeer, rules: BridgeRules, remote: BrokerId,
+        self, host: Host, shared: NodeBridges, peer: BridgePeer, rules: BridgeRules, remote: BrokerId,
         producer_id: ProducerId, refusals: Refusals,
     ) -> None:  # fmt: skip
         self.host = host
-        self.node_clients = node_clients
+        self.shared = shared
         self.peer = peer
         self.rules = rules
         self.own = BrokerId(host.broker.node_id)
@@ -105,8 +107,8 @@ class DemandBridge(DemandOwner):
         self.producer_id = producer_id
         self.refusals = refusals
         identity = Identity(BRIDGE_USER, (), True)
-        client_id = rules.local_client_id()
-        self.local: LocalSide = LocalSide(host, node_clients, host.broker.now, client_id, identity, self)
+        client_id = rules.names.local_client_id()
+        self.local: LocalSide = LocalSide(host, shared, host.broker.now, client_id, identity, self)
         self.table: DemandTable = DemandTable(rules, self.own, remote, self.local.id)
         self.unanswered: dict[int, Sent] = {}
         self.settled: list[Sent] = []
@@ -118,17 +120,17 @@ class DemandBridge(DemandOwner):
             self._add_static(now, of_kind(codes.QUEUE if for_queue else codes.TOPIC, static), None)
         if not self.table.durables_stay:
             return
-        name = durable_name(self.rules.local_client_id(), self.rules.subscription_name(""))
+        name = durable_name(self.rules.names.local_client_id(), self.rules.names.subscription_name(""))
         registry = self.local.session.queues
         for queue in list(registry.by_name.values()):
             if queue.name.startswith(name):
                 topic = queue.spec.address
-                self._add_static(now, of_kind(codes.TOPIC, topic), self.rules.subscription_name(topic))
+                self._add_static(now, of_kind(codes.TOPIC, topic), self.rules.names.subscription_name(topic))
 
     def _add_static(self, now: int, destination: ActiveMQDestination, name: str | None) -> None:
         demand = self.table.add_static(destination, name)
         if demand is not None:
-            self.node_clients.demands.add(now, demand, self)
+            self.shared.demands.add(now, demand, self)
 
     # -- news of the other broker ---------------------------------------------------------------
     def on_advisory(self, now: int, data: DataStructure | None) -> None:
@@ -158,7 +160,7 @@ class DemandBridge(DemandOwner):
             self._refuse(info.destination, error)
             return
         for demand in changes.opened:
-            self.node_clients.demands.add(now, demand, self)
+            self.shared.demands.add(now, demand, self)
         self._close_all(now, changes.closed, False)
 
     def _change_temporary(self, now: int, info: DestinationInfo) -> None:
@@ -174,7 +176,7 @@ class DemandBridge(DemandOwner):
         if info.operation_type == REMOVE:
             for demand in self.table.remove_destination(destination):
                 self._end(now, demand)
-                self.node_clients.demands.remove(now, demand)
+                self.shared.demands.remove(now, demand)
         elif (destination.physical_name or "") in session.advisories.temporary.kinds:
             return  # it came another way
         connection_id = ConnectionId(self.local.id)
@@ -197,11 +199,11 @@ class DemandBridge(DemandOwner):
             return
         demand.open()
         if is_queue(demand.destination) and not is_temporary(demand.destination) and not demand.returning:
-            self.node_clients.stuck_queues.watch(now, self, demand)
+            self.shared.stuck_queues.watch(now, self, demand)
 
     def close_demand(self, now: int, demand: Demand) -> None:
         """Ends the consumer when everything that it has sent is answered; the rest stays in the queue."""
-        self.node_clients.stuck_queues.unwatch(now, self, demand)
+        self.shared.stuck_queues.unwatch(now, self, demand)
         if not demand.opened:
             return
         demand.end()
@@ -216,13 +218,13 @@ class DemandBridge(DemandOwner):
                 self._forget_subscription(now, demand)
             else:
                 self.close_demand(now, demand)
-            self.node_clients.demands.remove(now, demand)
+            self.shared.demands.remove(now, demand)
 
     def _forget_subscription(self, now: int, demand: Demand) -> None:
         name = demand.info.subscription_name
         if name is not None:
             try:
-                self.local.give(now, RemoveSubscriptionInfo(None, name, self.rules.local_client_id()))
+                self.local.give(now, RemoveSubscriptionInfo(None, name, self.rules.names.local_client_id()))
             except BrokerError as error:
                 self._refuse(demand.destination, error)
 
@@ -233,9 +235,11 @@ class DemandBridge(DemandOwner):
         if demand.returning:
             self.table.discard(demand)
 
-    def return_to(self, now: int, demand: Demand, selector: str, priority: int) -> Demand:
-        """Opens the way back beside a demand, and returns it: nobody here consumes its queue."""
-        found = self.table.add_returning(demand, selector, priority)
+    def replay_delay_ms(self) -> int:
+        return self.rules.replay_delay_ms
+
+    def return_to(self, now: int, demand: Demand) -> Demand:
+        found = self.table.add_returning(demand, returning_selector(self.remote), PRIORITY_MIN)
         self.open_demand(now, found)
         return found
 
@@ -342,11 +346,11 @@ class DemandBridge(DemandOwner):
         self.unanswered.clear()
         self.settled.clear()
         for demand in demands:
-            self.node_clients.stuck_queues.unwatch(now, self, demand)
+            self.shared.stuck_queues.unwatch(now, self, demand)
         self.local.closed(now, "the bridge ended")
         for demand in demands:
             demand.close()
-            self.node_clients.demands.remove(now, demand)
+            self.shared.demands.remove(now, demand)
 
 
 def id_of(message_id: MessageId | None) -> str:

@@ -105,7 +105,7 @@ class DemandTable:
         if subscription is None:
             return None
         if self.rules.conduit:
-            return self.rules.subscription_name(part.physical_name or "")
+            return self.rules.names.subscription_name(part.physical_name or "")
         return ":".join(subscription)
 
     def add_static(self, destination: ActiveMQDestination, subscription_name: str | None = None) -> Demand | None:

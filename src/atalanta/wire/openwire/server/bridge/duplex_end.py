@@ -33,7 +33,7 @@ from atalanta.wire.openwire.server.sessions.output import DELIVERED_BYTES_MAX
 if TYPE_CHECKING:
     from atalanta.wire.openwire.encoding.structure import Command
     from atalanta.wire.openwire.server.bridge.neighbour import Neighbour
-    from atalanta.wire.openwire.server.node_clients import NodeClients
+    from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
 
 CONSUMERS: Final = f"{ADVISORY_PREFIX}Consumer."
@@ -44,7 +44,7 @@ ADVISORY_CONSUMER: Final = 1  # its number in the bridge's session
 class DuplexEnd(BridgePeer):
     """The bridge to the other broker. `unread`: its advisories that are not acknowledged."""
 
-    def __init__(self, output: OpenWireOutput, node_clients: NodeClients, other: Neighbour) -> None:
+    def __init__(self, output: OpenWireOutput, shared: NodeBridges, other: Neighbour) -> None:
         self.output = output
         self.other = other
         self.rules = other.rules
@@ -54,8 +54,8 @@ class DuplexEnd(BridgePeer):
         self.unread: int = 0
         self.last_command: int = 0
         self.bridge = DemandBridge(
-            output.host, node_clients, self, self.rules, other.id, self.producer_id,
-            node_clients.refusals_of(self.rules.local_client_id()),
+            output.host, shared, self, self.rules, other.id, self.producer_id,
+            shared.refusals_of(self.rules.names.local_client_id()),
         )  # fmt: skip
 
     def start(self, now: int) -> None:
@@ -64,7 +64,7 @@ class DuplexEnd(BridgePeer):
         user = properties.text("remoteUserName") or properties.text("userName")
         password = properties.text("remotePassword") or properties.text("password")
         connection_id = ConnectionId(self.id)
-        client_id = self.rules.remote_client_id()
+        client_id = self.rules.names.remote_client_id()
         self.output.send(ConnectionInfo(connection_id, client_id, password or None, user or None))
         self.output.send(SessionInfo(SessionId(self.id, SESSION)))
         self.output.send(ProducerInfo(self.producer_id))
@@ -131,11 +131,11 @@ class DuplexEnd(BridgePeer):
     def tell(self, event: str, why: str) -> None:
         host = self.output.host
         trace = host.broker.trace
-        trace.event(event, {"bridge": self.rules.name, "to": self.other.name, "why": why})
+        trace.event(event, {"bridge": self.rules.names.connector, "to": self.other.name, "why": why})
 
 
-def open_network(output: OpenWireOutput, node_clients: NodeClients, other: Neighbour, now: int) -> DuplexEnd | None:
-    """Tells the bridge of another broker what it asks for; returns the bridge to that broker, None without duplex."""
+def open_network(output: OpenWireOutput, now: int, shared: NodeBridges, other: Neighbour) -> DuplexEnd | None:
+    """Tells another broker's bridge what it asks for, and returns the bridge to that broker; None without `duplex`."""
     if other.wants_subscriptions:
         broker = output.host.broker
         config = broker.config
@@ -143,6 +143,6 @@ def open_network(output: OpenWireOutput, node_clients: NodeClients, other: Neigh
         output.send(BrokerSubscriptionInfo(BrokerId(broker.node_id), config.name, found))
     if not other.duplex:
         return None
-    duplex = DuplexEnd(output, node_clients, other)
-    duplex.start(now)
-    return duplex
+    made = DuplexEnd(output, shared, other)
+    made.start(now)
+    return made

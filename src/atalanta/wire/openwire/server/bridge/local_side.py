@@ -23,30 +23,10 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
     from atalanta.wire.host import Host
     from atalanta.wire.openwire.encoding.structure import Command
-    from atalanta.wire.openwire.server.node_clients import NodeClients
+    from atalanta.wire.openwire.server.bridge.local_receiver import LocalReceiver
+    from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
 
 SESSION: int = 1
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
-class LocalReceiver:
-    """The receiver of what a broker sends to a bridge in it."""
-
-    def take(self, command: Command) -> None:
-        """Takes a command of the broker. EncodeError: the message cannot go on, and is set aside."""
-        raise NotImplementedError
-
-    def local_ended(self, why: str) -> None:
-        """Handles the end of the session: a queue was deleted, or an operator has closed it."""
-        raise NotImplementedError
-
-    def hold(self) -> None:
-        """Stops the input that the bridge gives to the broker."""
-        return None
-
-    def release(self) -> None:
-        """Lets the input go on."""
-        return None
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -56,7 +36,7 @@ class LocalSide(OpenWireOutput):
     def __init__(
         self,
         host: Host,
-        node_clients: NodeClients,
+        shared: NodeBridges,
         now: int,
         client_id: str,
         identity: Identity,
@@ -73,8 +53,8 @@ class LocalSide(OpenWireOutput):
         sender = Sender(client_id, FRAME_BYTES_MAX)
         sender.become_bridge()
         self.session = OpenWireSession(
-            self, ConnectionId(self.id), sender, node_clients.advisories, node_clients.pulls,
-            node_clients.wildcard_queues,
+            self, ConnectionId(self.id), sender, shared.advisories, shared.pulls,
+            shared.wildcard_queues,
         )  # fmt: skip
         kernel = Session(
             broker.session_services, self.client, broker.ids.uuid().hex(), self.session, identity, True, True, False

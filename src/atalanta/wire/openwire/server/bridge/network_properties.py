@@ -6,7 +6,7 @@ from typing import Final
 
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.conversion.destination import is_queue, of_text
-from atalanta.wire.openwire.server.bridge.rules import BridgeRules, DestinationList
+from atalanta.wire.openwire.server.bridge.rules import BridgeNames, BridgeRules, DestinationList
 
 TEXT_CHARACTERS_MAX: Final = 1 << 16
 NUMBER_CHARACTERS_MAX: Final = 10
@@ -55,10 +55,7 @@ class NetworkProperties:
     def rules(self, local: str, remote: str) -> BridgeRules:
         """Returns the rules of the bridge from the broker `local` to `remote`, which has sent the options."""
         return BridgeRules(
-            name=self.text("name", "NC"),
-            local=local,
-            remote=remote,
-            token=self.text("clientIdToken", "_"),
+            names=BridgeNames(self.text("name", "NC"), local, remote, self.text("clientIdToken", "_")),
             conduit=self.flag("conduitSubscriptions", True),
             conduit_network_queues=self.flag("conduitNetworkQueueSubscriptions", False),
             dynamic_only=self.flag("dynamicOnly", False),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mypy_extensions import mypyc_attr
 
-from atalanta.wire.openwire.server.bridge.local_side import LocalReceiver
+from atalanta.wire.openwire.server.bridge.local_receiver import LocalReceiver
 
 if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
@@ -27,6 +27,14 @@ class DemandOwner(LocalReceiver):
 
     def close_demand(self, now: int, demand: Demand) -> None:
         """Ends the consumer of the demand: another way is better."""
+        raise NotImplementedError
+
+    def replay_delay_ms(self) -> int:
+        """Returns how long a queue has no consumer before its messages go back, -1 never."""
+        raise NotImplementedError
+
+    def return_to(self, now: int, demand: Demand) -> Demand:
+        """Opens the way back beside a demand, and returns it: nobody here consumes its queue."""
         raise NotImplementedError
 
 

@@ -35,17 +35,36 @@ def nothing() -> DestinationList:
 
 
 @dataclass(frozen=True)
+class BridgeNames:
+    """The names of the connector and of the brokers, and what parts the words of client ids."""
+
+    connector: str = "NC"
+    local: str = ""
+    remote: str = ""
+    token: str = "_"
+
+    def local_client_id(self) -> str:
+        """Returns the client id of the bridge at this broker, which the names of its durable subscriptions have."""
+        return self.token.join((self.connector, self.remote, "inbound", self.local))
+
+    def remote_client_id(self) -> str:
+        """Returns the client id of the bridge at the other broker."""
+        return self.token.join((self.connector, self.local, "outbound"))
+
+    def subscription_name(self, topic: str) -> str:
+        """Returns the name of the durable subscription that keeps a topic's messages for the other broker."""
+        return f"NC-DS_{self.local}_{topic}"
+
+
+@dataclass(frozen=True)
 class BridgeRules:
-    """The options of one direction. `name` is that of the connector, `local` and `remote` those of the brokers.
+    """The options of one direction.
 
     TTLs are in brokers, -1 any. `dynamic`: if it is not empty, only these are forwarded by demand. `replay_delay_ms`:
     how long a queue has no consumer before its messages go back to where they came from, -1 never.
     """
 
-    name: str = "NC"
-    local: str = ""
-    remote: str = ""
-    token: str = "_"
+    names: BridgeNames = field(default_factory=BridgeNames)
     conduit: bool = True
     conduit_network_queues: bool = False
     dynamic_only: bool = False
@@ -63,14 +82,6 @@ class BridgeRules:
     excluded: DestinationList = field(default_factory=nothing)
     dynamic: DestinationList = field(default_factory=nothing)
     static: DestinationList = field(default_factory=nothing)
-
-    def local_client_id(self) -> str:
-        """Returns the client id of the bridge at this broker, which the names of its durable subscriptions have."""
-        return self.token.join((self.name, self.remote, "inbound", self.local))
-
-    def remote_client_id(self) -> str:
-        """Returns the client id of the bridge at the other broker."""
-        return self.token.join((self.name, self.local, "outbound"))
 
     def permits(self, destination: ActiveMQDestination) -> bool:
         """Returns True if the bridge forwards messages of the destination: excluded before static before dynamic."""
@@ -94,7 +105,3 @@ class BridgeRules:
             return 0
         lowered = self.priority_base - (hops + 1 if hops > 1 else 0)
         return max(lowered, PRIORITY_MIN + 1)
-
-    def subscription_name(self, topic: str) -> str:
-        """Returns the name of the durable subscription that keeps a topic's messages for the other broker."""
-        return f"NC-DS_{self.local}_{topic}"

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.sessions.clients import ClientObserver
 from atalanta.kernel.sessions.session_consumer import SessionConsumer
-from atalanta.wire.openwire.networks.bridge_filter import returning_selector
-from atalanta.wire.openwire.server.bridge.rules import PRIORITY_MIN
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.wire.openwire.server.bridge.demand import Demand
-    from atalanta.wire.openwire.server.bridge.demand_bridge import DemandBridge
+    from atalanta.wire.openwire.server.bridge.node_demands import DemandOwner
 
 STUCK_TIMER: Final = "wire.openwire.stuck"
 NS_PER_MS: Final = 1_000_000
@@ -31,7 +29,7 @@ class Watched:
     `due_at` is when it opens (ns), 0: it does not wait.
     """
 
-    def __init__(self, bridge: DemandBridge, demand: Demand) -> None:
+    def __init__(self, bridge: DemandOwner, demand: Demand) -> None:
         self.bridge = bridge
         self.demand = demand
         self.back: Demand | None = None
@@ -43,8 +41,7 @@ class Watched:
     def open(self, now: int) -> None:
         """Opens the way back."""
         self.due_at = 0
-        selector = returning_selector(self.bridge.remote)
-        self.back = self.bridge.return_to(now, self.demand, selector, PRIORITY_MIN)
+        self.back = self.bridge.return_to(now, self.demand)
 
     def close(self, now: int) -> None:
         """Closes the way back: the queue has a consumer again."""
@@ -63,9 +60,9 @@ class StuckQueues(ClientObserver):
         self.queues = queues
         self.by_queue: dict[str, list[Watched]] = {}
 
-    def watch(self, now: int, bridge: DemandBridge, demand: Demand) -> None:
+    def watch(self, now: int, bridge: DemandOwner, demand: Demand) -> None:
         """Begins to watch the queue of a demand."""
-        if bridge.rules.replay_delay_ms < 0:
+        if bridge.replay_delay_ms() < 0:
             return
         name = demand.destination.physical_name or ""
         watched = Watched(bridge, demand)
@@ -74,7 +71,7 @@ class StuckQueues(ClientObserver):
         if queue is not None and not _has_consumer(queue):
             self._wait(now, watched)
 
-    def unwatch(self, now: int, bridge: DemandBridge, demand: Demand) -> None:
+    def unwatch(self, now: int, bridge: DemandOwner, demand: Demand) -> None:
         """Ends that."""
         name = demand.destination.physical_name or ""
         found = self.by_queue.get(name, [])
@@ -101,7 +98,7 @@ class StuckQueues(ClientObserver):
                 self._wait(now, watched)
 
     def _wait(self, now: int, watched: Watched) -> None:
-        watched.wait(now + watched.bridge.rules.replay_delay_ms * NS_PER_MS)
+        watched.wait(now + watched.bridge.replay_delay_ms() * NS_PER_MS)
         self._arm()
 
     def _arm(self) -> None:
