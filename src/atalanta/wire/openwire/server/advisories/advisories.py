@@ -42,7 +42,8 @@ class Advisories:
         self.connections = ConnectionAdvisories(self.watchers)
         self.elsewhere = ConsumersElsewhere(self.consumers, node_id, timers, queues.addresses)
         destinations = DestinationAdvisories(self.watchers, queues)
-        self.watchers.sources = [self.temporary, self.consumers, self.producers, self.connections, destinations]
+        for source in (self.temporary, self.consumers, self.producers, self.connections, destinations):
+            self.watchers.add_source(source)
         self.observers: list[ClientObserver] = [
             OtherConsumers(self.consumers, node_id, wildcard),
             self.elsewhere,

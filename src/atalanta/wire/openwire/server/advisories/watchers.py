@@ -61,6 +61,10 @@ class Watchers:
         self.sources: list[AdvisorySource] = []
         self.number: int = 0
 
+    def add_source(self, source: AdvisorySource) -> None:
+        """Adds what new watchers are told of."""
+        self.sources.append(source)
+
     def add(self, watcher: Watcher) -> None:
         """Adds a watcher, and sends it what is there already."""
         self.by_id[watcher.connection.conn, watcher.consumer_id] = watcher
