@@ -30,7 +30,7 @@ from atalanta.wire.openwire.encoding.structure import Command, DataStructure
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
 from atalanta.wire.openwire.server.bridge.cluster_copies import comes_again
 from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd, open_network
-from atalanta.wire.openwire.server.bridge.neighbour import Neighbour
+from atalanta.wire.openwire.server.bridge.neighbour import Neighbour, same_neighbour
 from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
 from atalanta.wire.openwire.server.redirect import OpenWireRedirect
 from atalanta.wire.openwire.server.requests.commands import answer, remove_all
@@ -280,7 +280,7 @@ class OpenWireConnection(OpenWireOutput):
         advisories = others.advisories
         advisories.connections.add(command.connection_id, self.client, identity.user)
         if self.network is not None:
-            self.duplex = open_network(self, now, others.bridges, self.network)
+            self.duplex = open_network(self, others.bridges, self.network, now)
         self.release_input()
 
     def _take_client_id(self, client_id: str, identity: Identity, reconnects: bool) -> None:
@@ -290,7 +290,7 @@ class OpenWireConnection(OpenWireOutput):
         """
         other = self.node_clients.clients.get(client_id)
         if isinstance(other, OpenWireConnection) and not other.gone and not other.end_reason:
-            reconnects = reconnects or (self.network is not None and self.network.is_same(other.network))
+            reconnects = reconnects or same_neighbour(self.network, other.network)
             if not reconnects or not other.belongs_to(identity):
                 name = self.node_clients.broker_name
                 raise ClientIdError(f"Broker: {name} - Client: {client_id} already connected from {other.peer()}")

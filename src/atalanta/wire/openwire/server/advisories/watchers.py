@@ -61,9 +61,9 @@ class Watchers:
         self.sources: list[AdvisorySource] = []
         self.number: int = 0
 
-    def add_source(self, source: AdvisorySource) -> None:
-        """Adds what new watchers are told of."""
-        self.sources.append(source)
+    def use(self, sources: list[AdvisorySource]) -> None:
+        """Registers what new watchers are told of."""
+        self.sources = sources
 
     def add(self, watcher: Watcher) -> None:
         """Adds a watcher, and sends it what is there already."""

@@ -134,8 +134,8 @@ class DuplexEnd(BridgePeer):
         trace.event(event, {"bridge": self.rules.names.connector, "to": self.other.name, "why": why})
 
 
-def open_network(output: OpenWireOutput, now: int, shared: NodeBridges, other: Neighbour) -> DuplexEnd | None:
-    """Tells another broker's bridge what it asks for, and returns the bridge to that broker; None without `duplex`."""
+def open_network(output: OpenWireOutput, shared: NodeBridges, other: Neighbour, now: int) -> DuplexEnd | None:
+    """Tells the bridge of another broker what it asks for; returns the bridge to that broker, None without duplex."""
     if other.wants_subscriptions:
         broker = output.host.broker
         config = broker.config
@@ -143,6 +143,6 @@ def open_network(output: OpenWireOutput, now: int, shared: NodeBridges, other: N
         output.send(BrokerSubscriptionInfo(BrokerId(broker.node_id), config.name, found))
     if not other.duplex:
         return None
-    made = DuplexEnd(output, shared, other)
-    made.start(now)
-    return made
+    duplex = DuplexEnd(output, shared, other)
+    duplex.start(now)
+    return duplex

@@ -34,6 +34,7 @@ class Neighbour:
         self.advisory_prefetch: int = self.properties.number("advisoryPrefetchSize", 0) or self.rules.prefetch
         self.advisory_percentage: int = self.properties.number("advisoryAckPercentage", 75)
 
-    def is_same(self, other: Neighbour | None) -> bool:
-        """Returns True if both are one broker."""
-        return other is not None and self.id == other.id
+
+def same_neighbour(one: Neighbour | None, other: Neighbour | None) -> bool:
+    """Returns True if both are one broker."""
+    return one is not None and other is not None and one.id == other.id
