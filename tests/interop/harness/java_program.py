@@ -12,10 +12,14 @@ ANSWER_SECONDS = 90.0
 
 
 class JavaProgram:
-    """`with JavaProgram("Driver", …) as program:` is the main class of that name; it is killed in the end."""
+    """`with JavaProgram("Driver", …) as program:` is the main class of that name; it is killed in the end.
 
-    def __init__(self, main: str, *arguments: str) -> None:
-        command = [java(), "-Xmx512M", *SMALL_JVM, "-cp", class_path(), f"atalanta.interop.{main}"]
+    With a class path of its own the name is that of the whole class.
+    """
+
+    def __init__(self, main: str, *arguments: str, path: str = "") -> None:
+        name = main if path else f"atalanta.interop.{main}"
+        command = [java(), "-Xmx512M", *SMALL_JVM, "-cp", path or class_path(), name]
         self._process = subprocess.Popen(
             [*command, *arguments],
             stdin=subprocess.PIPE,

@@ -64,6 +64,14 @@ def test_a_client_id_is_given_once(server: OpenWireServer) -> None:
     stranger = greeted(server)
     kind, _ = stranger.fails(stranger.login_info("c", "guest", "guest", failover_reconnect=True))
     assert kind == "javax.jms.InvalidClientIDException" and first.conn in server.connections
+
+
+def test_a_client_id_is_taken_over_with_link_stealing() -> None:
+    server = OpenWireServer(acceptor=parse_acceptor("a", "tcp://h:1?allowLinkStealing=true"))
+    first = server.openwire_client("c")
+    second = greeted(server)
+    second.succeeds(second.login_info("c", "admin", "admin"))
+    assert first.closed == "its client has reconnected"
     fourth = greeted(server)
     fourth.succeeds(fourth.login_info("c", "admin", "admin", failover_reconnect=True))
     assert first.closed == "its client has reconnected" and fourth.closed is None

@@ -250,10 +250,15 @@ class OpenWireConnection(OpenWireOutput):
         self.release_input()
 
     def _take_client_id(self, client_id: str, identity: Identity, reconnects: bool) -> None:
-        """Registers the client id. One that is in use is refused, unless its user comes back after a failover."""
+        """Registers the client id.
+
+        One that is in use is refused, unless its user comes back after a failover, or with allowLinkStealing.
+        """
         other = self.node_clients.clients.get(client_id)
         if isinstance(other, OpenWireConnection) and not other.gone and not other.end_reason:
-            if not reconnects or not other.belongs_to(identity):
+            acceptor = self.acceptor
+            steals = acceptor is not None and acceptor.allow_link_stealing
+            if not (reconnects or steals) or not other.belongs_to(identity):
                 name = self.node_clients.broker_name
                 raise ClientIdError(f"Broker: {name} - Client: {client_id} already connected from {other.peer()}")
             other.replace()
