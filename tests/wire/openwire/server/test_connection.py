@@ -67,14 +67,6 @@ def test_a_client_id_is_given_once(server: OpenWireServer) -> None:
     fourth = greeted(server)
     fourth.succeeds(fourth.login_info("c", "admin", "admin", failover_reconnect=True))
     assert first.closed == "its client has reconnected" and fourth.closed is None
-
-
-def test_a_client_id_is_taken_over_with_link_stealing() -> None:
-    server = OpenWireServer(acceptor=parse_acceptor("a", "tcp://h:1?allowLinkStealing=true"))
-    first = server.openwire_client("c")
-    second = greeted(server)
-    second.succeeds(second.login_info("c", "admin", "admin"))
-    assert first.closed == "its client has reconnected"
     fourth.succeeds(RemoveInfo(ConnectionId(fourth.id), -1))
     server.lost(fourth.conn)
     server.openwire_client("c")
@@ -177,3 +169,11 @@ def test_a_slow_reader_gets_no_more(server: OpenWireServer) -> None:
     assert client.dispatches() == []
     connection.on_blocked(server.now, False)
     assert client.texts() == ["1"]
+
+
+def test_a_client_id_is_taken_over_with_link_stealing() -> None:
+    server = OpenWireServer(acceptor=parse_acceptor("a", "tcp://h:1?allowLinkStealing=true"))
+    first = server.openwire_client("c")
+    second = greeted(server)
+    second.succeeds(second.login_info("c", "admin", "admin"))
+    assert first.closed == "its client has reconnected"
