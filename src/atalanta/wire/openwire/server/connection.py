@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.node_clients import NodeClients
 
 NS_PER_MS: Final = 1_000_000
+RESERVES_MAX: Final = 500  # of one host; each has at most one frame of 64 KiB in part
 STOPPING: Final = "the node is stopping"
 
 
@@ -340,6 +341,9 @@ class OpenWireConnection(OpenWireOutput):
     def stays_without_login(self, now: int) -> bool:
         """Returns True for a reserve of a failover client: it has negotiated, and logs in when it is needed."""
         return not self.authenticated and self.decoder.theirs is not None and self.handshake_overdue(now)
+
+    def reserves_max(self) -> int:
+        return RESERVES_MAX
 
     def check_alive(self, now: int) -> bool:
         if self.holds > 0 and self.authenticated:
