@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -97,9 +98,10 @@ def test_the_original_is_stopped_and_started(brokers: Lineup, jvm: OpenWireClien
 
 
 def both_told(jvm: OpenWireClients, nodes: Nodes) -> bool:
-    jvm.open("probe", url(nodes[:1]), 1)
-    told = jvm.told("probe", *nodes)
-    jvm.close_all("probe")
+    probe = f"probe{time.monotonic_ns()}"  # the client id of the one before may still be in use
+    jvm.open(probe, url(nodes[:1]), 1)
+    told = jvm.told(probe, *nodes)
+    jvm.close_all(probe)
     return told[: len(nodes)] == [1] * len(nodes)
 
 
