@@ -78,7 +78,7 @@ def test_clients_spread_after_a_second_node_joins(brokers: Lineup, jvm: OpenWire
     jvm.open("spread", url([first], options), 10)
     second.start()
     until("half of them are at the other", lambda: jvm.where("spread", *nodes) == [5, 5, 0], 60)
-    assert jvm.told("spread", *nodes) == [10, 10, 0]
+    until("each is told of both", lambda: jvm.told("spread", *nodes) == [10, 10, 0])
     close(jvm, "spread", nodes)
 
 
@@ -111,7 +111,7 @@ def settled(jvm: OpenWireClients, group: str) -> None:
     until("all is received", lambda: jvm.counts(group)["lost"] == 0, 60)
     counts = jvm.counts(group)
     assert counts["sent"] > 100
-    assert counts["failed"] == 0
+    assert counts["failures"] == []
 
 
 def test_only_brokers_whose_name_passes_the_filter(brokers: Lineup, jvm: OpenWireClients) -> None:
@@ -157,7 +157,7 @@ def test_thirty_clients_are_balanced_after_a_rolling_restart(brokers: Lineup, jv
         return sum(found[:3]) == 30 and max(found[:3]) <= 12
 
     until("each has at most 1.2 times the mean", balanced, 30)
-    assert sum(clients(node) for node in nodes) == 30
+    until("the nodes count them", lambda: sum(clients(node) for node in nodes) == 30)
     settled(jvm, "rolling")
     close(jvm, "rolling", nodes)
 

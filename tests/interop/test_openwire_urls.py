@@ -7,6 +7,7 @@ import random
 import signal
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -66,7 +67,7 @@ def test_idle_links_of_backup_are_not_cut_before_login(brokers: Lineup, jvm: Ope
     assert "timed_out" not in nodes[1].log.read_text()
     nodes[0].kill()
     until("all are at the other", lambda: jvm.where("backup", *nodes) == [0, 5, 0])
-    assert jvm.counts("backup")["failed"] == 0
+    assert jvm.counts("backup")["failures"] == []
     close(jvm, "backup", nodes)
 
 
@@ -93,7 +94,7 @@ def test_max_reconnect_attempts(brokers: Lineup, jvm: OpenWireClients) -> None:
     nodes = nodes_of(brokers)
     jvm.open("few", f"failover:({places(nodes[:1])})?maxReconnectAttempts=2", 2)
     nodes[0].kill()
-    until("the application is told", lambda: jvm.counts("few")["failed"] >= 2)
+    until("the application is told", lambda: len(jvm.counts("few")["failures"]) >= 2)
     close(jvm, "few", nodes)
 
 
@@ -108,7 +109,7 @@ def test_track_messages(brokers: Lineup, jvm: OpenWireClients) -> None:
     until("more are sent", lambda: jvm.counts("track")["sent"] > 1000)
     jvm.quiet("track")
     until("all is received", lambda: jvm.counts("track")["lost"] == 0)
-    assert jvm.counts("track")["failed"] == 0
+    assert jvm.counts("track")["failures"] == []
     close(jvm, "track", nodes)
 
 
@@ -130,7 +131,7 @@ def test_discovery_of_named_brokers(brokers: Lineup, jvm: OpenWireClients, agent
     until("all work", lambda: jvm.counts(agent)["received"] > 50)
     nodes[0].kill()
     until("all are at the other", lambda: jvm.where(agent, *nodes) == [0, 6, 0])
-    assert jvm.counts(agent)["failed"] == 0
+    assert jvm.counts(agent)["failures"] == []
     close(jvm, agent, nodes)
 
 
@@ -158,5 +159,5 @@ def test_fanout_sends_to_every_broker(brokers: Lineup, jvm: OpenWireClients) -> 
     close(jvm, "fan", nodes)
 
 
-def both(counts: dict[str, int]) -> bool:
-    return counts["received"] == counts["sent"] == counts["doubled"] and counts["lost"] == 0
+def both(counts: dict[str, Any]) -> bool:
+    return bool(counts["received"] == counts["sent"] == counts["doubled"] and counts["lost"] == 0)

@@ -36,7 +36,7 @@ class OpenWireClients(JavaProgram):
         counts = [found.pop(str(node.port), 0) for node in nodes]
         return [*counts, sum(found.values())]
 
-    def counts(self, group: str) -> dict[str, int]:
+    def counts(self, group: str) -> dict[str, Any]:
         """Messages sent, received, lost and doubled; connections interrupted; failures told to the application."""
         return self._ask("counts", group)
 

@@ -325,7 +325,8 @@ class OpenWireConnection(OpenWireOutput):
         self.show_blocked()
         self.host.broker.wake(now)
 
-    def sent_away(self, now: int, node_id: str) -> None:
+    def send_away(self, now: int, node_id: str, uri: str) -> None:
+        self.node_clients.cluster_clients.send_to(now, self, uri)
         self.node_clients.sent_away(now, self, node_id)
 
     def is_busy(self) -> bool:

@@ -44,12 +44,16 @@ public final class Clients {
           answer = groups.get(words[1]).answer(words[0]);
         }
       } catch (Exception failure) {
-        answer = "{\"failure\": \"" + String.valueOf(failure).replace("\\", "/").replace("\"", "'").replaceAll("\\s+", " ") + "\"}";
+        answer = "{\"failure\": \"" + plain(String.valueOf(failure)) + "\"}";
       }
       System.out.println(answer);
       System.out.flush();
     }
     System.exit(0);
+  }
+
+  private static String plain(String text) {
+    return text.replace("\\", "/").replace("\"", "'").replaceAll("\\s+", " ");
   }
 
   /** Connections of one URL; each sends to the queue of the group and consumes from it. A period of 0: they only consume. */
@@ -66,7 +70,7 @@ public final class Clients {
     private final Map<String, Boolean> sent = new ConcurrentHashMap<>();
     private final Map<String, AtomicInteger> received = new ConcurrentHashMap<>();
     private final AtomicInteger interrupted = new AtomicInteger();
-    private final AtomicInteger failed = new AtomicInteger();
+    private final List<String> failures = java.util.Collections.synchronizedList(new ArrayList<>());
     private volatile boolean quiet;
 
     Group(String name, int periodMs) {
@@ -93,7 +97,7 @@ public final class Clients {
 
     private void begin(ActiveMQConnection connection, String id) throws JMSException {
       connection.setClientID(id);
-      connection.setExceptionListener(failure -> failed.incrementAndGet());
+      connection.setExceptionListener(failure -> failures.add(id + ": " + failure));
       connection.addTransportListener(
           new DefaultTransportListener() {
             @Override
@@ -108,7 +112,7 @@ public final class Clients {
             try {
               received.computeIfAbsent(((TextMessage) message).getText(), text -> new AtomicInteger()).incrementAndGet();
             } catch (JMSException failure) {
-              failed.incrementAndGet();
+              failures.add(id + ": " + failure);
             }
           });
       if (periodMs > 0) {
@@ -128,7 +132,7 @@ public final class Clients {
           Thread.sleep(periodMs);
         }
       } catch (Exception failure) {
-        failed.incrementAndGet();
+        failures.add(id + ": " + failure);
       }
     }
 
@@ -194,8 +198,9 @@ public final class Clients {
         doubled += each.get() - 1;
       }
       return String.format(
-          "{\"sent\": %d, \"received\": %d, \"lost\": %d, \"doubled\": %d, \"interrupted\": %d, \"failed\": %d}",
-          sent.size(), received.size(), lost, doubled, interrupted.get(), failed.get());
+          "{\"sent\": %d, \"received\": %d, \"lost\": %d, \"doubled\": %d, \"interrupted\": %d, \"failures\": [%s]}",
+          sent.size(), received.size(), lost, doubled, interrupted.get(),
+          String.join(", ", failures.stream().map(each -> "\"" + plain(each) + "\"").toList()));
     }
   }
 }
