@@ -86,7 +86,7 @@ class Parts:
         if any(acceptor.discovery_uri for acceptor in acceptors.values()):
             from atalanta.cluster.discovery.multicast_agent import MulticastAgents
 
-            agents = MulticastAgents(links, broker.timers, broker.trace)
+            agents = MulticastAgents(links, broker.timers)
             agents.publish(acceptors.values())
             self.by_name["agents"] = agents
         self.routers: Routers | None = None
