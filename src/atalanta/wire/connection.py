@@ -166,6 +166,14 @@ class ClientConnection(Connection):
         """Returns the reason why this client cannot be redirected while it is connected; None if it can."""
         return NO_REDIRECT
 
+    def can_reach(self, node_id: str) -> bool:
+        """Returns True if the client's protocol is served at that member."""
+        return True
+
+    def uses_connectors(self) -> bool:
+        """Returns True if clients of the protocol are told the connector of a member, False if its acceptors."""
+        return True
+
     def begin_redirect(self, now: int, target_node: str) -> Redirect:
         """Returns the redirect of a client for which `can_move` returns None; it has begun."""
         raise NotImplementedError
@@ -207,6 +215,10 @@ class ClientConnection(Connection):
         """Returns True for a peer that has no login after the handshake-timeout and may stay: it reads the topology."""
         return False
 
+    def reserves_max(self) -> int:
+        """Returns how many such connections of one host stay, if they are reserves of clients; 0 if they are not."""
+        return 0
+
     def overdue(self, now: int, ttl_ns: int, before_login: bool) -> str:
         """Returns the reason to close a silent connection, "" if there is none.
 
@@ -227,8 +239,11 @@ class Redirect:
 
     While the redirect is pending the client gets no deliveries, so that it can acknowledge all it has. `on_answer` is
     called at the end of a batch of inputs in which something is written to the client. `since` and `sent_at` are times
-    in ns; `sent_at` is 0 while the redirect is pending.
+    in ns; `sent_at` is 0 while the redirect is pending. The connection of a client that does not go is closed after
+    `linger_ns`.
     """
+
+    linger_ns: int = 10_000_000_000
 
     def __init__(self, connection: ClientConnection, now: int, target_node: str) -> None:
         self.connection = connection
