@@ -37,6 +37,14 @@ ENDPOINT: Final = "httpUpgradeEndpoint"
 SERVER_NAME: Final = "activemqServerName"
 
 
+class SubprotocolError(ProtocolError):
+    """A WebSocket whose subprotocols are not served. `offered` are their names, as the client has them."""
+
+    def __init__(self, text: str, offered: list[str]) -> None:
+        super().__init__(text)
+        self.offered = offered
+
+
 def accept_of(key: str) -> str:
     """Returns the broker's accept value for `key`."""
     digest = hashlib.sha1((key + MAGIC).encode("utf-8"), usedforsecurity=False).digest()
@@ -58,10 +66,11 @@ def _next_event(http: h11.Connection, data: bytes | None = None) -> object:
 class UpgradeAnswer:
     """The broker's end of the upgrade: `feed` until `done`; then `answer` is to be written and `rest` is CORE.
 
-    `core`: upgrades to CORE are answered. With `subprotocols` those to a WebSocket are; then `web_socket` takes `rest`.
+    `core`: upgrades to CORE are answered. Unless `subprotocols` is None those to a WebSocket are; then `web_socket`
+    takes `rest`.
     """
 
-    def __init__(self, core: bool = True, subprotocols: tuple[str, ...] = ()) -> None:
+    def __init__(self, core: bool = True, subprotocols: tuple[str, ...] | None = None) -> None:
         import h11
 
         self.core = core
@@ -84,10 +93,10 @@ class UpgradeAnswer:
             raise ProtocolError("HTTP: no request")
         headers = dict(event.headers)
         wanted = headers.get(b"upgrade", b"").decode("latin-1").lower()
-        served = [PROTOCOL] * self.core + [WEB_SOCKET] * bool(self.subprotocols)
+        served = [PROTOCOL] * self.core + [WEB_SOCKET] * (self.subprotocols is not None)
         if event.method != b"GET" or wanted not in served:
             raise ProtocolError(f"HTTP: a request without 'Upgrade: {' or '.join(served)}'")
-        found = _core_headers(headers) if wanted == PROTOCOL else _web_socket_headers(headers, self.subprotocols)
+        found = _core_headers(headers) if wanted == PROTOCOL else _web_socket_headers(headers, self.subprotocols or ())
         if wanted == WEB_SOCKET:
             self.web_socket = WebSocket()
         body = _next_event(self._http)
@@ -114,7 +123,7 @@ def _core_headers(headers: dict[bytes, bytes]) -> list[tuple[str, str]]:
 def _web_socket_headers(headers: dict[bytes, bytes], subprotocols: tuple[str, ...]) -> list[tuple[str, str]]:
     """Returns the headers of the answer to an upgrade to a WebSocket (RFC 6455, section 4.2.2). ProtocolError.
 
-    `subprotocols`: those served, the preferred ones first.
+    `subprotocols`: those served, the preferred ones first. SubprotocolError if the client offers others only.
     """
     key = headers.get(b"sec-websocket-key", b"").strip()
     if len(key) != WEB_SOCKET_KEY_BYTES or headers.get(b"sec-websocket-version", b"").strip() != WEB_SOCKET_VERSION:
@@ -129,7 +138,7 @@ def _web_socket_headers(headers: dict[bytes, bytes], subprotocols: tuple[str, ..
     names = [name.strip() for name in offered.split(",") if name.strip()]
     chosen = next((name for name in subprotocols if name in names), None)
     if names and chosen is None:
-        raise ProtocolError(f"HTTP: a WebSocket of {offered[:80]!r}, none of {', '.join(subprotocols)}")
+        raise SubprotocolError(f"HTTP: a WebSocket of {offered[:80]!r}, none of {', '.join(subprotocols)}", names)
     if chosen is not None:
         answer.append(("Sec-WebSocket-Protocol", chosen))
     return answer
