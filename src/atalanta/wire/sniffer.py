@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.wire.connection import ARRIVAL_NS, DEFAULT_TTL_NS, ClientConnection, ProtocolError
 from atalanta.wire.detect import FIRST_BYTES_MAX, HTTP, NEED_MORE, TLS, UNKNOWN, detect, protocol_of
-from atalanta.wire.http_upgrade import SubprotocolError, UpgradeAnswer
+from atalanta.wire.http_upgrade import UpgradeAnswer
 from atalanta.wire.protocol import MORE, YES
 
 if TYPE_CHECKING:
@@ -106,12 +106,11 @@ class Sniffer(ClientConnection):
         """Returns the bytes behind a complete HTTP upgrade, which is answered; b"" before its end."""
         try:
             upgrade.feed(data)
-        except SubprotocolError as error:
-            name = next((protocol_of(each) for each in error.offered if protocol_of(each)), "")
-            if not name:
-                raise
-            raise ProtocolError(f"{self._refusal(name)}; it came in a WebSocket") from error
         except ProtocolError as error:
+            for offered in upgrade.offered:
+                name = protocol_of(offered)
+                if name and offered not in (upgrade.subprotocols or ()):
+                    raise ProtocolError(f"{self._refusal(name)}; it came in a WebSocket") from error
             if upgrade.core:
                 raise
             raise ProtocolError(f"{error}: {self._refusal(HTTP)}") from error

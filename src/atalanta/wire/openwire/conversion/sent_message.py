@@ -14,9 +14,14 @@ from atalanta.message.properties import Byte, Int
 from atalanta.wire.openwire.bodies import properties_of
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
-from atalanta.wire.openwire.conversion.body import core_body, property_of
+from atalanta.wire.openwire.conversion.body import core_body
 from atalanta.wire.openwire.conversion.destination import Target, text_of_destination
 from atalanta.wire.openwire.conversion.message_id import id_text, uuid_of
+from atalanta.wire.openwire.conversion.nested_values import (
+    NESTED_BODY,
+    NESTED_PROPERTIES,
+    NestedValues,
+)
 
 MESSAGE_ID: Final = "__HDR_MESSAGE_ID"
 ORIGINAL_DESTINATION: Final = "__HDR_ORIG_DESTINATION"
@@ -62,7 +67,8 @@ def sent_message(
 
     DecodeError: damaged. BrokerError: something in it is not supported.
     """
-    kind, body = core_body(source, sender.body_bytes_max)
+    nested_body, nested = NestedValues(), NestedValues()
+    kind, body = core_body(source, sender.body_bytes_max, nested_body)
     priority = min(max(source.priority, 0), PRIORITY_MAX)
     timestamp = source.timestamp if source.timestamp > 0 else now_ms
     message = Message.create(target.name(), body, kind, source.persistent, timestamp, priority)
@@ -82,7 +88,11 @@ def sent_message(
                 ILLEGAL_STATE, f"{name}: repeated delivery is not supported yet: send with AMQ_SCHEDULED_DELAY alone"
             )
         elif name in FOR_SENDERS or not (name in OWN_PROPERTIES or name.startswith((BROKERS_PREFIX, OPENWIRE_PREFIX))):
-            properties.put(name, property_of(name, value))
+            properties.put(name, nested.flat(name, value))
+    if nested_body.by_name:
+        properties.put(NESTED_BODY, nested_body.encoded())
+    if nested.by_name:
+        properties.put(NESTED_PROPERTIES, nested.encoded())
     delay_ms = _number(delay)
     if delay_ms > 0:
         properties.put(SCHEDULED, now_ms + min(delay_ms, DELAY_MS_MAX))
@@ -90,7 +100,7 @@ def sent_message(
     if message_id is not None:
         text = id_text(message_id)
         properties.put(MESSAGE_ID, text)
-        message.user_id = uuid_of(text)
+        message.user_id = uuid_of(message_id)
         if sender.repeats and not target.temporary and DUPLICATE_ID not in properties:
             properties.put(DUPLICATE_ID, text)
     # A copy has its properties encoded only: messages may wait long, and there may be many.

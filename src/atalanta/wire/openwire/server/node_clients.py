@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atalanta.wire.openwire.conversion.message_id import Correlations
 from atalanta.wire.openwire.server.sessions.advisories import Advisories
 from atalanta.wire.openwire.server.sessions.keep_alive import KeepAlives
 from atalanta.wire.openwire.server.sessions.pulls import Pulls
@@ -23,4 +24,5 @@ class NodeClients:
         self.advisories = Advisories(node_id, broker_name)
         self.keep_alives = KeepAlives(timers)
         self.pulls = Pulls(timers)
+        self.correlations = Correlations()
         self.wildcard_queues = WildcardQueues(timers)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.sessions.session import Session
     from atalanta.message.message import Message
+    from atalanta.wire.openwire.conversion.message_id import Correlations
     from atalanta.wire.openwire.server.sessions.advisories import Advisories
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
     from atalanta.wire.openwire.server.sessions.pulls import Pulls
@@ -23,12 +24,18 @@ class Dispatches:
     """Converts and sends messages. The others are what the connections of the node share."""
 
     def __init__(
-        self, connection: OpenWireOutput, advisories: Advisories, pulls: Pulls, wildcard_queues: WildcardQueues
+        self,
+        connection: OpenWireOutput,
+        advisories: Advisories,
+        pulls: Pulls,
+        wildcard_queues: WildcardQueues,
+        correlations: Correlations,
     ) -> None:
         self.connection = connection
         self.advisories = advisories
         self.pulls = pulls
         self.wildcard_queues = wildcard_queues
+        self.correlations = correlations
         broker = connection.host.broker
         self.trace = broker.trace
         self.node_id = broker.node_id
@@ -47,7 +54,9 @@ class Dispatches:
         destination = delivery.part.shown(message.address)
         temporary = self.advisories.temporary
         try:
-            made = delivered_message(message, body, destination, delivery.message_id, redeliveries, temporary)
+            made = delivered_message(
+                message, body, destination, delivery.message_id, redeliveries, temporary, self.correlations
+            )
             self.connection.send_delivery(MessageDispatch(subscription.id, destination, made, redeliveries))
         except EncodeError as error:
             message_id = int(message.id)

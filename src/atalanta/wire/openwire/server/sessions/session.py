@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from atalanta.wire.openwire.commands.producers import ProducerInfo
     from atalanta.wire.openwire.commands.transactions import TransactionId
+    from atalanta.wire.openwire.conversion.message_id import Correlations
     from atalanta.wire.openwire.conversion.sent_message import Sender
     from atalanta.wire.openwire.server.sessions.advisories import Advisories
     from atalanta.wire.openwire.server.sessions.local_transaction import LocalTransaction
@@ -62,12 +63,13 @@ class OpenWireSession(SessionEndpoint):
         advisories: Advisories,
         pulls: Pulls,
         wildcard_queues: WildcardQueues,
+        correlations: Correlations,
     ) -> None:
         self.connection = connection
         self.connection_id = connection_id
         self.sender = sender
         self.answers = Answers(connection)
-        self.dispatches = Dispatches(connection, advisories, pulls, wildcard_queues)
+        self.dispatches = Dispatches(connection, advisories, pulls, wildcard_queues, correlations)
         self._kernel: Session | None = None
         self.sessions: dict[SessionId, bool] = {}
         self.producers: dict[ProducerId, ProducerInfo] = {}
@@ -77,6 +79,7 @@ class OpenWireSession(SessionEndpoint):
         self.temporary: dict[str, bool] = {}
         self.transactions: dict[TransactionId, LocalTransaction] = {}
         self.branches: dict[bytes, list[tuple[Subscription, Delivery]]] = {}
+        correlations.add(connection.conn, connection_id.value or "")
         self.last_consumer: int = 0
         self.last_delivery: int = 0
         self.sender_credits: SenderCredits = SenderCredits()
@@ -294,6 +297,7 @@ class OpenWireSession(SessionEndpoint):
     def leave(self, now: int) -> None:
         """Ends what the kernel does not know of: advisories, waiting pulls and unprepared branches."""
         conn = self.connection.conn
+        self.dispatches.correlations.remove(conn, self.connection_id.value or "")
         for consumer_id in list(self.watchers):
             self.advisories.unwatch(conn, consumer_id)
         self.watchers.clear()
