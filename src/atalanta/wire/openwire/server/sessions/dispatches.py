@@ -59,11 +59,27 @@ class Dispatches:
             )
             self.connection.send_delivery(MessageDispatch(subscription.id, destination, made, redeliveries))
         except EncodeError as error:
-            message_id = int(message.id)
-            self.trace.event(
-                "message_not_convertible",
-                {"queue": consumer.queue.name, "message": message_id, "why": str(error)},
-            )
-            subscription.release([delivery])
-            if not consumer.browse_only:
-                self.pulls.set_aside(kernel, consumer.id, message_id)
+            self._set_aside(kernel, consumer, subscription, delivery, str(error))
+
+    def refuses(
+        self, kernel: Session, consumer: Consumer, subscription: Subscription, delivery: Delivery, size: int
+    ) -> bool:
+        """Returns True for a body of so many bytes that no frame to this client has it: it is not read at all."""
+        agreed = self.connection.decoder.format.options
+        if size <= agreed.frame_bytes_max:
+            return False
+        why = f"a body of {size} bytes: at most {agreed.frame_bytes_max} are accepted"
+        self._set_aside(kernel, consumer, subscription, delivery, why)
+        return True
+
+    def _set_aside(
+        self, kernel: Session, consumer: Consumer, subscription: Subscription, delivery: Delivery, why: str
+    ) -> None:
+        """Reports a message that cannot be sent; it goes to the dead-letter address, but not for a browser."""
+        message_id = int(delivery.reference.message.id)
+        self.trace.event(
+            "message_not_convertible", {"queue": consumer.queue.name, "message": message_id, "why": why}
+        )
+        subscription.release([delivery])
+        if not consumer.browse_only:
+            self.pulls.set_aside(kernel, consumer.id, message_id)

@@ -195,6 +195,8 @@ class OpenWireSession(SessionEndpoint):
         delivery = Delivery(self.last_delivery, part, reference, message_id)
         subscription.hold(delivery)
         if message.large is not None:
+            if self.dispatches.refuses(self.kernel, consumer, subscription, delivery, int(message.large.size)):
+                return 1
             LargeDelivery(
                 self.kernel, self.dispatches, consumer, subscription, delivery, message, message.large
             ).begin()
