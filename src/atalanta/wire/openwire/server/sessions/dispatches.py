@@ -65,7 +65,8 @@ class Dispatches:
         self, kernel: Session, consumer: Consumer, subscription: Subscription, delivery: Delivery, size: int
     ) -> bool:
         """Returns True for a body of so many bytes that no frame to this client has it: it is not read at all."""
-        agreed = self.connection.decoder.format.options
+        decoder = self.connection.decoder
+        agreed = decoder.format.options
         if size <= agreed.frame_bytes_max:
             return False
         why = f"a body of {size} bytes: at most {agreed.frame_bytes_max} are accepted"
