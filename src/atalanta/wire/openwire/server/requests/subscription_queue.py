@@ -38,11 +38,13 @@ def queue_for(session: Session, now: int, target: Target, selector: str | None) 
     if target.queue:
         _create(session, now, QueueSpec(target.queue, target.address, target.routing_type))
         return SubscriptionQueue(join_fqqn(target.address, target.queue), selector, False)
+    registry = session.services.queue_registry
     if target.routing_type == ANYCAST:
+        if target.address in registry.by_name:  # perhaps at another address, as dead-letter queues are
+            return SubscriptionQueue(target.address, selector, False)
         check_exists(session, target)
         _create(session, now, QueueSpec(target.address, target.address, ANYCAST))
         return SubscriptionQueue(target.address, selector, False)
-    registry = session.services.queue_registry
     spec = QueueSpec(registry.ids.uuid().hex(), target.address, MULTICAST)
     spec.set_temporary()
     spec.set_filter(selector)
