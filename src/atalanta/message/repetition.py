@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.message.cron import Cron
 from atalanta.message.properties import Int
+from atalanta.message.user_id import hashed_uuid
 
 if TYPE_CHECKING:
     from atalanta.message.message import Message
@@ -123,7 +124,7 @@ def next_message(message: Message, message_id: int, at_ms: int, repetition: Repe
     twin.timestamp = at_ms
     user_id = message.user_id
     if user_id is not None:
-        twin.user_id = sha256(user_id + message_id.to_bytes(8, "big")).digest()[:16]
+        twin.user_id = hashed_uuid(sha256(user_id + message_id.to_bytes(8, "big")).digest())
     for name in FIRST_ONLY:
         twin.remove_property(name)
     repetition.put(twin, at_ms)

@@ -82,7 +82,7 @@ class Sniffer(ClientConnection):
     def _has_web_sockets(self) -> bool:
         """Returns True if a protocol of the node uses WebSockets: at an acceptor without it they are refused by name.
         """
-        return any(protocol.subprotocols for protocol in self.host.protocols)
+        return any([protocol.subprotocols for protocol in self.host.protocols])
 
     def _subprotocols(self) -> tuple[str, ...]:
         """Returns the names in a WebSocket of all protocols that the acceptor serves."""

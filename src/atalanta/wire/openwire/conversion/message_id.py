@@ -10,18 +10,25 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Final
 
+from atalanta.message.user_id import as_uuid, hashed_uuid
 from atalanta.wire.openwire.commands.identifiers import MessageId, ProducerId
 
 NUMBER_DIGITS_MAX: Final = 18
 # Clients keep the numbers of a producer in an int (ARTEMIS-3776): the upper part is the number of the producer.
 LOW_BITS: Final = 31
 LOW_MASK: Final = (1 << LOW_BITS) - 1
-# The 16 bytes: a hash of the connection's id, then the numbers of session, producer and message.
+# The 16 bytes: a hash of the connection's id, then the numbers of session, producer and message. The version of the UUID
+# is before their upper part, its variant before the lower one.
 CONNECTION_BYTES: Final = 6
+CONNECTION_SHIFT: Final = 80
 SESSION_BITS: Final = 20
-PRODUCER_BITS: Final = 24
-SEQUENCE_BITS: Final = 36
-NUMBER_BYTES: Final = (SESSION_BITS + PRODUCER_BITS + SEQUENCE_BITS) // 8
+PRODUCER_BITS: Final = 20
+SEQUENCE_BITS: Final = 34
+UPPER_SHIFT: Final = 64
+UPPER_MASK: Final = (1 << 12) - 1
+LOWER_BITS: Final = 62
+LOWER_MASK: Final = (1 << LOWER_BITS) - 1
+UUID_BYTES: Final = 16
 ID_PREFIX: Final = "ID:"
 UUID_CHARACTERS: Final = 36
 
@@ -85,8 +92,10 @@ def uuid_of(message_id: MessageId) -> bytes:
         session, number, sequence = producer.session_id, producer.value, message_id.producer_sequence_id
         if 0 <= session < 1 << SESSION_BITS and 0 <= number < 1 << PRODUCER_BITS and 0 <= sequence < 1 << SEQUENCE_BITS:
             packed = (session << PRODUCER_BITS | number) << SEQUENCE_BITS | sequence
-            return _connection_hash(producer.connection_id or "") + packed.to_bytes(NUMBER_BYTES, "big")
-    return sha256(id_text(message_id).encode("utf-8", "surrogatepass")).digest()[:16]
+            connection = int.from_bytes(_connection_hash(producer.connection_id or ""), "big")
+            upper = packed >> LOWER_BITS
+            return as_uuid(connection << CONNECTION_SHIFT | upper << UPPER_SHIFT | packed & LOWER_MASK)
+    return hashed_uuid(sha256(id_text(message_id).encode("utf-8", "surrogatepass")).digest())
 
 
 def _connection_hash(connection_id: str) -> bytes:
@@ -136,10 +145,11 @@ class Correlations:
             value = bytes.fromhex(text[len(ID_PREFIX) :].replace("-", ""))
         except ValueError:
             return text
-        if len(value) != CONNECTION_BYTES + NUMBER_BYTES:
+        if len(value) != UUID_BYTES:
             return text
+        bits = int.from_bytes(value, "big")
+        packed = (bits >> UPPER_SHIFT & UPPER_MASK) << LOWER_BITS | bits & LOWER_MASK
         for connection_id in self._connections.get(value[:CONNECTION_BYTES], {}).values():
-            packed = int.from_bytes(value[CONNECTION_BYTES:], "big")
             sequence = packed & ((1 << SEQUENCE_BITS) - 1)
             number = packed >> SEQUENCE_BITS & ((1 << PRODUCER_BITS) - 1)
             session = packed >> SEQUENCE_BITS + PRODUCER_BITS
