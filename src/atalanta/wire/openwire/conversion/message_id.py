@@ -17,8 +17,8 @@ NUMBER_DIGITS_MAX: Final = 18
 # Clients keep the numbers of a producer in an int (ARTEMIS-3776): the upper part is the number of the producer.
 LOW_BITS: Final = 31
 LOW_MASK: Final = (1 << LOW_BITS) - 1
-# The 16 bytes: a hash of the connection's id, then the numbers of session, producer and message. The version of the UUID
-# is before their upper part, its variant before the lower one.
+# The 16 bytes: a hash of the connection's id, then the numbers of session, producer and message. The version of the
+# UUID is before their upper part, its variant before the lower one.
 CONNECTION_BYTES: Final = 6
 CONNECTION_SHIFT: Final = 80
 SESSION_BITS: Final = 20
