@@ -66,6 +66,12 @@ $(STAMPS)/connect: $(STAMPS)/dev
 	@$(PIP) -c constraints.txt -r $(STAMPS)/connect.txt
 	@touch $@
 
+$(STAMPS)/interop: $(STAMPS)/connect
+	@echo "installing Node.js"
+	@$(PYTHON) tools/dependencies.py interop >$(STAMPS)/interop.txt
+	@$(PIP) -c constraints.txt -r $(STAMPS)/interop.txt
+	@touch $@
+
 # Holds a checksum of everything the wheel is made of; rewritten only when that changes.
 .PHONY: look-at-sources
 $(STAMPS)/sources: look-at-sources $(STAMPS)/created
@@ -128,7 +134,7 @@ quick: $(STAMPS)/dev  ## about a minute: lint, types of changed files, the fast 
 	@PYTHONPATH=$(CURDIR)/src $(PYTHON) -m atalanta.sim --seed $(SEED)
 
 .PHONY: interop
-interop: $(STAMPS)/installed $(STAMPS)/connect  ## against the real Artemis and its JMS client (Java, Maven)
+interop: $(STAMPS)/installed $(STAMPS)/interop  ## against the real Artemis and its JMS client (Java, Maven)
 	@for tool in java mvn; do command -v $$tool >/dev/null || { \
 	 echo "make interop needs Java 17 or newer and Maven; $$tool is not on PATH" >&2; exit 1; }; done
 	@$(PYTHON) -m pytest -m "not soak" tests/interop $(if $(ARGS),$(ARGS),--lineup all --table docs/internals/interop.md)
@@ -176,7 +182,7 @@ test:  ## lint, types and the suite; at most 12 minutes on two cores
 	$(call in_both_builds,not soak,the suite)
 
 .PHONY: interop-soak
-interop-soak: $(STAMPS)/installed $(STAMPS)/connect  ## 80 minutes: Spark at two real Artemis nodes, with kills; etcd and ZooKeeper in partitions
+interop-soak: $(STAMPS)/installed $(STAMPS)/interop  ## 80 minutes: Spark at two real Artemis nodes, with kills; etcd and ZooKeeper in partitions
 	@$(PYTHON) -m pytest -s -m soak tests/interop
 
 .PHONY: soak

@@ -13,7 +13,7 @@ from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.connection import CheckForFailover, CheckForFailoverReply, Ping
 from atalanta.wire.core.server.connection import CoreConnection
 from atalanta.wire.core.transport import TransportConfiguration
-from atalanta.wire.detect import FIRST_BYTES_MAX
+from atalanta.wire.detect import FIRST_BYTES_MAX, NEED_MORE, UNKNOWN, detect
 from atalanta.wire.http_upgrade import UpgradeRequest
 from atalanta.wire.sniffer import Sniffer
 from tests.kernel.broker_rig import SECOND
@@ -43,6 +43,36 @@ def test_a_protocol_that_is_not_implemented_is_named_with_its_acceptor(name: str
     assert client.closed is not None
     assert name in client.closed and "acceptor front" in client.closed and "CORE" in client.closed
     assert client.receive() == []
+
+
+@pytest.mark.parametrize("name", ["AMQP", "MQTT"])
+@pytest.mark.parametrize("served", [(), ("AMQP", "MQTT", "CORE")])
+def test_amqp_and_mqtt_are_closed_at_once_also_where_the_acceptor_names_them(
+    name: str, served: tuple[str, ...]
+) -> None:
+    server = Server(acceptor=door(protocols=served))
+    client = server.connect()
+    client.feed(FOREIGN[name][:8])
+    assert client.closed == (
+        f"the peer speaks {name}, which is not implemented at acceptor front: use a client of CORE"
+    )
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x10\x10\x00\x04MQTT",
+        b"\x10\x80\x01\x00\x04MQTT",
+        b"\x10\xff\xff\xff\x7f\x00\x04MQTT",
+        b"\x10\x10\x00\x06MQIsdp\x03",
+    ],
+)
+def test_mqtt_is_known_by_its_name_behind_a_length_of_any_size(data: bytes) -> None:
+    for end in range(1, len(data)):
+        assert detect(data[:end]) in (NEED_MORE, "MQTT")
+    assert detect(data) == "MQTT"
+    assert detect(b"\x10\x10\x00\x04MQTX") == UNKNOWN
+    assert detect(b"\x10\xff\xff\xff\xff\x00\x04MQTT") == UNKNOWN
 
 
 @pytest.mark.parametrize("step", [1, 100])

@@ -158,7 +158,7 @@ def test_an_acceptor_without_stomp_has_no_web_socket() -> None:
     server = StompServer(acceptor=AcceptorConfig("front", "0.0.0.0", 1, protocols=("CORE",)))
     client = StompClient(server)
     client.feed(REQUEST)
-    assert client.closed is not None and "the peer speaks HTTP, which is not implemented" in client.closed
+    assert client.closed is not None and "add STOMP to the protocols parameter" in client.closed
 
 
 def test_a_browser_that_asks_for_a_page_is_refused_with_the_remedy(server: StompServer) -> None:
@@ -171,3 +171,22 @@ def test_a_browser_that_asks_for_a_page_is_refused_with_the_remedy(server: Stomp
 @pytest.fixture
 def server() -> StompServer:
     return StompServer()
+
+
+@pytest.mark.parametrize(("offered", "name"), [("mqttv3.1", "MQTT"), ("mqtt", "MQTT"), ("amqp", "AMQP")])
+@pytest.mark.parametrize("protocols", [(), ("AMQP", "MQTT")])
+def test_amqp_and_mqtt_in_a_web_socket_are_named(offered: str, name: str, protocols: tuple[str, ...]) -> None:
+    server = StompServer(acceptor=AcceptorConfig("front", "0.0.0.0", 1, protocols=protocols))
+    client = StompClient(server)
+    client.feed(REQUEST.replace(b"v10.stomp, v12.stomp", offered.encode()))
+    assert client.closed is not None
+    assert client.closed.startswith(f"the peer speaks {name}, which is not implemented at acceptor front: use a ")
+    assert client.output() == b""
+
+
+def test_amqp_and_mqtt_bytes_in_a_web_socket_are_named() -> None:
+    server = StompServer(acceptor=AcceptorConfig("front", "0.0.0.0", 1))
+    for name, first in (("MQTT", b"\x10\x10\x00\x04MQTT"), ("AMQP", b"AMQP\x03\x01\x00\x00")):
+        client = StompClient(server)
+        client.feed(REQUEST + sent(first))
+        assert client.closed is not None and f"speaks {name}, which is not implemented" in client.closed

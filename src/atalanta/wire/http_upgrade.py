@@ -58,16 +58,17 @@ def _next_event(http: h11.Connection, data: bytes | None = None) -> object:
 class UpgradeAnswer:
     """The broker's end of the upgrade: `feed` until `done`; then `answer` is to be written and `rest` is CORE.
 
-    `core`: upgrades to CORE are answered. With `subprotocols` those to a WebSocket are; then `web_socket` takes `rest`.
+    `core`: upgrades to CORE are answered. Unless `subprotocols` is None those to a WebSocket are; then `web_socket`
+    takes `rest`. `offered`: the subprotocols that the client asks for.
     """
 
-    def __init__(self, core: bool = True, subprotocols: tuple[str, ...] = ()) -> None:
+    def __init__(self, core: bool = True, subprotocols: tuple[str, ...] | None = None) -> None:
         import h11
 
         self.core = core
         self.subprotocols = subprotocols
         self.web_socket: WebSocket | None = None
-
+        self.offered: list[str] = []
         self.done: bool = False
         self.answer: bytes = b""
         self.rest: bytes = b""
@@ -84,10 +85,14 @@ class UpgradeAnswer:
             raise ProtocolError("HTTP: no request")
         headers = dict(event.headers)
         wanted = headers.get(b"upgrade", b"").decode("latin-1").lower()
-        served = [PROTOCOL] * self.core + [WEB_SOCKET] * bool(self.subprotocols)
+        served = [PROTOCOL] * self.core + [WEB_SOCKET] * (self.subprotocols is not None)
         if event.method != b"GET" or wanted not in served:
             raise ProtocolError(f"HTTP: a request without 'Upgrade: {' or '.join(served)}'")
-        found = _core_headers(headers) if wanted == PROTOCOL else _web_socket_headers(headers, self.subprotocols)
+        if wanted == PROTOCOL:
+            found = _core_headers(headers)
+        else:
+            self.offered = _offered(headers)
+            found = _web_socket_headers(headers, self.offered, self.subprotocols or ())
         if wanted == WEB_SOCKET:
             self.web_socket = WebSocket()
         body = _next_event(self._http)
@@ -111,10 +116,18 @@ def _core_headers(headers: dict[bytes, bytes]) -> list[tuple[str, str]]:
     ]
 
 
-def _web_socket_headers(headers: dict[bytes, bytes], subprotocols: tuple[str, ...]) -> list[tuple[str, str]]:
+def _offered(headers: dict[bytes, bytes]) -> list[str]:
+    """Returns the subprotocols that the client of a WebSocket asks for."""
+    names = headers.get(b"sec-websocket-protocol", b"").decode("latin-1").split(",")
+    return [name.strip() for name in names if name.strip()]
+
+
+def _web_socket_headers(
+    headers: dict[bytes, bytes], names: list[str], subprotocols: tuple[str, ...]
+) -> list[tuple[str, str]]:
     """Returns the headers of the answer to an upgrade to a WebSocket (RFC 6455, section 4.2.2). ProtocolError.
 
-    `subprotocols`: those served, the preferred ones first.
+    `names`: the subprotocols that the client offers; `subprotocols`: those served, the preferred ones first.
     """
     key = headers.get(b"sec-websocket-key", b"").strip()
     if len(key) != WEB_SOCKET_KEY_BYTES or headers.get(b"sec-websocket-version", b"").strip() != WEB_SOCKET_VERSION:
@@ -125,11 +138,10 @@ def _web_socket_headers(headers: dict[bytes, bytes], subprotocols: tuple[str, ..
         ("Connection", "Upgrade"),
         ("Sec-WebSocket-Accept", base64.b64encode(digest).decode("ascii")),
     ]
-    offered = headers.get(b"sec-websocket-protocol", b"").decode("latin-1")
-    names = [name.strip() for name in offered.split(",") if name.strip()]
     chosen = next((name for name in subprotocols if name in names), None)
     if names and chosen is None:
-        raise ProtocolError(f"HTTP: a WebSocket of {offered[:80]!r}, none of {', '.join(subprotocols)}")
+        offered = ", ".join(names)[:80]
+        raise ProtocolError(f"HTTP: a WebSocket of {offered!r}, none of {', '.join(subprotocols)}")
     if chosen is not None:
         answer.append(("Sec-WebSocket-Protocol", chosen))
     return answer

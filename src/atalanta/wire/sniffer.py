@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.wire.connection import ARRIVAL_NS, DEFAULT_TTL_NS, ClientConnection, ProtocolError
-from atalanta.wire.detect import FIRST_BYTES_MAX, HTTP, NEED_MORE, TLS, UNKNOWN, detect
+from atalanta.wire.detect import FIRST_BYTES_MAX, HTTP, NEED_MORE, TLS, UNKNOWN, detect, protocol_of
 from atalanta.wire.http_upgrade import UpgradeAnswer
 from atalanta.wire.protocol import MORE, YES
 
@@ -56,7 +56,7 @@ class Sniffer(ClientConnection):
         first = data[:FIRST_BYTES_MAX]
         if first and self.web_socket is None and detect(first) == HTTP and self._upgrades(first):
             core = self.acceptor is not None and self.acceptor.http_upgrade_enabled
-            self.upgrade = UpgradeAnswer(core, self._subprotocols())
+            self.upgrade = UpgradeAnswer(core, self._subprotocols() if self._has_web_sockets() else None)
             data = self._answer_upgrade(self.upgrade, data)
             first = data[:FIRST_BYTES_MAX]
         if not first:
@@ -77,7 +77,12 @@ class Sniffer(ClientConnection):
         """Returns True if this may be a request that is answered."""
         if self.acceptor is not None and self.acceptor.http_upgrade_enabled:
             return True
-        return first.startswith(b"GET ") and bool(self._subprotocols())
+        return first.startswith(b"GET ") and self._has_web_sockets()
+
+    def _has_web_sockets(self) -> bool:
+        """Returns True if a protocol of the node uses WebSockets: at an acceptor without it they are refused by name.
+        """
+        return any([protocol.subprotocols for protocol in self.host.protocols])
 
     def _subprotocols(self) -> tuple[str, ...]:
         """Returns the names in a WebSocket of all protocols that the acceptor serves."""
@@ -102,6 +107,10 @@ class Sniffer(ClientConnection):
         try:
             upgrade.feed(data)
         except ProtocolError as error:
+            for offered in upgrade.offered:
+                name = protocol_of(offered)
+                if name and offered not in (upgrade.subprotocols or ()):
+                    raise ProtocolError(f"{self._refusal(name)}; it came in a WebSocket") from error
             if upgrade.core:
                 raise
             raise ProtocolError(f"{error}: {self._refusal(HTTP)}") from error
@@ -137,8 +146,10 @@ class Sniffer(ClientConnection):
         if name == TLS:
             return f"the peer speaks TLS, which is not enabled{at}: set sslEnabled=true at both, or at neither"
         served = list(dict.fromkeys(protocol.name for protocol in self.host.protocols))
+        here = [each for each in served if self.acceptor is None or self.acceptor.serves(each)]
+        clients = f"use a client of {', '.join(here or served)}"
         if name == UNKNOWN or name == NEED_MORE:
-            return f"the peer speaks an unknown protocol{at}: use a client of {', '.join(served)}"
+            return f"the peer speaks an unknown protocol{at}: {clients}"
         if name in served:
             return (
                 f"the peer speaks {name}, which is not enabled{at}:"
@@ -146,13 +157,10 @@ class Sniffer(ClientConnection):
             )
         if name == HTTP:
             return (
-                f"the peer speaks HTTP, which is not implemented{at}: use a client of {', '.join(served)},"
+                f"the peer speaks HTTP, which is not implemented{at}: {clients},"
                 " without httpEnabled=true; for a WildFly client set httpUpgradeEnabled at the acceptor"
             )
-        return (
-            f"the peer speaks {name}, which is not implemented{at}:"
-            f" use a client of {', '.join(served)}"
-        )
+        return f"the peer speaks {name}, which is not implemented{at}: {clients}"
 
     def hold_input(self) -> None:
         self.holds += 1

@@ -46,7 +46,7 @@ def compiled(project: Path, client: str, *properties: str) -> str:
 def flow_names() -> list[str]:
     """The names of the flows, read from their sources (so that collecting needs no Java)."""
     found = []
-    for name in ("Queues", "Topics", "Transactions", "Conversions"):
+    for name in ("Queues", "Topics", "Transactions", "Conversions", "DeadLetters"):
         for line in (PROJECT / "src" / "atalanta" / "openwire" / f"{name}.java").read_text().splitlines():
             if line.startswith("  static void ") and "(World world)" in line:
                 found.append(line.split("static void ", 1)[1].split("(", 1)[0])

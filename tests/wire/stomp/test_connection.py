@@ -163,6 +163,51 @@ def test_a_nack_in_a_transaction_waits_for_the_commit(server: StompServer) -> No
         assert len(client.messages()) == count
 
 
+@pytest.mark.parametrize("mode", ["client", "client-individual"])
+def test_what_a_transaction_sends_acknowledges_and_refuses_is_one_record(mode: str) -> None:
+    settings = AddressSettingsRepository()
+    settings.add("a", {"dead_letter_address": "DLQ", "max_delivery_attempts": 2})
+    server = StompServer(settings=settings)
+    server.login().create_queue("DLQ")
+    client = server.stomp_client()
+    client.subscribe("/queue/a", ack=mode)
+    client.subscribe("/queue/b", "2", ack=mode)
+    for destination in ("/queue/b", "/queue/a", "/queue/a"):
+        client.receipt("SEND", destination, destination=destination, persistent="true")
+    got = client.messages()
+    client.receipt("BEGIN", transaction="t")
+    client.receipt("SEND", "new", destination="/queue/c", transaction="t", persistent="true")
+    client.receipt("ACK", id=got[0]["ack"], transaction="t")
+    for message in got[1:] if mode == "client-individual" else got[2:]:
+        client.receipt("NACK", id=message["ack"], transaction="t", requeue="false")
+    before = server.journal.last
+    client.receipt("COMMIT", transaction="t")
+    assert server.journal.last == before + 1
+    server.restart()
+    counts = {name: server.broker.queues[name].message_count for name in ("a", "b", "c", "DLQ")}
+    assert counts == {"a": 0, "b": 0, "c": 1, "DLQ": 2}
+
+
+def test_the_last_attempt_in_a_transaction_ends_in_the_dead_letter_queue() -> None:
+    settings = AddressSettingsRepository()
+    settings.add("a", {"dead_letter_address": "DLQ", "max_delivery_attempts": 2})
+    server = StompServer(settings=settings)
+    server.login().create_queue("DLQ")
+    client = server.stomp_client()
+    client.subscribe("/queue/a", ack="client-individual", **{"activemq.prefetchSize": "1"})
+    for text in ("poison", "good"):
+        client.receipt("SEND", text, destination="/queue/a", persistent="true")
+    found = []
+    for number in range(3):
+        (message,) = client.messages()
+        found.append((message.body, message["redelivered"]))
+        client.receipt("BEGIN", transaction=f"t{number}")
+        client.receipt("NACK", id=message["ack"], transaction=f"t{number}")
+        client.receipt("COMMIT", transaction=f"t{number}")
+    assert found == [(b"poison", "false"), (b"poison", "true"), (b"good", "false")]
+    assert server.broker.queues["DLQ"].message_count == 1
+
+
 def test_transactions_are_independent_and_end_with_the_connection(server: StompServer) -> None:
     client = server.stomp_client()
     client.receipt("BEGIN", transaction="t")

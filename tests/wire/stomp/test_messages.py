@@ -13,6 +13,7 @@ from atalanta.message.message import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT
 from atalanta.message.properties import Int
 from atalanta.wire.stomp.body_text import DECOMPRESSED_BYTES_MAX, Body
 from atalanta.wire.stomp.body_text import body_of as delivered_body
+from tests.kernel.broker_rig import SECOND
 from tests.wire.core.server.server_rig import text_message
 from tests.wire.stomp.stomp_rig import StompServer, publish, received
 
@@ -128,6 +129,22 @@ def test_a_scheduled_message_waits_for_its_time(server: StompServer, header: str
     client.feed(f"SEND\ndestination:/queue/a\n{header}\n\nlater\0".encode())
     assert client.frames() == []
     assert server.broker.queues["a"].scheduled_count == 1
+
+
+def test_a_repeated_message(server: StompServer) -> None:
+    client = server.stomp_client()
+    client.subscribe("/queue/a")
+    client.feed(b"SEND\ndestination:/queue/a\nAMQ_SCHEDULED_PERIOD:1000\nAMQ_SCHEDULED_REPEAT:1\n\nagain\0")
+    for _ in range(2):
+        server.settle()
+        server.now += SECOND
+        server.broker.on_timer(server.now, "kernel.scheduled")
+        server.settle()
+        got = client.one()
+        assert got.body == b"again" and "AMQ_SCHEDULED_REPEAT" not in got.headers
+    assert server.broker.queues["a"].scheduled_count == 0
+    client.feed(b"SEND\ndestination:/queue/a\nAMQ_SCHEDULED_CRON:never\n\nx\0")
+    assert client.closed is not None and "five fields" in client.closed
 
 
 def body_of(kind: int, data: bytes, **properties: object) -> Body:

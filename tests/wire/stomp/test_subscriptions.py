@@ -83,6 +83,18 @@ def test_nack_without_requeue_goes_to_the_dead_letter_address_at_once() -> None:
     assert count(server) == 0 and count(server, "DLQ") == 2
 
 
+def test_a_dead_letter_queue_of_its_own_is_consumed_by_its_name() -> None:
+    settings = AddressSettingsRepository()
+    settings.add("a", {"dead_letter_address": "DLA", "auto_create_dead_letter_resources": True})
+    server = StompServer(settings=settings)
+    client = server.stomp_client()
+    client.subscribe("/queue/a", ack="client")
+    fill(client, "1")
+    client.receipt("NACK", id=client.messages()[0]["ack"], requeue="false")
+    client.subscribe("/queue/DLQ.a", "2")
+    assert client.texts() == ["1"]
+
+
 def test_the_window_holds_messages_back_until_they_are_acknowledged(server: StompServer) -> None:
     client = server.stomp_client()
     client.subscribe("/queue/a", ack="client", **{"activemq.prefetchSize": "2"})

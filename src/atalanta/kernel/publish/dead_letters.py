@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from atalanta.kernel.publish.message_mover import moved_copy
+from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.publish.dead_letter_resources import DeadLetterResources
     from atalanta.kernel.publish.message_mover import MessageMover
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.settings.repository import AddressSettingsRepository
+    from atalanta.kernel.transactions.transaction import Transaction
+
+REFUSED: Final = "refused in a transaction"
 
 
 class DeadLetters:
@@ -31,6 +37,22 @@ class DeadLetters:
 
         `cause`: what the client gave as the reason.
         """
+        target = self._target(now, reference)
+        self.mover.move_to_address(now, reference, target, why, False, cause)
+
+    def move_with(self, now: int, reference: Reference, transaction: Transaction) -> None:
+        """Makes the move a part of a transaction that is about to commit: it sends the copy, and acknowledges."""
+        target = self._target(now, reference)
+        transaction.add_acknowledged(reference)
+        if target is None:
+            return
+        if self.mover.addresses.routable(split_fqqn(target)[0]) is None:
+            self.mover.diverts.report_lost(reference.message.id, reference.queue.name, target, REFUSED)
+        else:
+            transaction.add_send(moved_copy(reference, target, now, False))
+
+    def _target(self, now: int, reference: Reference) -> str | None:
+        """Counts and reports the dead letter; returns its address, whose queue exists then, or None."""
         queue = reference.queue
         queue.count_killed(1)
         settings = self.settings.match(queue.spec.address)
@@ -41,4 +63,4 @@ class DeadLetters:
             {"queue": queue.name, "message": message_id, "to": target or "nowhere (dropped)"},
         )
         self.resources.for_dead_letter(now, settings, reference.message)
-        self.mover.move_to_address(now, reference, target, why, False, cause)
+        return target

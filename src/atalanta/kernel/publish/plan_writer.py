@@ -8,6 +8,7 @@ from atalanta.kernel.journal import records
 from atalanta.kernel.journal.message_record import encode_message_record
 from atalanta.kernel.queue.delivery.origin_headers import name_origin
 from atalanta.kernel.trace import queue_sequences, trace_message
+from atalanta.message.repetition import is_repeated
 
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
@@ -44,7 +45,7 @@ class PlanWriter:
         stored: list[Reference] = []
         # A scheduled message gets its sequence when its time comes (kernel/queue/delivery/scheduled.py).
         scheduled_ms = message.scheduled_ms
-        later = scheduled_ms != 0 and scheduled_ms > store.now // 1_000_000
+        later = scheduled_ms != 0 and (scheduled_ms > store.now // 1_000_000 or is_repeated(message))
         for planned in plan.routes:
             queue = planned.queue
             sequence = 0 if later else queue.take_sequence()

@@ -54,11 +54,10 @@ class Redelivery:
             if queue.special is not None and queue.special.refuses(queue, reference):
                 store.discard([reference])
                 continue
-            settings = self.settings.match(queue.spec.address)
-            attempts = settings.max_delivery_attempts
-            if not queue.internal and 0 < attempts <= reference.delivery_count:
+            if self.is_exhausted(reference):
                 self.dead_letters.move(now, reference)
                 continue
+            settings = self.settings.match(queue.spec.address)
             at_ms = 0
             if delay_ms > 0:
                 at_ms = now // 1_000_000 + min(delay_ms, DELAY_MS_MAX)
@@ -85,6 +84,12 @@ class Redelivery:
             store.dispatches.mark_dirty(queue)
             if queue.spec.purge_on_no_consumers and queue.consumer_count() == 0:
                 self.mover.purge(queue, "purged without consumers")
+
+    def is_exhausted(self, reference: Reference) -> bool:
+        """Returns True if the message has had as many delivery attempts as its address allows."""
+        queue = reference.queue
+        attempts = self.settings.match(queue.spec.address).max_delivery_attempts
+        return not queue.internal and 0 < attempts <= reference.delivery_count
 
     def set_damaged_aside(self, now: int, reference: Reference) -> None:
         """Moves a message whose body is damaged to the dead-letter address, at its first delivery.

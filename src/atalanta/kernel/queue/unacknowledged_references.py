@@ -42,6 +42,11 @@ class Unacknowledged:
         self._items.append(reference)
         self._count += 1
 
+    def get(self, message_id: int) -> Reference | None:
+        """Returns a reference that is held, or None."""
+        index = self._index_of(message_id)
+        return None if index < 0 else self._items[index]
+
     def pop(self, message_id: int) -> Reference | None:
         """Takes one reference out; returns None if it is not held."""
         index = self._index_of(message_id)

@@ -8,6 +8,7 @@ from atalanta.kernel.sessions.ingress_headers import INGRESS_TIMESTAMP, VALIDATE
 from atalanta.message.internal_headers import MEMBERS_ONLY
 from atalanta.message.message import COMPRESSED, LARGE_SIZE, Message
 from atalanta.message.properties import PropertyValue
+from atalanta.message.repetition import SCHEDULED
 from atalanta.wire.stomp.body_text import property_text
 from atalanta.wire.stomp.destination import ROUTING_NAMES, Destinations
 from atalanta.wire.stomp.sent_message import (
@@ -17,7 +18,6 @@ from atalanta.wire.stomp.sent_message import (
     GROUP_SEQUENCE,
     REPLY_TO,
     ROUTING_TYPE,
-    SCHEDULED,
     TYPE,
 )
 

@@ -180,7 +180,16 @@ def _acknowledge(session: StompSession, now: int, frame: Frame) -> None:
 
 
 def _give_credits(session: StompSession, subscription: Subscription, message_id: int) -> None:
-    credits = subscription.window.give_back(message_id, subscription.cumulative)
+    _add_credits(session, subscription, subscription.window.give_back(message_id, subscription.cumulative))
+
+
+def _give_credits_alone(session: StompSession, subscription: Subscription, message_id: int) -> None:
+    """Gives the credits of one message, whatever the mode."""
+    if subscription.consumer_id in session.consumers:
+        _add_credits(session, subscription, subscription.window.give_back(message_id, False))
+
+
+def _add_credits(session: StompSession, subscription: Subscription, credits: int) -> None:
     if credits > 0 and subscription.window.size != UNLIMITED:
         session.kernel.add_credits(subscription.consumer_id, credits)
 
@@ -202,20 +211,10 @@ def _refuse(session: StompSession, now: int, frame: Frame) -> None:
         transaction.refuse(subscription, message_id, rejected)
         session.done(token)
         return
-    _settle(session, now, subscription, message_id, rejected)
-    session.done_when_durable(token)
-
-
-def _settle(
-    session: StompSession, now: int, subscription: Subscription, message_id: int, rejected: bool
-) -> None:
-    """Gives back one message, or in the mode client all up to it."""
-    refused = [message_id]
-    if subscription.cumulative:
-        refused = subscription.window.through(message_id) or refused
-    for each in refused:
+    for each in subscription.refused_with(message_id):
         session.kernel.settle(now, subscription.consumer_id, each, rejected, ADDRESS_DELAY, SILENT)
     _give_credits(session, subscription, message_id)
+    session.done_when_durable(token)
 
 
 # -- transactions ---------------------------------------------------------------------------------
@@ -254,14 +253,19 @@ def _commit(session: StompSession, now: int, frame: Frame) -> None:
 
 def _discharge(session: StompSession, now: int, ended: StompTransaction, token: int) -> None:
     """Commits. If the queue of a message group is not known yet, the input waits and this is repeated."""
+    kernel = session.kernel
+    ended.take_dead_letters(kernel, now)
     try:
-        session.kernel.discharge(now, ended.transaction, True, token)
+        kernel.discharge(now, ended.transaction, True, token)
     except Undecided as undecided:
-        session.kernel.wait_for_groups(now, undecided, None, _retry(session, ended, token))
+        kernel.wait_for_groups(now, undecided, None, _retry(session, ended, token))
         return
+    for subscription, message_id in ended.dead_letters:
+        _give_credits_alone(session, subscription, message_id)
     for subscription, message_id, rejected in ended.refusals:
         if subscription.consumer_id in session.consumers and message_id in subscription.window.held:
-            _settle(session, now, subscription, message_id, rejected)
+            kernel.settle(now, subscription.consumer_id, message_id, rejected, ADDRESS_DELAY, SILENT)
+            _give_credits_alone(session, subscription, message_id)
 
 
 def _retry(session: StompSession, ended: StompTransaction, token: int) -> Callable[[int], None]:

@@ -10,13 +10,20 @@ from typing import Final
 from atalanta.message.codec import text_body
 from atalanta.message.message import BYTES, COMPRESSED, LARGE_SIZE, TEXT, Message
 from atalanta.message.properties import Byte, Int
+from atalanta.message.repetition import (
+    CRON_OPTION,
+    PERIOD_OPTION,
+    REPETITION_OPTIONS,
+    SCHEDULED,
+    TIMES_OPTION,
+    repetition_of,
+)
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.stomp.destination import Destination
 from atalanta.wire.stomp.frame import Frame
 
 GROUP_ID: Final = "_AMQ_GROUP_ID"
 GROUP_SEQUENCE: Final = "_AMQ_GROUP_SEQUENCE"
-SCHEDULED: Final = "_AMQ_SCHED_DELIVERY"
 CONTENT_TYPE: Final = "_AMQ_CONTENT_TYPE"
 ROUTING_TYPE: Final = "_AMQ_ROUTING_TYPE"
 CORRELATION_ID: Final = "JMSCorrelationID"
@@ -34,7 +41,7 @@ TEXT_HEADERS: Final = {
 NO_PROPERTIES: Final = dict.fromkeys((
     "destination", "destination-type", "content-length", "receipt", "transaction", "persistent", "priority", "expires",
     "reply-to", "AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_TIME", "JMSXGroupSeq", CORRELATION_ID, REPLY_TO, TYPE,
-    GROUP_SEQUENCE, SCHEDULED, ROUTING_TYPE, LARGE_SIZE, COMPRESSED,
+    *REPETITION_OPTIONS, GROUP_SEQUENCE, SCHEDULED, ROUTING_TYPE, LARGE_SIZE, COMPRESSED,
 ), True)  # fmt: skip
 PRIORITY: Final = 4
 PRIORITY_MAX: Final = 9
@@ -58,9 +65,7 @@ def sent_message(frame: Frame, destination: Destination, reply_to: str | None, n
         properties.put(ROUTING_TYPE, Byte(destination.routing_type))
     if reply_to is not None:
         properties.put(REPLY_TO, reply_to)
-    at_ms = scheduled_ms(frame, now_ms)
-    if at_ms > 0:
-        properties.put(SCHEDULED, at_ms)
+    _schedule(message, frame, now_ms)
     if "JMSXGroupSeq" in frame.headers:
         properties.put(GROUP_SEQUENCE, Int(min(max(frame.number("JMSXGroupSeq", 0), 0), INT_MAX)))
     for name, value in frame.headers.items():
@@ -81,6 +86,24 @@ def text_of(frame: Frame) -> str:
         raise ProtocolError(
             f"{frame.command}: byte {error.start} of the body is not UTF-8; bytes need a content-length"
         ) from None
+
+
+def _schedule(message: Message, frame: Frame, now_ms: int) -> None:
+    """Schedules the message, once or repeatedly. ProtocolError."""
+    at_ms = scheduled_ms(frame, now_ms)
+    try:
+        repetition = repetition_of(
+            frame.number(PERIOD_OPTION, 0), frame.number(TIMES_OPTION, 0), frame.headers.get(CRON_OPTION, "")
+        )
+    except ValueError as error:
+        raise ProtocolError(f"SEND: {error}") from None
+    if repetition is not None:
+        at_ms = repetition.first_ms(now_ms, at_ms - now_ms)
+        if message.expiration > 0:
+            message.expiration += at_ms - now_ms
+        repetition.put(message, at_ms)
+    elif at_ms > 0:
+        message.properties.put(SCHEDULED, at_ms)
 
 
 def scheduled_ms(frame: Frame, now_ms: int) -> int:

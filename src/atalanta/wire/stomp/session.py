@@ -11,6 +11,7 @@ from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.memory.sender_credits import SenderCredits
 from atalanta.kernel.queue.delivery.bridge_origin import shown
+from atalanta.kernel.queue.reference import DELIVERING
 from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 from atalanta.message.message import Message
 from atalanta.wire.stomp.body_text import body_of
@@ -37,20 +38,49 @@ REFUSALS_MAX: Final = 10_000  # of one transaction
 
 
 class StompTransaction:
-    """A transaction between BEGIN and COMMIT or ABORT. A refused message returns to its queue at the commit.
+    """A transaction between BEGIN and COMMIT or ABORT. NACKs take effect at the commit.
 
-    `refusals`: subscription, message id, and whether the message goes to the dead-letter address at once.
+    A refused message that goes to the dead-letter address does so in the record of the commit (`dead_letters`). The
+    others return to their queues behind it: after a crash in between they are there all the same. `refusals`:
+    subscription, message id, and whether the message goes to the dead-letter address whatever the number of attempts.
     """
 
     def __init__(self, transaction: Transaction) -> None:
         self.transaction = transaction
         self.refusals: list[tuple[Subscription, int, bool]] = []
+        self.dead_letters: list[tuple[Subscription, int]] = []
 
     def refuse(self, subscription: Subscription, message_id: int, rejected: bool) -> None:
         """Records a NACK. BrokerError if there are too many."""
         if len(self.refusals) >= REFUSALS_MAX:
             raise BrokerError(ILLEGAL_STATE, f"a transaction has at most {REFUSALS_MAX} NACKs")
         self.refusals.append((subscription, message_id, rejected))
+
+    def take_dead_letters(self, session: Session, now: int) -> None:
+        """Makes dead letters a part of the transaction, before its commit."""
+        left: list[tuple[Subscription, int, bool]] = []
+        for subscription, message_id, rejected in self.refusals:
+            for each in subscription.refused_with(message_id):
+                if self._dead_letter(session, now, subscription, each, rejected):
+                    self.dead_letters.append((subscription, each))
+                else:
+                    left.append((subscription, each, rejected))
+        self.refusals = left
+
+    def _dead_letter(
+        self, session: Session, now: int, subscription: Subscription, message_id: int, rejected: bool
+    ) -> bool:
+        """Makes the move of a message to the dead-letter address a part of the transaction, if it goes there."""
+        consumer = session.consumers.get(subscription.consumer_id)
+        reference = None if consumer is None else consumer.unacknowledged.get(message_id)
+        if consumer is None or reference is None or reference.state != DELIVERING:
+            return False
+        services = session.services
+        if not rejected and not services.redelivery.is_exhausted(reference):
+            return False
+        consumer.unacknowledged.pop(message_id)
+        services.dead_letters.move_with(now, reference, self.transaction)
+        return True
 
 
 class StompSession(SessionEndpoint):

@@ -82,6 +82,11 @@ class Subscription:
         self.window = window
         self.own_queue = own_queue
 
+    def refused_with(self, message_id: int) -> list[int]:
+        """Returns the messages that a NACK of one gives back: in the mode client all up to it."""
+        found = self.window.through(message_id) if self.cumulative else []
+        return found or [message_id]
+
 
 def mode_of(frame: Frame) -> str:
     """Returns the acknowledgement mode that SUBSCRIBE asks for. ProtocolError for an unknown one."""

@@ -48,14 +48,15 @@ def queue_for(
     if queue_name:
         _create(session, now, QueueSpec(queue_name, address_name, routing_type))
         return SubscriptionQueue(join_fqqn(address_name, queue_name), selector, False)
+    registry = session.services.queue_registry
     if routing_type == ANYCAST:
-        _create(session, now, QueueSpec(address_name, address_name, ANYCAST))
+        if address_name not in registry.by_name:  # else perhaps at another address, as dead-letter queues are
+            _create(session, now, QueueSpec(address_name, address_name, ANYCAST))
         return SubscriptionQueue(address_name, selector, False)
     if durable_name is not None:
         name = durable_queue_name(session, durable_name)
         _create_durable(session, now, name, address_name, selector)
         return SubscriptionQueue(name, None, False)
-    registry = session.services.queue_registry
     spec = QueueSpec(registry.ids.uuid().hex(), address_name, MULTICAST)
     spec.set_temporary()
     spec.set_filter(selector)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
-from atalanta.message.encoding.buffer import Reader
+from atalanta.message.encoding.buffer import Reader, Writer
 from atalanta.message.message import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT, Message
 from atalanta.message.properties import (
     INT,
@@ -20,7 +22,9 @@ from atalanta.wire.openwire.bodies import (
     compressed,
     content_of,
     map_content,
+    map_of,
     stream_content,
+    stream_of,
     text_content,
 )
 from atalanta.wire.openwire.commands import codes
@@ -31,6 +35,7 @@ from atalanta.wire.openwire.commands.destinations import (
     ActiveMQTempTopic,
     ActiveMQTopic,
 )
+from atalanta.wire.openwire.commands.identifiers import MessageId, ProducerId
 from atalanta.wire.openwire.commands.messages import (
     ActiveMQBlobMessage,
     ActiveMQBytesMessage,
@@ -43,7 +48,13 @@ from atalanta.wire.openwire.commands.messages import (
 )
 from atalanta.wire.openwire.conversion.delivered_message import reply_destination
 from atalanta.wire.openwire.conversion.destination import parts_of
-from atalanta.wire.openwire.conversion.message_id import id_text, made_id, parsed_id
+from atalanta.wire.openwire.conversion.message_id import (
+    Correlations,
+    id_text,
+    made_id,
+    parsed_id,
+    uuid_of,
+)
 from tests.wire.core.server.server_rig import Client, text_message
 from tests.wire.openwire.server.openwire_rig import (
     OpenWireClient,
@@ -202,11 +213,145 @@ def test_what_core_has_not_is_refused(world: World) -> None:
     client.fill(blob, "a")
     kind, why = client.fails(blob)
     assert kind == "javax.jms.JMSException" and "BlobMessage" in why
-    nested = ActiveMQMapMessage()
-    client.fill(nested, "a")
-    nested.content = map_content({"inner": {"a": 1}})
-    kind, why = client.fails(nested)
-    assert kind == "javax.jms.JMSException" and why.startswith("inner:")
+
+
+NESTED: dict[str, object] = {
+    "inner": {"a": Int(1), "b": [True, None, b"\x01\xff", Char("x")]}, "list": ["y", 2.5], "n": Int(7),
+}  # fmt: skip
+
+
+def test_maps_and_lists_within_come_as_they_were_and_as_json_to_core(world: World) -> None:
+    core = core_client(world, "a")
+    client = world.openwire_client()
+    sent(client, ActiveMQMapMessage(), map_content(NESTED), properties={"p": {"q": ["r"]}, "s": "t"})
+    sent(client, ActiveMQStreamMessage(), stream_content(["x", [Int(1)], {"k": "v"}]))
+    mapped, streamed = received(core)
+    assert TypedProperties.decode(Reader(mapped.body)).items() == [
+        ("inner", '{"a": 1, "b": [true, null, "01ff", "x"]}'), ("list", '["y", 2.5]'), ("n", 7),
+    ]  # fmt: skip
+    assert mapped.property_value("p") == '{"q": ["r"]}' and mapped.property_value("s") == "t"
+    client.consume("b")
+    for each in (mapped, streamed):
+        each.address = "b"
+        publish(core, each)
+    one, two = client.dispatches()
+    assert one.message is not None and map_of(one.message.content) == NESTED
+    assert properties(one) == {"p": {"q": ["r"]}, "s": "t"}
+    assert two.message is not None and stream_of(two.message.content) == ["x", [Int(1)], {"k": "v"}]
+
+
+def test_a_text_that_an_application_changed_stays_its_text(world: World) -> None:
+    core = core_client(world, "a")
+    client = world.openwire_client()
+    sent(client, ActiveMQMapMessage(), map_content(NESTED), properties={"p": ["q"]})
+    (message,) = received(core)
+    changed = TypedProperties()
+    changed.put("inner", "other")
+    changed.put("list", '["y", 2.5]')
+    writer = Writer()
+    changed.encode(writer)
+    client.consume("b")
+    for kept in (None, b"\x00\x00", b""):
+        again = Message.create("b", writer.getvalue(), MAP, True)
+        for name, value in message.properties.items():
+            again.properties.put(name, value)
+        again.properties.put("p", "changed")
+        if kept is not None:
+            again.properties.put("__HDR_NESTED_BODY", kept)
+            again.properties.put("__HDR_NESTED_PROPERTIES", kept)
+        publish(core, again)
+        (got,) = client.dispatches()
+        assert got.message is not None and properties(got) == {"p": "changed"}
+        expected = ["y", 2.5] if kept is None else '["y", 2.5]'
+        assert map_of(got.message.content) == {"inner": "other", "list": expected}
+
+
+# -- request and reply ----------------------------------------------------------------------------
+def shown(message: Message) -> str:
+    """JMSMessageID as a JMS client of CORE shows it."""
+    assert message.user_id is not None
+    return f"ID:{UUID(bytes=message.user_id)}"
+
+
+def test_an_answer_of_core_names_the_id_of_the_request(world: World) -> None:
+    core = core_client(world, "requests")
+    client, other = world.openwire_client(), world.openwire_client("other")
+    client.consume("replies")
+    for number in (1, 2):
+        client.publish(str(number), "requests", reply_to=ActiveMQQueue("replies"))
+    other.publish("3", "requests", reply_to=ActiveMQQueue("replies"))
+    requests = received(core)
+    assert len({shown(each) for each in requests}) == 3
+    for request in reversed(requests):
+        reply = text_message("replies", request.text() or "")
+        reply.properties.put("JMSCorrelationID", shown(request))
+        publish(core, reply)
+    found = {text(got): got.message.correlation_id for got in client.dispatches() if got.message}
+    assert found == {"1": f"{client.id}:1:1:1", "2": f"{client.id}:1:1:2", "3": f"{other.id}:1:1:1"}
+
+
+def test_an_answer_finds_the_selector_of_the_request(world: World) -> None:
+    core = core_client(world, "requests")
+    client = world.openwire_client()
+    client.publish("1", "requests")
+    (request,) = received(core)
+    own = f"{client.id}:1:1:1"
+    client.consume("replies", selector=f"JMSCorrelationID = '{own}' AND x <> 'JMSCorrelationID = ''{own}'")
+    for correlation in (shown(request), own, "ID:00010203-0405-0607-0809-0a0b0c0d0e0f", own + "1"):
+        reply = text_message("replies", correlation)
+        reply.properties.put("JMSCorrelationID", correlation)
+        reply.properties.put("x", "")
+        publish(core, reply)
+    assert [got.message.correlation_id for got in client.dispatches() if got.message] == [own, own]
+
+
+def test_a_request_of_core_is_answered_with_its_own_id(world: World) -> None:
+    core = core_client(world, "replies")
+    client = world.openwire_client()
+    client.consume("requests")
+    request = text_message("requests", "1")
+    request.user_id = bytes(range(16))
+    request.properties.put("JMSReplyTo", "queue://replies")
+    publish(core, request)
+    (got,) = client.dispatches()
+    assert got.message is not None and got.message.reply_to is not None
+    client.publish("answer", got.message.reply_to, correlation_id=id_text(id_of(got)))
+    (reply,) = received(core)
+    assert reply.property_value("JMSCorrelationID") == shown(request)
+
+
+def test_an_answer_of_stomp_names_the_id_of_the_request(world: World) -> None:
+    client, stomp = world.openwire_client(), world.stomp_client()
+    stomp.subscribe("/queue/requests")
+    client.consume("replies")
+    client.publish("1", "requests", reply_to=ActiveMQQueue("replies"))
+    (frame,) = stomp.messages()
+    stomp.send("SEND", "answer", destination=frame["reply-to"], correlation_id=frame["JMSMessageID"])
+    (got,) = client.dispatches()
+    assert got.message is not None and got.message.correlation_id == f"{client.id}:1:1:1"
+
+
+def test_ids_whose_numbers_do_not_fit_are_different_all_the_same() -> None:
+    ids = [
+        MessageId(None, ProducerId("ID:c", 1, 1), 1), MessageId(None, ProducerId("ID:c", 1, -1), 1),
+        MessageId(None, ProducerId("ID:c", 1, 1 << 20), 1), MessageId(None, ProducerId("ID:c", 1 << 20, 1), 1),
+        MessageId(None, ProducerId("ID:c", 1, 1), 1 << 34), MessageId("ID:text", ProducerId("ID:c", 1, 1), 1),
+        MessageId("x:1:1:1", None, 1), MessageId(None, ProducerId("ID:d", 1, 1), 1),
+    ]  # fmt: skip
+    assert len({uuid_of(each) for each in ids}) == len(ids)
+    # Java's client of CORE writes these bits, whatever was there.
+    assert all(UUID(bytes=uuid_of(each)).version == 1 for each in ids)
+    largest = MessageId(None, ProducerId("ID:c", (1 << 20) - 1, (1 << 20) - 1), (1 << 34) - 1)
+    known = Correlations()
+    known.add(1, "ID:c")
+    assert known.original(f"ID:{UUID(bytes=uuid_of(largest))}") == id_text(largest)
+    known.add(2, "ID:c")
+    known.remove(1, "ID:c")
+    assert known.original(f"ID:{UUID(bytes=uuid_of(largest))}") == id_text(largest)
+    known.remove(2, "ID:c")
+    unknown = f"ID:{UUID(bytes=uuid_of(largest))}"
+    for each in (unknown, "ID:" + "z" * 36, "ID:" + "-" * 36, "", "ID:" + "a" * 36):
+        assert known.original(each) == each
 
 
 def test_the_brokers_own_properties_are_not_taken_from_clients(world: World) -> None:

@@ -331,18 +331,6 @@ def test_messages_of_a_group_stay_with_one_consumer(server: OpenWireServer) -> N
     assert {each.consumer_id for each in got} == {first, second}
 
 
-def test_a_scheduled_message_waits(server: OpenWireServer) -> None:
-    client = server.openwire_client()
-    client.publish("1", "a", properties={"AMQ_SCHEDULED_DELAY": 5000})
-    client.consume("a")
-    assert client.dispatches() == []
-    server.now += 6 * SECOND
-    server.broker.on_timer(server.now, "kernel.scheduled")
-    assert client.texts() == ["1"]
-    kind, why = client.fails(client.message("1", "a", properties={"AMQ_SCHEDULED_CRON": "* * * * *"}))
-    assert kind == "javax.jms.JMSException" and why.startswith("AMQ_SCHEDULED_CRON")
-
-
 def test_a_composite_destination(server: OpenWireServer) -> None:
     client = server.openwire_client()
     client.publish("1", "a,b,topic://t")

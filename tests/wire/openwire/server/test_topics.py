@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 from atalanta.wire.openwire.commands.connections import ConnectionInfo, RemoveInfo
@@ -92,6 +95,23 @@ def test_a_durable_subscription_collects(server: OpenWireServer) -> None:
     assert durable_name("me.too", "sub") == "me\\.too.sub" and "me\\.too.sub" not in server.broker.queues
     kind, _ = again.fails(RemoveSubscriptionInfo(ConnectionId(again.id), "sub", "me.too"))
     assert kind == "javax.jms.InvalidDestinationException"
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_retroactive_consumer_gets_what_the_address_keeps(durable: bool) -> None:
+    settings = AddressSettingsRepository()
+    settings.add("kept", {"retroactive_message_count": 2})
+    server = OpenWireServer(settings=settings)
+    client = server.openwire_client()
+    for name, expected in (("kept", ["2", "3", "4"]), ("other", ["4"])):
+        topic = ActiveMQTopic(name)
+        for each in ("1", "2", "3"):
+            client.publish(each, topic)
+        client.consume(topic, retroactive=True, subscription_name=name if durable else None)
+        client.publish("4", topic)
+        assert client.texts() == expected
+    found = [fields for event, fields in server.trace.events if event == "retroactive_consumer_in_vain"]
+    assert found == [{"address": "other", "client": "c"}]
 
 
 def test_another_selector_makes_a_new_subscription(server: OpenWireServer) -> None:

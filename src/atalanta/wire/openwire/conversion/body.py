@@ -39,6 +39,7 @@ from atalanta.wire.openwire.bodies import (
 )
 from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
+from atalanta.wire.openwire.conversion.nested_values import NESTED_BODY, NestedValues, nested_values
 
 KINDS: Final = {
     codes.MESSAGE: DEFAULT,
@@ -68,15 +69,6 @@ class Body:
         self.failure = failure
 
 
-def property_of(name: str, value: object) -> PropertyValue:
-    """Returns a primitive of OpenWire as a property. BrokerError for a map or list, which CORE has not."""
-    if value is None or isinstance(value, (bool, str, bytes)):
-        return value
-    if isinstance(value, (int, float)):
-        return value
-    raise BrokerError(ILLEGAL_STATE, f"{name}: nested maps and lists are not supported: send a text, as JSON")
-
-
 def primitive_of(code: int, value: PropertyValue) -> object:
     """Returns a property of CORE, of type `code`, as OpenWire's primitives have it.
 
@@ -102,8 +94,8 @@ def primitive_of(code: int, value: PropertyValue) -> object:
 
 
 # -- from OpenWire --------------------------------------------------------------------------------
-def core_body(source: OpenWireMessage, bytes_max: int) -> tuple[int, bytes]:
-    """Returns CORE's kind and body. DecodeError: damaged. BrokerError: CORE has no such body."""
+def core_body(source: OpenWireMessage, bytes_max: int, nested: NestedValues) -> tuple[int, bytes]:
+    """Returns CORE's kind and body; `nested` gets its maps and lists. DecodeError: damaged. BrokerError: a blob."""
     code = source.code()
     kind = KINDS.get(code)
     if kind is None:
@@ -116,9 +108,9 @@ def core_body(source: OpenWireMessage, bytes_max: int) -> tuple[int, bytes]:
     if kind == BYTES:
         return kind, content or b""
     if kind == MAP:
-        return kind, _core_map(map_of(content))
+        return kind, _core_map(map_of(content), nested)
     if kind == STREAM:
-        return kind, _core_stream(stream_of(content))
+        return kind, _core_stream(stream_of(content), nested)
     if kind == OBJECT:
         writer = Writer()
         writer.blob(content or b"")
@@ -126,19 +118,19 @@ def core_body(source: OpenWireMessage, bytes_max: int) -> tuple[int, bytes]:
     return kind, b""
 
 
-def _core_map(values: dict[str, object]) -> bytes:
+def _core_map(values: dict[str, object], nested: NestedValues) -> bytes:
     properties = TypedProperties()
     for name, value in values.items():
-        properties.put(name, property_of(name, value))
+        properties.put(name, nested.flat(name, value))
     writer = Writer()
     properties.encode(writer)
     return writer.getvalue()
 
 
-def _core_stream(values: list[object]) -> bytes:
+def _core_stream(values: list[object], nested: NestedValues) -> bytes:
     writer = Writer()
-    for each in values:
-        value = property_of("a StreamMessage", each)
+    for index, each in enumerate(values):
+        value = nested.flat(str(index), each)
         code = type_of_value(value)
         if value is None:
             code = STRING  # StreamMessage of CORE writes null as a null text
@@ -185,26 +177,28 @@ def _content(message: Message, data: bytes) -> bytes | None:
         text = Message.create("", data, TEXT).text()
         return None if text is None else text_content(text)
     if kind == MAP:
-        return map_content(_map_values(data))
+        return map_content(_map_values(data, nested_values(message.property_value(NESTED_BODY))))
     if kind == STREAM:
-        return stream_content(_stream_values(data))
+        return stream_content(_stream_values(data, nested_values(message.property_value(NESTED_BODY))))
     if kind == OBJECT:
         return Reader(data).blob("object") if data else None
     return data or None
 
 
-def _map_values(data: bytes) -> dict[str, object]:
+def _map_values(data: bytes, nested: NestedValues) -> dict[str, object]:
     found = TypedProperties.decode(Reader(data)) if data else TypedProperties()
-    return {name: primitive_of(code, value) for name, (code, value) in found.entries.items()}
+    return {
+        name: nested.put_back(name, primitive_of(code, value)) for name, (code, value) in found.entries.items()
+    }
 
 
-def _stream_values(data: bytes) -> list[object]:
+def _stream_values(data: bytes, nested: NestedValues) -> list[object]:
     reader = Reader(data)
     found: list[object] = []
     while reader.left() > 0:
         code = reader.uint8("stream")
         if code == STRING:
-            found.append(reader.nullable_string("stream"))
+            found.append(nested.put_back(str(len(found)), reader.nullable_string("stream")))
         else:
             found.append(primitive_of(code, decode_value(reader, code, "stream")))
     return found

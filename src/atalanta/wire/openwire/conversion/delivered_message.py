@@ -24,7 +24,8 @@ from atalanta.wire.openwire.commands.messages import (
 )
 from atalanta.wire.openwire.conversion.body import openwire_body, primitive_of
 from atalanta.wire.openwire.conversion.destination import of_text
-from atalanta.wire.openwire.conversion.message_id import made_id, parsed_id, with_text
+from atalanta.wire.openwire.conversion.message_id import Correlations, made_id, parsed_id, with_text
+from atalanta.wire.openwire.conversion.nested_values import NESTED_PROPERTIES, nested_values
 from atalanta.wire.openwire.conversion.sent_message import (
     BROKERS_PREFIX,
     CONNECTION_ID,
@@ -57,11 +58,12 @@ OWN_FIELDS: Final = dict.fromkeys((CORRELATION_ID, REPLY_TO, TYPE, CONNECTION_ID
 class Fields:
     """The fields of OpenWire that stand for properties of the broker, and the other properties.
 
-    `temporary` as in `delivered_message`.
+    The arguments are as in `delivered_message`.
     """
 
-    def __init__(self, temporary: dict[str, int]) -> None:
+    def __init__(self, temporary: dict[str, int], correlations: Correlations) -> None:
         self.temporary = temporary
+        self.correlations = correlations
         self.correlation_id: str | None = None
         self.jms_type: str | None = None
         self.group_id: str | None = None
@@ -71,6 +73,7 @@ class Fields:
         self.original_destination: ActiveMQDestination | None = None
         self.broker_path: list[BrokerId] | None = None
         self.properties: dict[str, object] = {}
+        self.kept: bytes | None = None  # the maps and lists of the properties
 
     def take(self, name: str, code: int, value: PropertyValue) -> None:
         """Takes a property of type `code`."""
@@ -78,6 +81,8 @@ class Fields:
             self.properties[name] = value.hex() if isinstance(value, bytes) else primitive_of(code, value)
         elif isinstance(value, bytes) and name == CORRELATION_ID:
             self.correlation_id = value.decode("utf-8", "replace")
+        elif isinstance(value, bytes) and name == NESTED_PROPERTIES:
+            self.kept = value
         elif isinstance(value, int) and name == GROUP_SEQUENCE:
             self.group_sequence = value
         elif isinstance(value, str):
@@ -85,7 +90,7 @@ class Fields:
 
     def _take_text(self, name: str, value: str) -> None:
         if name == CORRELATION_ID:
-            self.correlation_id = value
+            self.correlation_id = self.correlations.original(value)
         elif name == TYPE:
             self.jms_type = value
         elif name == GROUP_ID:
@@ -103,7 +108,14 @@ class Fields:
 
     def encoded(self) -> bytes | None:
         """Returns the other properties in OpenWire's encoding; None without any."""
-        return encode_map("properties", self.properties) if self.properties else None
+        if not self.properties:
+            return None
+        if self.kept is not None:
+            nested = nested_values(self.kept)
+            for name in nested.by_name:
+                if name in self.properties:
+                    self.properties[name] = nested.put_back(name, self.properties[name])
+        return encode_map("properties", self.properties)
 
 
 def delivered_message(
@@ -113,14 +125,15 @@ def delivered_message(
     message_id: MessageId,
     redeliveries: int,
     temporary: dict[str, int],
+    correlations: Correlations,
 ) -> ActiveMQMessage:
     """Returns the message for a client that consumes `destination`.
 
     `temporary`: the temporary destinations of OpenWire clients here, name to type. A reply goes to any other one as to
-    a queue or topic, which clients accept without having heard of it.
+    a queue or topic, which clients accept without having heard of it. `correlations` of the node.
     """
     converted = openwire_body(message, body)
-    fields = Fields(temporary)
+    fields = Fields(temporary, correlations)
     for name, (code, value) in message.properties.entries.items():
         fields.take(name, code, value)
     if converted.failure:

@@ -1,16 +1,36 @@
-"""Message ids of OpenWire as text, and ids for messages of other protocols."""
+"""Message ids of OpenWire as text, and ids for messages of other protocols.
+
+CORE's clients see 16 bytes as the id of a message, written as a UUID. Those of an OpenWire message hold its numbers and
+a hash of its connection's id. So an answer whose correlation id is such a UUID tells the sender of the request, at any
+time and on any node, which of its messages is meant, without a table of messages.
+"""
 
 from __future__ import annotations
 
 from hashlib import sha256
 from typing import Final
 
+from atalanta.message.user_id import as_uuid, hashed_uuid
 from atalanta.wire.openwire.commands.identifiers import MessageId, ProducerId
 
 NUMBER_DIGITS_MAX: Final = 18
 # Clients keep the numbers of a producer in an int (ARTEMIS-3776): the upper part is the number of the producer.
 LOW_BITS: Final = 31
 LOW_MASK: Final = (1 << LOW_BITS) - 1
+# The 16 bytes: a hash of the connection's id, then the numbers of session, producer and message. The version of the
+# UUID is before their upper part, its variant before the lower one.
+CONNECTION_BYTES: Final = 6
+CONNECTION_SHIFT: Final = 80
+SESSION_BITS: Final = 20
+PRODUCER_BITS: Final = 20
+SEQUENCE_BITS: Final = 34
+UPPER_SHIFT: Final = 64
+UPPER_MASK: Final = (1 << 12) - 1
+LOWER_BITS: Final = 62
+LOWER_MASK: Final = (1 << LOWER_BITS) - 1
+UUID_BYTES: Final = 16
+ID_PREFIX: Final = "ID:"
+UUID_CHARACTERS: Final = 36
 
 
 def id_text(message_id: MessageId) -> str:
@@ -62,12 +82,76 @@ def same_message(one: MessageId, other: MessageId) -> bool:
     )
 
 
-def uuid_of(text: str) -> bytes:
-    """Returns 16 bytes of an id, always the same: what CORE clients see as the UUID of the message."""
-    return sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
+def uuid_of(message_id: MessageId) -> bytes:
+    """Returns 16 bytes for an id, always the same: what CORE clients see as the UUID of the message.
+
+    An id whose numbers do not fit, or that is a text, becomes a hash.
+    """
+    producer = message_id.producer_id
+    if not message_id.text_view and producer is not None:
+        session, number, sequence = producer.session_id, producer.value, message_id.producer_sequence_id
+        if 0 <= session < 1 << SESSION_BITS and 0 <= number < 1 << PRODUCER_BITS and 0 <= sequence < 1 << SEQUENCE_BITS:
+            packed = (session << PRODUCER_BITS | number) << SEQUENCE_BITS | sequence
+            connection = int.from_bytes(_connection_hash(producer.connection_id or ""), "big")
+            upper = packed >> LOWER_BITS
+            return as_uuid(connection << CONNECTION_SHIFT | upper << UPPER_SHIFT | packed & LOWER_MASK)
+    return hashed_uuid(sha256(id_text(message_id).encode("utf-8", "surrogatepass")).digest())
+
+
+def _connection_hash(connection_id: str) -> bytes:
+    return sha256(connection_id.encode("utf-8", "surrogatepass")).digest()[:CONNECTION_BYTES]
 
 
 def uuid_text(value: bytes) -> str:
     """Returns the usual form of a UUID."""
     digits = value.hex()
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def shown_id(text: str) -> str | None:
+    """Returns what CORE's clients see as the JMSMessageID of the OpenWire message with that one; None for no such id.
+    """
+    found = parsed_id(text, 0)
+    return None if found is None else ID_PREFIX + uuid_text(uuid_of(found))
+
+
+class Correlations:
+    """The connections of a node whose messages may be meant by correlation ids, by the hash of their id.
+
+    An answer from another protocol has as its correlation id what `uuid_of` made of the request's id.
+    """
+
+    def __init__(self) -> None:
+        self._connections: dict[bytes, dict[int, str]] = {}
+
+    def add(self, conn: int, connection_id: str) -> None:
+        """Records the id that the client of a connection chose. A client that comes back has it twice for a while."""
+        self._connections.setdefault(_connection_hash(connection_id), {})[conn] = connection_id
+
+    def remove(self, conn: int, connection_id: str) -> None:
+        """Forgets a connection."""
+        key = _connection_hash(connection_id)
+        known = self._connections.get(key)
+        if known is not None:
+            known.pop(conn, None)
+            if not known:
+                del self._connections[key]
+
+    def original(self, text: str) -> str:
+        """Returns the id of the OpenWire message that a correlation id means, or the correlation id as it is."""
+        if len(text) != len(ID_PREFIX) + UUID_CHARACTERS or not text.startswith(ID_PREFIX):
+            return text
+        try:
+            value = bytes.fromhex(text[len(ID_PREFIX) :].replace("-", ""))
+        except ValueError:
+            return text
+        if len(value) != UUID_BYTES:
+            return text
+        bits = int.from_bytes(value, "big")
+        packed = (bits >> UPPER_SHIFT & UPPER_MASK) << LOWER_BITS | bits & LOWER_MASK
+        for connection_id in self._connections.get(value[:CONNECTION_BYTES], {}).values():
+            sequence = packed & ((1 << SEQUENCE_BITS) - 1)
+            number = packed >> SEQUENCE_BITS & ((1 << PRODUCER_BITS) - 1)
+            session = packed >> SEQUENCE_BITS + PRODUCER_BITS
+            return f"{connection_id}:{session}:{number}:{sequence}"
+        return text

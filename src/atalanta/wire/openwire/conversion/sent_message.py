@@ -6,18 +6,32 @@ OpenWire is kept in a property, and the UUID for CORE's clients is made of it.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import MULTICAST
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte, Int
+from atalanta.message.repetition import (
+    CRON_OPTION,
+    PERIOD_OPTION,
+    REPETITION_OPTIONS,
+    SCHEDULED,
+    TIMES_OPTION,
+    repetition_of,
+)
 from atalanta.wire.openwire.bodies import properties_of
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
-from atalanta.wire.openwire.conversion.body import core_body, property_of
+from atalanta.wire.openwire.conversion.body import core_body
 from atalanta.wire.openwire.conversion.destination import Target, text_of_destination
 from atalanta.wire.openwire.conversion.message_id import id_text, uuid_of
+from atalanta.wire.openwire.conversion.nested_values import (
+    NESTED_BODY,
+    NESTED_PROPERTIES,
+    NestedValues,
+)
 from atalanta.wire.openwire.networks.broker_path import BROKER_PATH, path_text
 
 MESSAGE_ID: Final = "__HDR_MESSAGE_ID"
@@ -27,7 +41,6 @@ CONNECTION_ID: Final = "__AMQ_CID"  # the client id, for noLocal
 BROKERS_PREFIX: Final = "_AMQ_"
 GROUP_ID: Final = "_AMQ_GROUP_ID"
 GROUP_SEQUENCE: Final = "_AMQ_GROUP_SEQUENCE"
-SCHEDULED: Final = "_AMQ_SCHED_DELIVERY"
 ROUTING_TYPE: Final = "_AMQ_ROUTING_TYPE"
 DUPLICATE_ID: Final = "_AMQ_DUPL_ID"
 LAST_VALUE: Final = "_AMQ_LVQ_NAME"
@@ -35,13 +48,13 @@ CORRELATION_ID: Final = "JMSCorrelationID"
 REPLY_TO: Final = "JMSReplyTo"
 TYPE: Final = "JMSType"
 DELAY: Final = "AMQ_SCHEDULED_DELAY"
-# ScheduledMessage of activemq-client: what is not there yet.
-REPEATED: Final = ("AMQ_SCHEDULED_PERIOD", "AMQ_SCHEDULED_REPEAT", "AMQ_SCHEDULED_CRON")
-OWN_PROPERTIES: Final = dict.fromkeys((CORRELATION_ID, REPLY_TO, TYPE, DELAY, CONNECTION_ID), True)
+SCHEDULE: Final = dict.fromkeys((DELAY, *REPETITION_OPTIONS), True)
+OWN_PROPERTIES: Final = dict.fromkeys((CORRELATION_ID, REPLY_TO, TYPE, CONNECTION_ID), True)
 # Properties of the broker that applications set.
 FOR_SENDERS: Final = (DUPLICATE_ID, LAST_VALUE)
 PRIORITY_MAX: Final = 9
 DELAY_MS_MAX: Final = 100 * 365 * 86_400_000
+NUMBER: Final = re.compile(r"-?[0-9]{1,18}\Z")
 
 
 class Sender:
@@ -73,7 +86,8 @@ def sent_message(
 
     DecodeError: damaged. BrokerError: something in it is not supported.
     """
-    kind, body = core_body(source, sender.body_bytes_max)
+    nested_body, nested = NestedValues(), NestedValues()
+    kind, body = core_body(source, sender.body_bytes_max, nested_body)
     priority = min(max(source.priority, 0), PRIORITY_MAX)
     timestamp = source.timestamp if source.timestamp > 0 else now_ms
     message = Message.create(target.name(), body, kind, source.persistent, timestamp, priority)
@@ -84,24 +98,23 @@ def sent_message(
     _put_fields(message, source)
     if original is not None:
         properties.put(ORIGINAL_DESTINATION, text_of_destination(original))
-    delay: object = None
+    schedule: dict[str, object] = {}
     for name, value in properties_of(source).items():
-        if name == DELAY:
-            delay = value
-        elif name in REPEATED and value:
-            raise BrokerError(
-                ILLEGAL_STATE, f"{name}: repeated delivery is not supported yet: send with AMQ_SCHEDULED_DELAY alone"
-            )
+        if name in SCHEDULE:
+            schedule[name] = value
         elif name in FOR_SENDERS or not (name in OWN_PROPERTIES or name.startswith((BROKERS_PREFIX, OPENWIRE_PREFIX))):
-            properties.put(name, property_of(name, value))
-    delay_ms = _number(delay)
-    if delay_ms > 0:
-        properties.put(SCHEDULED, now_ms + min(delay_ms, DELAY_MS_MAX))
+            properties.put(name, nested.flat(name, value))
+    if nested_body.by_name:
+        properties.put(NESTED_BODY, nested_body.encoded())
+    if nested.by_name:
+        properties.put(NESTED_PROPERTIES, nested.encoded())
+    if schedule:
+        _schedule(message, schedule, now_ms)
     message_id = source.message_id
     if message_id is not None:
         text = id_text(message_id)
         properties.put(MESSAGE_ID, text)
-        message.user_id = uuid_of(text)
+        message.user_id = uuid_of(message_id)
         if sender.repeats and not target.temporary:
             hops = len(source.broker_path or [])
             if hops > 1 or DUPLICATE_ID not in properties:
@@ -139,12 +152,34 @@ def _put_fields(message: Message, source: OpenWireMessage) -> None:
         properties.put(BROKER_PATH, path_text(source.broker_path))
 
 
-def _number(value: object) -> int:
-    """Returns a number that clients send as any type. BrokerError for another value."""
+def _schedule(message: Message, options: dict[str, object], now_ms: int) -> None:
+    """Schedules the message. Its time to live begins when it is delivered (SchedulerBroker of ActiveMQ Classic)."""
+    delay_ms = min(_number(DELAY, options), DELAY_MS_MAX)
+    cron = options.get(CRON_OPTION)
+    try:
+        repetition = repetition_of(
+            _number(PERIOD_OPTION, options), _number(TIMES_OPTION, options), "" if cron is None else str(cron)
+        )
+    except ValueError as error:
+        raise BrokerError(ILLEGAL_STATE, str(error)) from None
+    if repetition is None and delay_ms <= 0:
+        return
+    at_ms = now_ms + delay_ms if repetition is None else repetition.first_ms(now_ms, delay_ms)
+    if message.expiration > 0:
+        message.expiration = max(message.expiration + at_ms - message.timestamp, 1)
+    if repetition is None:
+        message.properties.put(SCHEDULED, at_ms)
+    else:
+        repetition.put(message, at_ms)
+
+
+def _number(name: str, options: dict[str, object]) -> int:
+    """Returns a number that clients send as any type, 0 without one. BrokerError for another value."""
+    value = options.get(name)
     if value is None:
         return 0
     if isinstance(value, int) and not isinstance(value, bool):
         return int(value)
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+    if isinstance(value, str) and NUMBER.match(value):
         return int(value)
-    raise BrokerError(ILLEGAL_STATE, f"{DELAY}: {value!r} is no number of milliseconds")
+    raise BrokerError(ILLEGAL_STATE, f"{name}: {value!r} is no number")

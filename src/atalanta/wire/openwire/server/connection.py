@@ -261,7 +261,13 @@ class OpenWireConnection(OpenWireOutput):
             sender.may_repeat()
         others = self.node_clients
         session = OpenWireSession(
-            self, command.connection_id, sender, others.advisories, others.pulls, others.wildcard_queues
+            self,
+            command.connection_id,
+            sender,
+            others.advisories,
+            others.pulls,
+            others.wildcard_queues,
+            others.correlations,
         )
         kernel = Session(
             broker.session_services, self.client, broker.ids.uuid().hex(), session, identity, True, True, False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.wire.openwire.conversion.message_id import Correlations
 from atalanta.wire.openwire.server.advisories.advisories import Advisories
 from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
 from atalanta.wire.openwire.server.cluster_clients import ClusterClients
@@ -34,8 +35,11 @@ class NodeClients:
         self.advisories = Advisories(node_id, config, timers, queues)
         self.keep_alives = KeepAlives(timers)
         self.pulls = Pulls(timers)
+        self.correlations = Correlations()
         self.wildcard_queues = WildcardQueues(timers)
-        self.bridges = NodeBridges(self.advisories, self.pulls, self.wildcard_queues, timers, queues)
+        self.bridges = NodeBridges(
+            self.advisories, self.pulls, self.wildcard_queues, self.correlations, timers, queues
+        )
         self.peers = PeerBrokers()
         self.cluster_clients = ClusterClients(self.peers)
         self.sent: dict[str, tuple[int, str]] = {}

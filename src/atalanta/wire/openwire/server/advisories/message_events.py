@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.sessions.clients import ClientObserver
 from atalanta.wire.openwire.conversion.delivered_message import delivered_message, message_id_of
-from atalanta.wire.openwire.conversion.message_id import id_text
+from atalanta.wire.openwire.conversion.message_id import Correlations, id_text
 from atalanta.wire.openwire.encoding.structure import EncodeError
 from atalanta.wire.openwire.server.advisories.described_consumer import (
     HIDDEN,
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 EXPIRED: Final = "Expired"
 SLOW: Final = "SlowConsumer"
+NO_CONNECTIONS: Final = Correlations()  # a correlation id is shown as it is
 MESSAGE_ID: Final = "orignalMessageId"  # as AdvisorySupport of Classic spells it
 
 
@@ -47,7 +48,7 @@ class MessageEvents(ClientObserver):
             return
         message_id = message_id_of(message, self.node_id, 0)
         try:
-            shown = delivered_message(message, message.body, destination, message_id, 0, self.temporary)
+            shown = delivered_message(message, message.body, destination, message_id, 0, self.temporary, NO_CONNECTIONS)
         except EncodeError:
             return  # it cannot be shown to any OpenWire client
         self.watchers.publish(NO_CONNECTION, topic, shown, {MESSAGE_ID: id_text(message_id)})

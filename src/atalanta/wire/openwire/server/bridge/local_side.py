@@ -54,7 +54,7 @@ class LocalSide(OpenWireOutput):
         sender.become_bridge()
         self.session = OpenWireSession(
             self, ConnectionId(self.id), sender, shared.advisories, shared.pulls,
-            shared.wildcard_queues,
+            shared.wildcard_queues, shared.correlations,
         )  # fmt: skip
         kernel = Session(
             broker.session_services, self.client, broker.ids.uuid().hex(), self.session, identity, True, True, False

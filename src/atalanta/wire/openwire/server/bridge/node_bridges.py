@@ -11,6 +11,7 @@ from atalanta.wire.openwire.server.bridge.stuck_queues import StuckQueues
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
     from atalanta.kernel.registry.queues import QueueRegistry
+    from atalanta.wire.openwire.conversion.message_id import Correlations
     from atalanta.wire.openwire.server.advisories.advisories import Advisories
     from atalanta.wire.openwire.server.sessions.pulls import Pulls
     from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
@@ -22,12 +23,13 @@ class NodeBridges:
     """The demands of all bridges, the queues that they watch, and what their sessions need of the node."""
 
     def __init__(
-        self, advisories: Advisories, pulls: Pulls, wildcard_queues: WildcardQueues, timers: Timers,
-        queues: QueueRegistry,
+        self, advisories: Advisories, pulls: Pulls, wildcard_queues: WildcardQueues, correlations: Correlations,
+        timers: Timers, queues: QueueRegistry,
     ) -> None:  # fmt: skip
         self.advisories = advisories
         self.pulls = pulls
         self.wildcard_queues = wildcard_queues
+        self.correlations = correlations
         self.demands = NodeDemands()
         self.stuck_queues = StuckQueues(timers, queues)
         self.refusals: dict[str, Refusals] = {}

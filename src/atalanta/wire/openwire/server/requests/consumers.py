@@ -161,9 +161,7 @@ def _queue_of(
     kernel = session.kernel
     name = name_of(part)
     if info.retroactive and not is_queue(part):
-        raise BrokerError(
-            ILLEGAL_STATE, f"topic {name}: use retroactive-message-count of the address instead of consumer.retroactive"
-        )
+        _check_retained(session, target.address)
     if target.temporary:
         if is_queue(part):
             check_exists(kernel, target)
@@ -179,6 +177,13 @@ def _queue_of(
     if "," in name_of(info.destination):
         raise BrokerError(ILLEGAL_STATE, "a durable subscription has one topic: make one for each topic")
     return durable_queue(kernel, now, target, durable_name(client_id, info.subscription_name), selector)
+
+
+def _check_retained(session: OpenWireSession, address: str) -> None:
+    """Reports a retroactive consumer of an address that keeps no messages for it: it gets only new ones."""
+    if session.queues.addresses.kept_messages(address) <= 0:
+        trace = session.dispatches.trace
+        trace.event("retroactive_consumer_in_vain", {"address": address, "client": session.sender.client_id})
 
 
 # -- changes --------------------------------------------------------------------------------------

@@ -6,19 +6,22 @@ subscription is durable.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.message.fqqn import join_fqqn
 from atalanta.wire.openwire.conversion.destination import TEMPORARY_NAME, Target
-from atalanta.wire.openwire.conversion.sent_message import CONNECTION_ID, MESSAGE_ID
+from atalanta.wire.openwire.conversion.message_id import shown_id
+from atalanta.wire.openwire.conversion.sent_message import CONNECTION_ID, CORRELATION_ID, MESSAGE_ID
 
 if TYPE_CHECKING:
     from atalanta.kernel.sessions.session import Session
     from atalanta.kernel.settings.address_settings import AddressSettings
 
 JMS_MESSAGE_ID: Final = "JMSMessageID"
+EQUALS_LITERAL: Final = re.compile(rf"\b{CORRELATION_ID}\s*=\s*$")
 
 
 class SubscriptionQueue:
@@ -35,11 +38,13 @@ def queue_for(session: Session, now: int, target: Target, selector: str | None) 
     if target.queue:
         _create(session, now, QueueSpec(target.queue, target.address, target.routing_type))
         return SubscriptionQueue(join_fqqn(target.address, target.queue), selector, False)
+    registry = session.services.queue_registry
     if target.routing_type == ANYCAST:
+        if target.address in registry.by_name:  # perhaps at another address, as dead-letter queues are
+            return SubscriptionQueue(target.address, selector, False)
         check_exists(session, target)
         _create(session, now, QueueSpec(target.address, target.address, ANYCAST))
         return SubscriptionQueue(target.address, selector, False)
-    registry = session.services.queue_registry
     spec = QueueSpec(registry.ids.uuid().hex(), target.address, MULTICAST)
     spec.set_temporary()
     spec.set_filter(selector)
@@ -90,6 +95,8 @@ def check_exists(session: Session, target: Target) -> None:
 def selector_text(selector: str | None, no_local: bool, client_id: str) -> str | None:
     """Returns the broker's filter for the selector of a consumer; `no_local`: not what its own connection sends."""
     text = selector.strip() if selector is not None else ""
+    if CORRELATION_ID in text:
+        text = _with_shown_ids(text)
     if JMS_MESSAGE_ID in text:
         text = _with_message_id(text)
     if no_local:
@@ -104,6 +111,23 @@ def _with_message_id(text: str) -> str:
     pieces = text.split("'")
     for index in range(0, len(pieces), 2):
         pieces[index] = pieces[index].replace(JMS_MESSAGE_ID, MESSAGE_ID)
+    return "'".join(pieces)
+
+
+def _with_shown_ids(text: str) -> str:
+    """Returns the selector with the ids that clients of CORE correlate by, beside those of OpenWire messages.
+
+    That is done for `JMSCorrelationID = 'literal'`.
+    """
+    pieces = text.split("'")
+    for index in range(0, len(pieces) - 2, 2):
+        found = EQUALS_LITERAL.search(pieces[index])
+        if found is None or (pieces[index + 2] == "" and index + 3 < len(pieces)):  # '' in a literal
+            continue
+        shown = shown_id(pieces[index + 1])
+        if shown is not None:
+            pieces[index] = f"{pieces[index][: found.start()]}{CORRELATION_ID} IN ('{shown}', "
+            pieces[index + 2] = f"){pieces[index + 2]}"
     return "'".join(pieces)
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.sessions.session import Session
     from atalanta.message.message import Message
+    from atalanta.wire.openwire.conversion.message_id import Correlations
     from atalanta.wire.openwire.server.advisories.advisories import Advisories
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
     from atalanta.wire.openwire.server.sessions.pulls import Pulls
@@ -23,12 +24,18 @@ class Dispatches:
     """Converts and sends messages. The others are what the connections of the node share."""
 
     def __init__(
-        self, connection: OpenWireOutput, advisories: Advisories, pulls: Pulls, wildcard_queues: WildcardQueues
+        self,
+        connection: OpenWireOutput,
+        advisories: Advisories,
+        pulls: Pulls,
+        wildcard_queues: WildcardQueues,
+        correlations: Correlations,
     ) -> None:
         self.connection = connection
         self.advisories = advisories
         self.pulls = pulls
         self.wildcard_queues = wildcard_queues
+        self.correlations = correlations
         broker = connection.host.broker
         self.trace = broker.trace
         self.node_id = broker.node_id
@@ -47,14 +54,33 @@ class Dispatches:
         destination = delivery.part.shown(message.address)
         temporary = self.advisories.temporary.kinds
         try:
-            made = delivered_message(message, body, destination, delivery.message_id, redeliveries, temporary)
+            made = delivered_message(
+                message, body, destination, delivery.message_id, redeliveries, temporary, self.correlations
+            )
             self.connection.send_delivery(MessageDispatch(subscription.id, destination, made, redeliveries))
         except EncodeError as error:
-            message_id = int(message.id)
-            self.trace.event(
-                "message_not_convertible",
-                {"queue": consumer.queue.name, "message": message_id, "why": str(error)},
-            )
-            subscription.release([delivery])
-            if not consumer.browse_only:
-                self.pulls.set_aside(kernel, consumer.id, message_id)
+            self._set_aside(kernel, consumer, subscription, delivery, str(error))
+
+    def refuses(
+        self, kernel: Session, consumer: Consumer, subscription: Subscription, delivery: Delivery, size: int
+    ) -> bool:
+        """Returns True for a body of so many bytes that no frame to this client has it: it is not read at all."""
+        decoder = self.connection.decoder
+        agreed = decoder.format.options
+        if size <= agreed.frame_bytes_max:
+            return False
+        why = f"a body of {size} bytes: at most {agreed.frame_bytes_max} are accepted"
+        self._set_aside(kernel, consumer, subscription, delivery, why)
+        return True
+
+    def _set_aside(
+        self, kernel: Session, consumer: Consumer, subscription: Subscription, delivery: Delivery, why: str
+    ) -> None:
+        """Reports a message that cannot be sent; it goes to the dead-letter address, but not for a browser."""
+        message_id = int(delivery.reference.message.id)
+        self.trace.event(
+            "message_not_convertible", {"queue": consumer.queue.name, "message": message_id, "why": why}
+        )
+        subscription.release([delivery])
+        if not consumer.browse_only:
+            self.pulls.set_aside(kernel, consumer.id, message_id)

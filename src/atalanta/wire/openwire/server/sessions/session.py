@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from atalanta.wire.openwire.commands.producers import ProducerInfo
     from atalanta.wire.openwire.commands.transactions import TransactionId
+    from atalanta.wire.openwire.conversion.message_id import Correlations
     from atalanta.wire.openwire.conversion.sent_message import Sender
     from atalanta.wire.openwire.server.advisories.advisories import Advisories
     from atalanta.wire.openwire.server.sessions.local_transaction import LocalTransaction
@@ -62,12 +63,13 @@ class OpenWireSession(SessionEndpoint):
         advisories: Advisories,
         pulls: Pulls,
         wildcard_queues: WildcardQueues,
+        correlations: Correlations,
     ) -> None:
         self.connection = connection
         self.connection_id = connection_id
         self.sender = sender
         self.answers = Answers(connection)
-        self.dispatches = Dispatches(connection, advisories, pulls, wildcard_queues)
+        self.dispatches = Dispatches(connection, advisories, pulls, wildcard_queues, correlations)
         self._kernel: Session | None = None
         self.sessions: dict[SessionId, bool] = {}
         self.producers: dict[ProducerId, ProducerInfo] = {}
@@ -77,6 +79,7 @@ class OpenWireSession(SessionEndpoint):
         self.temporary: dict[str, bool] = {}
         self.transactions: dict[TransactionId, LocalTransaction] = {}
         self.branches: dict[bytes, list[tuple[Subscription, Delivery]]] = {}
+        correlations.add(connection.conn, connection_id.value or "")
         self.last_consumer: int = 0
         self.last_delivery: int = 0
         self.sender_credits: SenderCredits = SenderCredits()
@@ -192,6 +195,8 @@ class OpenWireSession(SessionEndpoint):
         delivery = Delivery(self.last_delivery, part, reference, message_id)
         subscription.hold(delivery)
         if message.large is not None:
+            if self.dispatches.refuses(self.kernel, consumer, subscription, delivery, int(message.large.size)):
+                return 1
             LargeDelivery(
                 self.kernel, self.dispatches, consumer, subscription, delivery, message, message.large
             ).begin()
@@ -294,6 +299,7 @@ class OpenWireSession(SessionEndpoint):
     def leave(self, now: int) -> None:
         """Ends what the kernel does not know of: advisories, waiting pulls and unprepared branches."""
         conn = self.connection.conn
+        self.dispatches.correlations.remove(conn, self.connection_id.value or "")
         advisories = self.advisories
         for consumer_id in list(self.watchers):
             advisories.watchers.remove(conn, consumer_id)

@@ -243,6 +243,61 @@ final class Conversions {
     World.same("c1", answer.getJMSCorrelationID());
   }
 
+  static void requestsToCoreByMessageId(World world) throws Exception {
+    javax.jms.Session core = core(world);
+    javax.jms.MessageProducer replies = core.createProducer(null);
+    core.createConsumer(core.createQueue(world.name)).setMessageListener(
+        request -> {
+          try {
+            javax.jms.Message answer = core.createTextMessage("re: " + ((javax.jms.TextMessage) request).getText());
+            answer.setJMSCorrelationID(request.getJMSMessageID());
+            replies.send(request.getJMSReplyTo(), answer);
+          } catch (Exception failure) {
+            failure.printStackTrace();
+          }
+        });
+    Session session = world.session(Session.AUTO_ACKNOWLEDGE);
+    var shared = session.createQueue(world.name + ".replies");
+    MessageProducer producer = session.createProducer(session.createQueue(world.name));
+    List<Message> requests = new ArrayList<>();
+    for (int at = 0; at < 3; at++) {
+      Message request = session.createTextMessage("" + at);
+      request.setJMSReplyTo(shared);
+      producer.send(request);
+      requests.add(request);
+    }
+    for (int at = 2; at >= 0; at--) {
+      String id = requests.get(at).getJMSMessageID();
+      MessageConsumer consumer = session.createConsumer(shared, "JMSCorrelationID='" + id + "'");
+      Message answer = consumer.receive(World.WAIT_MS);
+      World.same("re: " + at, World.text(answer));
+      World.same(id, answer.getJMSCorrelationID());
+      consumer.close();
+    }
+  }
+
+  static void nested(World world) throws Exception {
+    java.util.Map<String, Object> inner = new java.util.HashMap<>();
+    inner.put("int", 1);
+    inner.put("list", java.util.Arrays.asList("x", 2L));
+    Session session = world.session(Session.AUTO_ACKNOWLEDGE);
+    MapMessage map = session.createMapMessage();
+    map.setObject("inner", inner);
+    map.setObjectProperty("property", inner);
+    MessageProducer producer = session.createProducer(session.createQueue(world.name));
+    producer.send(map);
+    MessageConsumer consumer = session.createConsumer(session.createQueue(world.name));
+    MapMessage found = (MapMessage) consumer.receive(World.WAIT_MS);
+    World.same(inner, found.getObject("inner"));
+    World.same(inner, found.getObjectProperty("property"));
+    consumer.close();
+    javax.jms.Session core = core(world);
+    producer.send(map);
+    var seen = (javax.jms.MapMessage) core.createConsumer(core.createQueue(world.name)).receive(World.WAIT_MS);
+    World.same(true, seen.getString("inner").contains("\"list\": [\"x\", 2]"));
+    World.same(seen.getString("inner"), seen.getStringProperty("property"));
+  }
+
   static void requestsFromCore(World world) throws Exception {
     Session session = world.session(Session.AUTO_ACKNOWLEDGE);
     MessageProducer replies = session.createProducer(null);

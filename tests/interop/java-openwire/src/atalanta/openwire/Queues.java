@@ -278,6 +278,25 @@ final class Queues {
     World.same("later", World.text(consumer));
   }
 
+  static void repeated(World world) throws Exception {
+    Session session = world.session(Session.AUTO_ACKNOWLEDGE);
+    Message message = session.createTextMessage("again");
+    message.setLongProperty(ScheduledMessage.AMQ_SCHEDULED_DELAY, 300);
+    message.setLongProperty(ScheduledMessage.AMQ_SCHEDULED_PERIOD, 200);
+    message.setIntProperty(ScheduledMessage.AMQ_SCHEDULED_REPEAT, 3);
+    session.createProducer(session.createQueue(world.name)).send(message);
+    MessageConsumer consumer = session.createConsumer(session.createQueue(world.name));
+    List<String> ids = new ArrayList<>();
+    for (int at = 0; at < 4; at++) {
+      Message found = consumer.receive(World.WAIT_MS);
+      World.same("again", World.text(found));
+      World.same(false, ids.contains(found.getJMSMessageID()));
+      ids.add(found.getJMSMessageID());
+    }
+    World.same(message.getJMSMessageID(), ids.get(0));
+    World.nothing(consumer);
+  }
+
   static void expiry(World world) throws Exception {
     Session session = world.session(Session.AUTO_ACKNOWLEDGE);
     MessageProducer producer = session.createProducer(session.createQueue(world.name));
