@@ -112,7 +112,8 @@ class Members:
 
     def order(self, machine: GroupMember) -> None:
         """Records that an operator lets a machine serve."""
-        self.ordered = self.ordered or self.is_far(machine)
+        if self.is_far(machine):
+            self.ordered, self.obeyed = True, False
 
     def check_order(self, member: str) -> None:
         """Raises Violation if an asynchronous machine takes an epoch and was not told to. An order that is obeyed ends
