@@ -174,6 +174,9 @@ class OpenWireBodyTarget(Target):
 
 
 INPUTS_OF_A_SERVER = 50
+PROPERTIES: dict[str, object] = {
+    "s": "x", "m": {"l": [1, b"\xff"]}, "AMQ_SCHEDULED_PERIOD": 10, "AMQ_SCHEDULED_CRON": "* * 1 1 1",
+}  # fmt: skip
 PLAIN = WireFormatOptions(tight=False, cache=False)
 
 
@@ -202,7 +205,7 @@ def commands_of_a_client() -> list[Command]:
     ):
         text = ActiveMQTextMessage(
             producer, destination, transaction, message_id=MessageId(None, producer, number), persistent=True,
-            content=bodies.text_content("text"), marshalled_properties=encode_map("p", {"n": number, "s": "x"}),
+            content=bodies.text_content("text"), marshalled_properties=encode_map("p", PROPERTIES | {"n": number}),
             reply_to=temporary, group_id="g" if number == 2 else None,
         )  # fmt: skip
         found.append(text)

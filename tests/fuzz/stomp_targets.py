@@ -23,6 +23,7 @@ FRAMES = (
     frame("SEND", {"destination": "/queue/a", "content-length": "3", "persistent": "true", "receipt": "2"}, b"\0\n\0"),
     frame("SEND", {"destination": "/queue/a", "reply-to": "/temp-queue/r", "a\\c": "b\\n\\\\"}, b"text"),
     frame("SEND", {"destination": "a::b", "expires": "1", "priority": "9", "AMQ_SCHEDULED_DELAY": "100"}),
+    frame("SEND", {"destination": "/queue/a", "AMQ_SCHEDULED_CRON": "*/5 1-3 * JAN 7", "AMQ_SCHEDULED_PERIOD": "9"}),
     frame("SEND", {"destination": "/queue/a", "transaction": "t", "JMSXGroupID": "g", "_AMQ_DUPL_ID": "d"}),
     frame("SEND", {"destination": "/temp-queue/r", "correlation-id": "c", "type": "t"}),
     frame("SEND", {"destination": "activemq.management", "reply-to": "/queue/a"}, b"x"),

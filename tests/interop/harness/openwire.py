@@ -15,14 +15,19 @@ from .tools import CACHE, SMALL_JVM, java, maven
 PROJECT = Path(__file__).resolve().parents[1] / "java-openwire"
 # The version with javax.jms, and the one with jakarta.jms.
 CLIENTS = ("5.18.6", "6.1.4")
+# Artemis' JMS client with the same package, and Spring with it.
+COMPANIONS = {
+    "5.18.6": ("artemis-jms-client", "5.3.39"),
+    "6.1.4": ("artemis-jakarta-client", "6.2.19"),
+}
 RUN_SECONDS = 600.0
 
 
 @cache
 def openwire_class_path(client: str) -> str:
     """The class path of the flows."""
-    core = "artemis-jms-client" if client == CLIENTS[0] else "artemis-jakarta-client"
-    return compiled(PROJECT, client, f"-Dcore={core}")
+    core, spring = COMPANIONS[client]
+    return compiled(PROJECT, client, f"-Dcore={core}", f"-Dspring={spring}")
 
 
 def compiled(project: Path, client: str, *properties: str) -> str:
@@ -46,7 +51,7 @@ def compiled(project: Path, client: str, *properties: str) -> str:
 def flow_names() -> list[str]:
     """The names of the flows, read from their sources (so that collecting needs no Java)."""
     found = []
-    for name in ("Queues", "Topics", "Transactions", "Conversions", "DeadLetters"):
+    for name in ("Queues", "Topics", "Transactions", "Conversions", "DeadLetters", "Spring"):
         for line in (PROJECT / "src" / "atalanta" / "openwire" / f"{name}.java").read_text().splitlines():
             if line.startswith("  static void ") and "(World world)" in line:
                 found.append(line.split("static void ", 1)[1].split("(", 1)[0])

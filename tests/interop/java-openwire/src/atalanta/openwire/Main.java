@@ -59,7 +59,8 @@ public final class Main {
 
   private static Method method(String name) throws Exception {
     for (Class<?> flows : new Class<?>[] {
-        Queues.class, Topics.class, Transactions.class, Conversions.class, DeadLetters.class, Restart.class}) {
+        Queues.class, Topics.class, Transactions.class, Conversions.class, DeadLetters.class, Spring.class,
+        Restart.class}) {
       for (Method method : flows.getDeclaredMethods()) {
         if (method.getName().equals(name)) {
           return method;
