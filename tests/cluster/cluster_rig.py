@@ -170,8 +170,7 @@ class Rig:
                 config.journal.journal_id = bytes([backup_of]) * 16
             if own is not None:
                 config.own = own
-            if bridges is not None:
-                config.bridges = bridges
+            config.bridges = bridges or config.bridges
             config.networks = networks or config.networks
             return Node(config, ports)
 
