@@ -30,7 +30,11 @@ from atalanta.wire.openwire.encoding.structure import Command, DataStructure
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
 from atalanta.wire.openwire.server.bridge.cluster_copies import comes_again
 from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd, open_network
-from atalanta.wire.openwire.server.bridge.neighbour import Neighbour, same_neighbour
+from atalanta.wire.openwire.server.bridge.neighbour import (
+    Neighbour,
+    introduced,
+    same_neighbour,
+)
 from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
 from atalanta.wire.openwire.server.redirect import OpenWireRedirect
 from atalanta.wire.openwire.server.requests.commands import answer, remove_all
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.node_clients import NodeClients
 
 NS_PER_MS: Final = 1_000_000
+RESERVES_MAX: Final = 500  # of one host; each has at most one frame of 64 KiB in part
 STOPPING: Final = "the node is stopping"
 
 
@@ -192,18 +197,12 @@ class OpenWireConnection(OpenWireOutput):
             if command.response_required:
                 self.send(KeepAliveInfo(command.command_id))
         elif isinstance(command, BrokerInfo):
-            self._meet(command)
+            broker = self.host.broker
+            self.network = introduced(self.network, command, broker.node_id, broker.config.name)
+            if command.response_required:
+                self.respond(command.command_id)
         else:
             raise ProtocolError(f"{command.__class__.__name__} before ConnectionInfo")
-
-    def _meet(self, info: BrokerInfo) -> None:
-        """Processes the BrokerInfo with which the bridge of another broker begins."""
-        if self.network is not None:
-            raise ProtocolError("a second BrokerInfo")
-        broker = self.host.broker
-        self.network = Neighbour(info, broker.node_id, broker.config.name)
-        if info.response_required:
-            self.respond(info.command_id)
 
     def _close_in_order(self, now: int, command: RemoveInfo) -> None:
         """Processes the removal of the connection: its answer comes when everything is on disk."""
@@ -284,14 +283,17 @@ class OpenWireConnection(OpenWireOutput):
         self.release_input()
 
     def _take_client_id(self, client_id: str, identity: Identity, reconnects: bool) -> None:
-        """Registers the client id. One that is in use is refused, unless its user comes back after a failover.
+        """Registers the client id.
 
-        The bridge of a broker comes back without saying so.
+        One that is in use is refused, unless its user comes back after a failover, or with allowLinkStealing. The
+        bridge of a broker comes back without saying so.
         """
         other = self.node_clients.clients.get(client_id)
         if isinstance(other, OpenWireConnection) and not other.gone and not other.end_reason:
-            reconnects = reconnects or same_neighbour(self.network, other.network)
-            if not reconnects or not other.belongs_to(identity):
+            acceptor = self.acceptor
+            steals = acceptor is not None and acceptor.allow_link_stealing
+            steals = steals or same_neighbour(self.network, other.network)
+            if not (reconnects or steals) or not other.belongs_to(identity):
                 name = self.node_clients.broker_name
                 raise ClientIdError(f"Broker: {name} - Client: {client_id} already connected from {other.peer()}")
             other.replace()
@@ -368,7 +370,8 @@ class OpenWireConnection(OpenWireOutput):
         self.show_blocked()
         self.host.broker.wake(now)
 
-    def sent_away(self, now: int, node_id: str) -> None:
+    def send_away(self, now: int, node_id: str, uri: str) -> None:
+        self.node_clients.cluster_clients.send_to(now, self, uri)
         self.node_clients.sent_away(now, self, node_id)
 
     def is_busy(self) -> bool:
@@ -386,6 +389,9 @@ class OpenWireConnection(OpenWireOutput):
     def stays_without_login(self, now: int) -> bool:
         """Returns True for a reserve of a failover client: it has negotiated, and logs in when it is needed."""
         return not self.authenticated and self.decoder.theirs is not None and self.handshake_overdue(now)
+
+    def reserves_max(self) -> int:
+        return RESERVES_MAX
 
     def check_alive(self, now: int) -> bool:
         if self.holds > 0 and self.authenticated:
