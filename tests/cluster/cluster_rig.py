@@ -168,10 +168,8 @@ class Rig:
             if backup_of >= 0:
                 config.node_id = f"node-{backup_of}"
                 config.journal.journal_id = bytes([backup_of]) * 16
-            if own is not None:
-                config.own = own
-            if bridges is not None:
-                config.bridges = bridges
+            config.own = own or config.own
+            config.bridges = bridges or config.bridges
             config.networks = networks or config.networks
             return Node(config, ports)
 

@@ -102,3 +102,18 @@ def test_demand_from_outside_does_not_come_back_through_the_other_member(rig: Ne
     rig.until(lambda: len(consumer.texts) == 15)
     rig.run(1)
     assert len(set(consumer.texts)) == len(consumer.texts) == 15
+
+
+def test_a_queue_at_a_member_without_a_bridge_is_reached_through_the_other_one(rig: NetworkRig) -> None:
+    first, second = rig.cluster(2)
+    outside = rig.single([connector(1, duplex=True)])
+    outside.start()
+    rig.until(lambda: all(bridge.connected() for bridge in bridges_of(outside)))
+    consumer = rig.consumer(outside, ORDERS)
+    rig.demand(second, ORDERS)
+    rig.run(1)
+    producer = rig.user(first)
+    for number in range(5):
+        producer.send(f"m{number}", ORDERS)
+    rig.until(lambda: len(consumer.texts) == 5)
+    assert sorted(str(text) for text in consumer.texts) == [f"m{number}" for number in range(5)]

@@ -30,7 +30,11 @@ from atalanta.wire.openwire.encoding.structure import Command, DataStructure
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
 from atalanta.wire.openwire.server.bridge.cluster_copies import comes_again
 from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd, open_network
-from atalanta.wire.openwire.server.bridge.neighbour import Neighbour, same_neighbour
+from atalanta.wire.openwire.server.bridge.neighbour import (
+    Neighbour,
+    introduced,
+    same_neighbour,
+)
 from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
 from atalanta.wire.openwire.server.redirect import OpenWireRedirect
 from atalanta.wire.openwire.server.requests.commands import answer, remove_all
@@ -193,18 +197,12 @@ class OpenWireConnection(OpenWireOutput):
             if command.response_required:
                 self.send(KeepAliveInfo(command.command_id))
         elif isinstance(command, BrokerInfo):
-            self._meet(command)
+            broker = self.host.broker
+            self.network = introduced(self.network, command, broker.node_id, broker.config.name)
+            if command.response_required:
+                self.respond(command.command_id)
         else:
             raise ProtocolError(f"{command.__class__.__name__} before ConnectionInfo")
-
-    def _meet(self, info: BrokerInfo) -> None:
-        """Processes the BrokerInfo with which the bridge of another broker begins."""
-        if self.network is not None:
-            raise ProtocolError("a second BrokerInfo")
-        broker = self.host.broker
-        self.network = Neighbour(info, broker.node_id, broker.config.name)
-        if info.response_required:
-            self.respond(info.command_id)
 
     def _close_in_order(self, now: int, command: RemoveInfo) -> None:
         """Processes the removal of the connection: its answer comes when everything is on disk."""
