@@ -24,11 +24,17 @@ from atalanta.wire.openwire.commands.connections import (
     WireFormatInfo,
 )
 from atalanta.wire.openwire.commands.identifiers import BrokerId, ConnectionId
+from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.conversion.sent_message import Sender
 from atalanta.wire.openwire.encoding.structure import Command, DataStructure
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
+from atalanta.wire.openwire.server.bridge.cluster_copies import comes_again
 from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd, open_network
-from atalanta.wire.openwire.server.bridge.neighbour import Neighbour, same_neighbour
+from atalanta.wire.openwire.server.bridge.neighbour import (
+    Neighbour,
+    introduced,
+    same_neighbour,
+)
 from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
 from atalanta.wire.openwire.server.redirect import OpenWireRedirect
 from atalanta.wire.openwire.server.requests.commands import answer, remove_all
@@ -172,6 +178,11 @@ class OpenWireConnection(OpenWireOutput):
                 broker = self.host.broker
                 broker.trace.count("commands_after_redirect_undone")
                 return  # the client repeats it at the other node
+            if self.network is not None and isinstance(command, OpenWireMessage):
+                if comes_again(command, self.node_clients.peers):
+                    if command.response_required:
+                        self.respond(command.command_id)
+                    return
             if self.duplex is not None and self.duplex.takes(now, command):
                 return
             if not answer(session, now, command):
@@ -186,18 +197,12 @@ class OpenWireConnection(OpenWireOutput):
             if command.response_required:
                 self.send(KeepAliveInfo(command.command_id))
         elif isinstance(command, BrokerInfo):
-            self._meet(command)
+            broker = self.host.broker
+            self.network = introduced(self.network, command, broker.node_id, broker.config.name)
+            if command.response_required:
+                self.respond(command.command_id)
         else:
             raise ProtocolError(f"{command.__class__.__name__} before ConnectionInfo")
-
-    def _meet(self, info: BrokerInfo) -> None:
-        """Processes the BrokerInfo with which the bridge of another broker begins."""
-        if self.network is not None:
-            raise ProtocolError("a second BrokerInfo")
-        broker = self.host.broker
-        self.network = Neighbour(info, broker.node_id, broker.config.name)
-        if info.response_required:
-            self.respond(info.command_id)
 
     def _close_in_order(self, now: int, command: RemoveInfo) -> None:
         """Processes the removal of the connection: its answer comes when everything is on disk."""
@@ -287,8 +292,8 @@ class OpenWireConnection(OpenWireOutput):
         if isinstance(other, OpenWireConnection) and not other.gone and not other.end_reason:
             acceptor = self.acceptor
             steals = acceptor is not None and acceptor.allow_link_stealing
-            reconnects = reconnects or steals or same_neighbour(self.network, other.network)
-            if not reconnects or not other.belongs_to(identity):
+            steals = steals or same_neighbour(self.network, other.network)
+            if not (reconnects or steals) or not other.belongs_to(identity):
                 name = self.node_clients.broker_name
                 raise ClientIdError(f"Broker: {name} - Client: {client_id} already connected from {other.peer()}")
             other.replace()
