@@ -13,13 +13,13 @@ SECONDS = 12.0
 
 
 def rehearse_all(
-    seeds: Iterable[int], nodes: int, seconds: float, grouped: bool = False
+    seeds: Iterable[int], nodes: int, seconds: float, grouped: bool = False, networked: bool = False
 ) -> list[Outcome]:
     """The outcomes; fails the test with the reports of all seeds that broke a promise."""
     outcomes: list[Outcome] = []
     reports: list[str] = []
     for seed in seeds:
-        found = run_seed(seed, nodes, seconds, grouped=grouped)
+        found = run_seed(seed, nodes, seconds, grouped=grouped, networked=networked)
         if isinstance(found, Failure):
             reports.append(found.report)
         else:

@@ -22,7 +22,7 @@ from atalanta.sim.loads.priorities import Priorities
 from atalanta.sim.loads.replays import Replays
 from atalanta.sim.loads.router import Routers
 from atalanta.sim.loads.slow_readers import SlowReaders
-from atalanta.sim.loads.xa import Transactions
+from atalanta.sim.loads.xa.transactions import Transactions
 from atalanta.sim.seed_run import Failure, run_seed
 from atalanta.sim.subject import Subject
 from tests.sim.crash_points import violations

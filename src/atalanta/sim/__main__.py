@@ -23,6 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--hours", type=float, default=0.0, help="the same in hours")
     parser.add_argument("--calm", action="store_true", help="without faults")
     parser.add_argument("--grouped", action="store_true", help="one node or several are replicated groups")
+    parser.add_argument("--networked", action="store_true", help="the nodes are a network of brokers")
     options = parser.parse_args(arguments)
     seconds = options.hours * 3600 or options.seconds
     # Nodes and clients refer to each other, so their garbage is in circles. To look for it seldom saves a tenth.
@@ -31,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     failed = 0
     for seed in range(options.seed, options.seed + options.count):
         outcome = run_seed(
-            seed, options.nodes, seconds, not options.calm, grouped=options.grouped
+            seed, options.nodes, seconds, not options.calm, grouped=options.grouped, networked=options.networked
         )
         if isinstance(outcome, Failure):
             failed += 1
@@ -43,7 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
             f" {outcome.crashes} crashes, {outcome.failovers} failovers, {outcome.lost_epochs} lost epochs,"
             f" {outcome.departures} departures, {outcome.failed_disks} failed disks,"
             f" {outcome.followed} followed, {outcome.reattached} reattached, {outcome.redeliveries} redeliveries,"
-            f" {outcome.segments_cleaned} segments cleaned, digest {outcome.digest[:16]}",
+            + (f" {outcome.doubled} doubled," if options.networked else "")
+            + f" {outcome.segments_cleaned} segments cleaned, digest {outcome.digest[:16]}",
             flush=True,
         )
     print(f"{options.count - failed} passed, {failed} failed")

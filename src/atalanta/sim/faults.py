@@ -12,7 +12,7 @@ from atalanta.sim.clients.client import SimClient
 from atalanta.sim.clients.jobs import Consumer
 from atalanta.sim.host import Host
 from atalanta.sim.world.disk import NO_ROOM
-from atalanta.sim.world.network import Network
+from atalanta.sim.world.network import Machine, Network
 from atalanta.sim.world.world import SECOND, World
 
 RESTART_NS_MAX: Final = 4 * SECOND
@@ -35,7 +35,7 @@ class Faults:
         world: World,
         network: Network,
         hosts: list[Host],
-        producers: Sequence[SimClient],
+        producers: Sequence[Machine],
         consumers: list[Consumer],
         others: list[SimClient],
         until: float,
@@ -108,7 +108,7 @@ class Faults:
             self.random.choice(self.hosts).disk.slow = self.random.choice((1, 20))
         elif draw < 0.87:
             self._fail_disk(self.random.choice(self.hosts))
-        elif draw < 0.94:
+        elif draw < 0.94 and self.consumers:
             self._move(self.random.choice(self.consumers))
         else:
             self._restart_client()
@@ -280,7 +280,10 @@ class Faults:
         self.world.at(delay_ns, lambda: self._crash_if(host, life))
 
     def _restart_client(self) -> None:
-        client = self.random.choice([*self.others, *self.consumers])
+        clients = [*self.others, *self.consumers]
+        if not clients:
+            return
+        client = self.random.choice(clients)
         if client.up:
             client.kill()
             absence_ns_max = self.random.choice(self.absences_ns)

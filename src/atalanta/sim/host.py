@@ -211,6 +211,10 @@ def ignore_end() -> None:
     return None
 
 
+def ignore_turn(host: Host) -> None:
+    """Ignores the end of a turn."""
+
+
 class Host(Machine):
     """A host. `life` counts starts: callbacks of an earlier life are ignored. The disk survives crashes.
 
@@ -250,6 +254,7 @@ class Host(Machine):
         self.node: Node | None = None
         self.stops: list[int] = []  # times of graceful stops
         self.ending: Callable[[], None] = ignore_end  # called before the node ends
+        self.on_turn: Callable[[Host], None] = ignore_turn  # called after each turn of the node
         self.on_join: Callable[[str, str, str, str, int], None] = ignore_join
         # Called with the reason before a node ends itself after an error.
         self.on_gave_up: Callable[[Host, str], None] | None = None
@@ -434,6 +439,7 @@ class Host(Machine):
         if self.node is not None and self.life == life:
             self.node.flush(self.now())
             self.send_out()
+            self.on_turn(self)
             if self.node.failed is not None:
                 self._give_up(self.node.failed)
 

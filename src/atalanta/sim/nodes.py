@@ -71,6 +71,7 @@ class Shape:
         self.parked_timeout_ms: int = 10_000
         self.departures: bool = False
         self.subjects: list[Subject] = []
+        self.networked: bool = False  # the nodes are no cluster: network connectors join them
         self.pair: int = -1  # a node on two machines with a shared folder
         self.groups: dict[int, int] = {}  # nodes that replicate their journals; how many machines each has
         self.joiner: int = (
@@ -121,6 +122,13 @@ class Shape:
         self.pair = -1
         self.departures = False
         self.discovery = False
+
+    def become_network(self) -> None:
+        """Makes the nodes a network of brokers. Full addresses page: two brokers whose addresses are full wait for each
+        other."""
+        self.networked = True
+        self.departures = False
+        self.full_policy = "PAGE"
 
     @property
     def several(self) -> bool:
@@ -280,8 +288,9 @@ def node_maker(index: int, count: int, shape: Shape, name: str) -> Callable[[Por
     """Returns a function that creates the node on machine `name` at each start, like a restarted process."""
 
     def make(ports: Ports) -> Node:
-        clustered = count > 1 or index in shape.groups
-        cluster = cluster_settings(index, count, shape, name) if clustered else None
+        members = 1 if shape.networked else count
+        clustered = members > 1 or index in shape.groups
+        cluster = cluster_settings(index, members, shape, name) if clustered else None
         config = node_config(index, shape, cluster, addresses(index))
         for subject in shape.subjects:
             subject.configure(index, config)

@@ -18,6 +18,7 @@ from atalanta.sim.clients.jobs import Consumer, Producer
 from atalanta.sim.clients.mover import Mover
 from atalanta.sim.clients.readers import LogReader
 from atalanta.sim.faults import LONG_RUN_SECONDS, Faults, start
+from atalanta.sim.loads.networks.load import Networks
 from atalanta.sim.nodes import HEADLESS, PRICES, Shape, make_hosts
 from atalanta.sim.pairs.pair import Pair
 from atalanta.sim.replicas.group import ReplicaGroup
@@ -58,12 +59,14 @@ class Outcome:
         self.reattached = 0
         self.resumed = 0
         self.followed = 0
+        self.doubled = 0  # messages of a network that may come twice, and did
 
 
 class Scenario:
     """A run. `telling` records the history of every message, or of `about` only (history_of), without other effects.
 
     `load` makes the only subject, in place of those that the seed draws. `grouped`: nodes are replicated groups.
+    `networked`: the nodes are no cluster but a network of brokers, and all clients are of OpenWire.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class Scenario:
         about: str = "",
         load: Load | None = None,
         grouped: bool = False,
+        networked: bool = False,
     ) -> None:
         self.world = World(seed, telling, about)
         self.network = Network(self.world)
@@ -88,9 +92,11 @@ class Scenario:
         self.shape.draw(self.world)
         self.joins_at: int = self._draw_joiner(nodes)
         self.departed = ScaleDownRecord()
-        if load is None:
+        if networked:
+            self.shape.become_network()
+        elif load is None:
             self.shape.draw_pair(self.world, nodes)
-        if load is None or grouped:
+        if (load is None and not networked) or grouped:
             self.shape.draw_groups(self.world, nodes, grouped)
         self.shape.subjects = self._make_subjects(nodes, load)
         self.hosts = make_hosts(self.world, self.network, nodes, self.shape)
@@ -100,9 +106,9 @@ class Scenario:
         self.several: list[Pair | ReplicaGroup] = [*([] if self.pair is None else [self.pair]), *self.groups]
         for several in self.several:
             self.hosts[several.index] = several.primary
-        self.producers = self._make_producers()
-        self.consumers = self._make_consumers(nodes)
-        self.readers = self._make_readers()
+        self.producers = [] if networked else self._make_producers()
+        self.consumers = [] if networked else self._make_consumers(nodes)
+        self.readers = [] if networked else self._make_readers()
         self.late: list[SimClient] = self._choose_late()
         self.subjects = self.shape.subjects
         for subject in self.subjects:
@@ -110,13 +116,14 @@ class Scenario:
             subject.populate(self.hosts, seconds)
         self._add_backups()
         senders = [*self.producers, *(each for subject in self.subjects for each in subject.senders)]
+        machines = [each for subject in self.subjects for each in subject.machines]
         self.departed.watch(self.hosts, senders)
         self._give_patience()
         self.faults = Faults(
             self.world,
             self.network,
             self.hosts,
-            senders,
+            [*senders, *machines],
             [
                 each
                 for each in self.consumers
@@ -171,6 +178,8 @@ class Scenario:
     def _make_subjects(self, nodes: int, load: Load | None) -> list[Subject]:
         if load is not None:
             return [load(self.world, self.network, self.ledger)]
+        if self.shape.networked:
+            return [Networks(self.world, self.network, self.ledger, nodes, self.shape, self.with_faults)]
         return draw_subjects(
             self.world, self.network, self.ledger, self.shape, nodes, self.with_faults
         )
@@ -292,8 +301,9 @@ class Scenario:
         start(self.hosts[self.shape.joiner])
 
     def _check_nodes(self) -> None:
-        """Checks the nodes. During a scale-down a message may be at both nodes for a moment."""
-        if not self.departed.under_way():
+        """Checks the nodes. During a scale-down a message may be at both nodes for a moment, as behind a network's
+        bridge."""
+        if not self.shape.networked and not self.departed.under_way():
             check_one_queue(self.hosts)
         self.departed.check_orders()
         self.world.at(LOOK_NS, self._check_nodes)
@@ -426,6 +436,12 @@ class Scenario:
         outcome.reattached = sum(client.reattached for client in self._clients())
         outcome.resumed = sum(client.resumed for client in self._clients())
         outcome.followed = sum(client.followed for client in self._clients())
+        for subject in self.subjects:
+            if isinstance(subject, Networks):
+                outcome.followed += subject.failovers()
+                outcome.doubled += subject.account.doubled
+                outcome.moved += len(subject.account.moved)
+                outcome.forwarded += subject.watch.forwarded()
         for host in self.hosts:
             numbers = [segment_number(name) for name in host.disk.files]
             outcome.segments_cleaned += min([number for number in numbers if number > 0] or [1]) - 1

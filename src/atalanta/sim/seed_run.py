@@ -29,12 +29,13 @@ def run_seed(
     faults: bool = True,
     load: Load | None = None,
     grouped: bool = False,
+    networked: bool = False,
 ) -> Outcome | Failure:
     """Runs a seed. Returns the outcome, or the violation with the history of the message."""
     try:
-        return Scenario(seed, nodes, seconds, faults, load=load, grouped=grouped).run()
+        return Scenario(seed, nodes, seconds, faults, load=load, grouped=grouped, networked=networked).run()
     except ERRORS as error:
-        return Failure(seed, _report(seed, nodes, seconds, faults, load, grouped, error))
+        return Failure(seed, _report(seed, nodes, seconds, faults, load, grouped, networked, error))
 
 
 def _report(
@@ -44,10 +45,11 @@ def _report(
     faults: bool,
     load: Load | None,
     grouped: bool,
+    networked: bool,
     error: Exception,
 ) -> str:
     about = error.key if isinstance(error, Violation) else ""
-    scenario = Scenario(seed, nodes, seconds, faults, True, about, load, grouped)
+    scenario = Scenario(seed, nodes, seconds, faults, True, about, load, grouped, networked)
     again: Exception | None = None
     try:
         scenario.run()
@@ -59,7 +61,8 @@ def _report(
         f"seed {seed}: {'BROKEN PROMISE' if isinstance(error, Violation) else type(error).__name__}: {error}",
         f"replay: python -m {program} --seed {seed} --nodes {nodes} --seconds {seconds:g}"
         + ("" if faults else " --calm")
-        + (" --grouped" if grouped else ""),
+        + (" --grouped" if grouped else "")
+        + (" --networked" if networked else ""),
     ]
     if str(again) != str(error):
         lines.append(f"the second run differs: {again!r}: the world is not deterministic")

@@ -12,7 +12,7 @@ from atalanta.sim.checks.ledger import Ledger
 from atalanta.sim.checks.scale_down_record import ScaleDownRecord
 from atalanta.sim.clients.client import SimClient
 from atalanta.sim.host import Host
-from atalanta.sim.world.network import Network
+from atalanta.sim.world.network import Machine, Network
 from atalanta.sim.world.world import World
 
 
@@ -34,6 +34,7 @@ class Subject:
         self.senders: list[SimClient] = []
         self.staying: list[str] = []  # nodes that are not scaled down
         self.takers: list[SimClient] = []  # consumers that faults restart
+        self.machines: list[Machine] = []  # senders of other protocols, which the subject itself starts
 
     def configure(self, index: int, config: NodeConfig) -> None:
         """Adds to the configuration that node `index` reads at each start."""

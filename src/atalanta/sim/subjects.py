@@ -18,8 +18,8 @@ from atalanta.sim.loads import (
     replays,
     router,
     slow_readers,
-    xa,
 )
+from atalanta.sim.loads.xa import transactions
 from atalanta.sim.nodes import Shape
 from atalanta.sim.subject import Subject
 from atalanta.sim.world.network import Network
@@ -50,8 +50,8 @@ def draw_subjects(
         subjects.append(slow_readers.SlowReaders(world, network, ledger))
     if drawn("groups", groups.SHARE):
         subjects.append(groups.Groups(world, network, ledger))
-    if drawn("transactions", xa.SHARE):
-        subjects.append(xa.Transactions(world, network, ledger, everywhere, shape.departures))
+    if drawn("transactions", transactions.SHARE):
+        subjects.append(transactions.Transactions(world, network, ledger, everywhere, shape.departures))
     if drawn("core bridges", core_bridge.SHARE):
         subjects.append(core_bridge.CoreBridges(world, network, ledger, nodes, shape))
     if drawn("diverts", divert.SHARE):

@@ -80,3 +80,19 @@ def test_dynamic_only_keeps_messages_but_sends_none_without_a_subscriber(rig: Ne
     subscriber = rig.user(b, "reader")
     subscriber.consume(NEWS, subscription_name="s", client_id="reader")
     rig.until(lambda: subscriber.texts == ["m"])
+
+
+def test_what_the_other_node_has_had_is_dropped_at_once(rig: NetworkRig) -> None:
+    """Also with a prefetch of one, and while nothing else goes that way."""
+    a, b = rig.start([connector(1, prefetch_size=1)], [connector(0, prefetch_size=1)])
+    readers = []
+    for host in (a, b):
+        readers.append(rig.user(host, f"reader{host.name}"))
+        readers[-1].consume(NEWS, subscription_name="s", client_id=f"reader{host.name}")
+    back = "NC_n0_inbound_n1.NC-DS_n1_news"
+    rig.until(lambda: KEPT in node_of(a).broker.queues and back in node_of(b).broker.queues)
+    producer = rig.user(a)
+    for number in range(5):
+        producer.send(f"m{number}", NEWS)
+    rig.until(lambda: all(len(reader.texts) == 5 for reader in readers))
+    rig.until(lambda: depth(a, KEPT) == 0 and depth(b, back) == 0)

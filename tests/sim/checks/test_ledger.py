@@ -8,8 +8,8 @@ from atalanta.message.message import Message
 from atalanta.sim.checks.ledger import ORDERS, Ledger, Violation
 from atalanta.sim.loads.core_bridge import CoreBridges
 from atalanta.sim.loads.divert import Diverts
-from atalanta.sim.loads.xa import Transactions
-from atalanta.sim.loads.xa_branches import COMMIT, COMMITTED, WHOLE, Branch
+from atalanta.sim.loads.xa.branches import COMMIT, COMMITTED, WHOLE, Branch
+from atalanta.sim.loads.xa.transactions import Transactions
 from atalanta.sim.nodes import Shape
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World

@@ -15,7 +15,7 @@ from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.jobs import Watcher
 from atalanta.sim.host import Host
-from atalanta.sim.loads.xa_branches import branches_in_doubt
+from atalanta.sim.loads.xa.branches import branches_in_doubt
 from atalanta.sim.nodes import PORT, queue
 from atalanta.sim.subject import Subject
 from atalanta.sim.world.network import Network

@@ -104,6 +104,17 @@ def test_a_durable_message_is_confirmed_when_it_is_on_disk(server: StompServer) 
     assert client.closed == "the client disconnected"
 
 
+def test_acknowledgements_are_on_disk_before_the_receipt_of_disconnect(server: StompServer) -> None:
+    client = server.stomp_client()
+    client.subscribe("/queue/a", ack="client-individual")
+    client.receipt("SEND", "x", destination="/queue/a", persistent="true")
+    [message] = client.messages()
+    client.send("ACK", id=message["ack"])
+    client.send("DISCONNECT", receipt="2")
+    assert client.output() == b""
+    assert client.one()["receipt-id"] == "2"
+
+
 def test_too_many_receipts_at_once_stop_the_input_for_a_while(server: StompServer) -> None:
     client = server.stomp_client()
     for number in range(3_000):

@@ -71,6 +71,9 @@ class PeerOutput(BridgePeer):
     def is_full(self) -> bool:
         return len(self.link.out) > BATCH_BYTES_MAX
 
+    def flush_later(self) -> None:
+        self.link.flush_later()
+
     def bridge_failed(self, why: str) -> None:
         self.link.fail(why)
 
@@ -166,10 +169,14 @@ class NetworkLink(Connection, DuplexOwner):
             self._append(self.decoder.format.encode(command))
 
     def _append(self, frame: bytes) -> None:
+        self.flush_later()
+        self.out.write(frame)
+
+    def flush_later(self) -> None:
+        """Asks for a flush at the end of this batch of inputs."""
         if not self.dirty:
             self.dirty = True
             self.host.dirty.append(self.conn)
-        self.out.write(frame)
 
     def flush(self, now: int) -> None:
         self.dirty = False

@@ -155,9 +155,8 @@ class StompSession(SessionEndpoint):
 
     def done_when_durable(self, token: int) -> None:
         """Sends the receipt once all records so far are on disk."""
-        store = self.publisher.store
         if token != SILENT:
-            store.reply_when_durable(store.journal.last, self, token)
+            self.publisher.store.reply_when_all_is_durable(self, token)
 
     # -- deliveries -----------------------------------------------------------------------------
     def deliver(self, consumer: Consumer, reference: Reference) -> int:

@@ -46,6 +46,19 @@ def test_a_persistent_message_is_confirmed_when_it_is_durable(server: OpenWireSe
     assert count(server) == 1
 
 
+def test_an_acknowledgement_is_answered_when_it_is_durable(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    fill(client, "1")
+    client.consume("a")
+    [dispatch] = client.dispatches()
+    server.wire.written.clear()
+    number = client.send(client.ack_info(dispatch), True)
+    server.turn()
+    assert client.conn not in server.wire.written
+    (answer,) = client.output()
+    assert isinstance(answer, Response) and answer.correlation_id == number
+
+
 def test_messages_arrive_in_order_and_are_acknowledged_as_a_range(server: OpenWireServer) -> None:
     client = server.openwire_client()
     fill(client, "1", "2", "3", "4")

@@ -200,6 +200,11 @@ class MessageStore(MessageTable):
             self.journal.hurry()
             self.awaiting.append(Awaiting(max(lsn, self._last_awaited()), [], endpoint, token))
 
+    def reply_when_all_is_durable(self, endpoint: Reply, token: int) -> None:
+        """Calls `done(token)` once everything so far is on disk, also acknowledgements for which nobody waited."""
+        self.append_acknowledged()
+        self.reply_when_durable(self.journal.last, endpoint, token)
+
     def refuse_when_durable(
         self, lsn: int, endpoint: Reply, token: int, error: BrokerError
     ) -> None:

@@ -71,6 +71,10 @@ class BridgePeer:
         """Returns True if enough bytes wait to be written in this batch of inputs."""
         return False
 
+    def flush_later(self) -> None:
+        """Asks for a flush at the end of this batch of inputs, though nothing is written."""
+        raise NotImplementedError
+
     def bridge_failed(self, why: str) -> None:
         """Ends the connection; it may be opened again later."""
         raise NotImplementedError
@@ -261,6 +265,7 @@ class DemandBridge(DemandOwner):
         sent = Sent(demand, dispatch.destination, message.message_id)
         if demand.durable and self._was_there(message.broker_path):
             self.settled.append(sent)
+            self.peer.flush_later()
             return
         answered = message.persistent or self.rules.always_sync_send
         command_id = self.peer.take_command_id() if answered else 0

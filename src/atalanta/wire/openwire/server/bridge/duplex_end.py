@@ -125,6 +125,9 @@ class DuplexEnd(BridgePeer):
     def is_full(self) -> bool:
         return len(self.output.out) > DELIVERED_BYTES_MAX
 
+    def flush_later(self) -> None:
+        self.output.flush_later()
+
     def bridge_failed(self, why: str) -> None:
         self.output.end(why)
 

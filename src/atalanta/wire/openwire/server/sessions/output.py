@@ -85,10 +85,14 @@ class OpenWireOutput(LoginConnection):
             self._write(self.decoder.format.encode(command))
 
     def _write(self, frame: bytes) -> None:
+        self.flush_later()
+        self.out.write(frame)
+
+    def flush_later(self) -> None:
+        """Asks for a flush at the end of this batch of inputs."""
         if not self.dirty:
             self.dirty = True
             self.host.dirty.append(self.conn)
-        self.out.write(frame)
 
     def send_delivery(self, command: Command) -> None:
         """Sends a message, and stops the deliveries of this batch of inputs if they are enough."""

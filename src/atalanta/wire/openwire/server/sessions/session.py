@@ -177,8 +177,7 @@ class OpenWireSession(SessionEndpoint):
     def done_when_durable(self, token: int) -> None:
         """Sends the answer once all records so far are on disk."""
         if token in self.answers.waiting:
-            store = self.store
-            store.reply_when_durable(store.journal.last, self, token)
+            self.store.reply_when_all_is_durable(self, token)
 
     # -- deliveries -----------------------------------------------------------------------------
     def deliver(self, consumer: Consumer, reference: Reference) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.clients.client import SimClient, then
-from atalanta.sim.loads.xa_branches import COMMIT, name_of
+from atalanta.sim.loads.xa.branches import COMMIT, name_of
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 from atalanta.wire.core.client.reply import Reply
@@ -21,7 +21,7 @@ from atalanta.wire.core.packets.transaction import (
 )
 
 if TYPE_CHECKING:
-    from atalanta.sim.loads.xa import Transactions
+    from atalanta.sim.loads.xa.transactions import Transactions
 
 
 class Recoverer(SimClient):

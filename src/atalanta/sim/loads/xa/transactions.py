@@ -20,7 +20,7 @@ from atalanta.sim.clients.queue_client import QueueClient, key_of
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
-from atalanta.sim.loads.xa_branches import (
+from atalanta.sim.loads.xa.branches import (
     COMMIT,
     COMMITTED,
     OPEN,
@@ -31,7 +31,7 @@ from atalanta.sim.loads.xa_branches import (
     branches_in_doubt,
     name_of,
 )
-from atalanta.sim.loads.xa_recovery import Recoverer
+from atalanta.sim.loads.xa.recovery import Recoverer
 from atalanta.sim.nodes import queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World

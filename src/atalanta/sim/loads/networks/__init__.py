@@ -1,0 +1,1 @@
+"""Networks of brokers with failover clients of OpenWire, as subjects of simulations."""
