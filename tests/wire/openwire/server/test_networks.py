@@ -314,7 +314,7 @@ def test_a_bridge_puts_aside_what_is_never_accepted(server: OpenWireServer) -> N
     other = bridge(server)
     gone = other.message("1", ActiveMQTempQueue("ID:gone:1"))
     broken = other.message("1", "q", {"AMQ_SCHEDULED_CRON": "never"})
-    for refused, why in ((gone, "does not exist"), (broken, "cron")):
+    for refused, why in ((gone, "does not exist"), (broken, "five fields")):
         name, message = other.fails(refused)
         assert name == "org.apache.activemq.broker.region.DestinationDoesNotExistException"
         assert message.startswith("temp-") and why in message.lower()
