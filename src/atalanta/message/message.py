@@ -10,6 +10,7 @@ import zlib
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+from librt.strings import read_i64_be
 from mypy_extensions import i16, i32, i64
 
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer, encode_utf16
@@ -135,6 +136,32 @@ class Message:
         message._timestamp = timestamp_ms
         message._priority = priority
         message._properties = TypedProperties()
+        return message
+
+    @staticmethod
+    def encoded(
+        address: str,
+        head: bytes,
+        properties_offset: i64,
+        has_user_id: bool,
+        body: bytes,
+        routing_type: int,
+        special: bool,
+    ) -> Message:
+        """Creates a message of its encoded header. Its id is 0 until the broker assigns one."""
+        message = Message(0, body)
+        fixed = properties_offset - HEAD_FIXED_BYTES
+        message._address = address
+        message._user_id_in_head = has_user_id
+        message._kind = head[fixed]
+        message._durable = head[fixed + 1] != 0
+        message._expiration = read_i64_be(head, fixed + 2)
+        message._timestamp = read_i64_be(head, fixed + 10)
+        message._priority = head[fixed + 18]
+        message._properties_offset = i32(properties_offset)
+        message._head = head
+        message._routing_type = routing_type
+        message.special = special
         return message
 
     # -- journal ------------------------------------------------------------------------------------
@@ -357,14 +384,7 @@ class Message:
 
     def text(self) -> str | None:
         """Returns the body of a text message (kind 3), None for a null text. Raises DecodeError if malformed."""
-        if not self.body:
-            return None
-        reader = Reader(self.body)
-        text = reader.nullable_simple_string("text body")
-        # Clients also send 4 zero bytes for an empty body.
-        if text is None and self.body.strip(b"\x00"):
-            raise DecodeError("text body", int(reader.position), "bytes after a null text")
-        return text
+        return text_of_body(self.body)
 
     def text_in_memory(self, characters_max: i64) -> str | None:
         """Returns the text of a text message that is not large. None for any other and for a longer or malformed one.
@@ -462,6 +482,24 @@ class Message:
         properties.encode(writer)
         properties.changed = False
         self._head = writer.getvalue()
+
+
+def text_of_body(body: bytes) -> str | None:
+    """Returns the text of a body of kind 3, None for a null text. Raises DecodeError if malformed."""
+    if not body:
+        return None
+    reader = Reader(body)
+    text = reader.nullable_simple_string("text body")
+    # Clients also send 4 zero bytes for an empty body.
+    if text is None and body.strip(b"\x00"):
+        raise DecodeError("text body", int(reader.position), "bytes after a null text")
+    return text
+
+
+def properties_reader(message: Message) -> Reader:
+    """Returns a reader at the encoded properties of the message, which it does not decode."""
+    head = message.head
+    return Reader(head, int(message._properties_offset))
 
 
 def key_of(name: str) -> bytes:

@@ -254,6 +254,14 @@ def decode_value(reader: Reader, code: int, what: str) -> PropertyValue:
     raise DecodeError(what, int(reader.position) - 1, f"unknown property type {code}")
 
 
+def skip_value(reader: Reader, code: int, what: str) -> None:
+    """Advances behind the value that follows its type code."""
+    size: i64 = VALUE_BYTES[code] if code <= CHAR else UNKNOWN
+    if size == UNKNOWN:
+        raise DecodeError(what, int(reader.position) - 1, f"unknown property type {code}")
+    reader.advance(i64(reader.int32(what)) if size == VARIABLE else size, what)
+
+
 def encode_value(writer: Writer, code: int, value: PropertyValue) -> None:
     """Encodes `value`, a result of plain_value: `code` determines its Python type."""
     if isinstance(value, bool):

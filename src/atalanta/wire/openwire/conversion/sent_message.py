@@ -10,13 +10,14 @@ from typing import Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.message.message import Message
-from atalanta.message.properties import Byte, Int
+from atalanta.message.message_writer import MessageWriter, encoded_property
+from atalanta.message.properties import Int
 from atalanta.wire.openwire.bodies import properties_of
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.conversion.body import core_body, property_of
 from atalanta.wire.openwire.conversion.destination import Target, text_of_destination
-from atalanta.wire.openwire.conversion.message_id import id_text, uuid_of
+from atalanta.wire.openwire.conversion.message_id import IdTexts
 
 MESSAGE_ID: Final = "__HDR_MESSAGE_ID"
 ORIGINAL_DESTINATION: Final = "__HDR_ORIG_DESTINATION"
@@ -26,7 +27,6 @@ BROKERS_PREFIX: Final = "_AMQ_"
 GROUP_ID: Final = "_AMQ_GROUP_ID"
 GROUP_SEQUENCE: Final = "_AMQ_GROUP_SEQUENCE"
 SCHEDULED: Final = "_AMQ_SCHED_DELIVERY"
-ROUTING_TYPE: Final = "_AMQ_ROUTING_TYPE"
 DUPLICATE_ID: Final = "_AMQ_DUPL_ID"
 LAST_VALUE: Final = "_AMQ_LVQ_NAME"
 CORRELATION_ID: Final = "JMSCorrelationID"
@@ -47,6 +47,9 @@ class Sender:
 
     def __init__(self, client_id: str, body_bytes_max: int) -> None:
         self.client_id = client_id
+        self.connection_id = encoded_property(CONNECTION_ID, client_id)
+        self.writer = MessageWriter()
+        self.ids = IdTexts()
         self.body_bytes_max = body_bytes_max
         self.repeats: bool = False
 
@@ -65,41 +68,28 @@ def sent_message(
     kind, body = core_body(source, sender.body_bytes_max)
     priority = min(max(source.priority, 0), PRIORITY_MAX)
     timestamp = source.timestamp if source.timestamp > 0 else now_ms
-    message = Message.create(target.name(), body, kind, source.persistent, timestamp, priority)
-    message.expiration = max(source.expiration, 0)
-    properties = message.properties
-    properties.put(ROUTING_TYPE, Byte(target.routing_type))
-    properties.put(CONNECTION_ID, sender.client_id)
-    _put_fields(message, source)
+    message_id = source.message_id
+    user_id = None if message_id is None else sender.ids.uuid(message_id)
+    properties = sender.writer
+    properties.begin(
+        target.encoded, user_id, kind, source.persistent, max(source.expiration, 0), timestamp, priority
+    )
+    properties.add(target.encoded_routing_type)
+    properties.add(sender.connection_id)
+    _put_fields(properties, source)
     if original is not None:
         properties.put(ORIGINAL_DESTINATION, text_of_destination(original))
-    delay: object = None
-    for name, value in properties_of(source).items():
-        if name == DELAY:
-            delay = value
-        elif name in REPEATED and value:
-            raise BrokerError(
-                ILLEGAL_STATE, f"{name}: repeated delivery is not supported yet: send with AMQ_SCHEDULED_DELAY alone"
-            )
-        elif name in FOR_SENDERS or not (name in OWN_PROPERTIES or name.startswith((BROKERS_PREFIX, OPENWIRE_PREFIX))):
-            properties.put(name, property_of(name, value))
-    delay_ms = _number(delay)
-    if delay_ms > 0:
-        properties.put(SCHEDULED, now_ms + min(delay_ms, DELAY_MS_MAX))
-    message_id = source.message_id
+    named = False if source.marshalled_properties is None else _put_properties(properties, source, now_ms)
     if message_id is not None:
-        text = id_text(message_id)
+        text = sender.ids.text(message_id)
         properties.put(MESSAGE_ID, text)
-        message.user_id = uuid_of(text)
-        if sender.repeats and not target.temporary and DUPLICATE_ID not in properties:
+        if sender.repeats and not target.temporary and not named:
             properties.put(DUPLICATE_ID, text)
-    # A copy has its properties encoded only: messages may wait long, and there may be many.
-    return message.copy(0)
+    return properties.finish(target.name(), body, target.routing_type)
 
 
-def _put_fields(message: Message, source: OpenWireMessage) -> None:
+def _put_fields(properties: MessageWriter, source: OpenWireMessage) -> None:
     """Copies the fields of OpenWire that CORE has as properties."""
-    properties = message.properties
     if source.reply_to is not None:
         properties.put(REPLY_TO, text_of_destination(source.reply_to))
     if source.correlation_id is not None:
@@ -109,6 +99,26 @@ def _put_fields(message: Message, source: OpenWireMessage) -> None:
     if source.group_id is not None:
         properties.put(GROUP_ID, source.group_id)
         properties.put(GROUP_SEQUENCE, Int(source.group_sequence))
+
+
+def _put_properties(properties: MessageWriter, source: OpenWireMessage, now_ms: int) -> bool:
+    """Copies the application's properties; returns True if a duplicate id is among them."""
+    delay: object = None
+    named = False
+    for name, value in properties_of(source).items():
+        if name == DELAY:
+            delay = value
+        elif name in REPEATED and value:
+            raise BrokerError(
+                ILLEGAL_STATE, f"{name}: repeated delivery is not supported yet: send with AMQ_SCHEDULED_DELAY alone"
+            )
+        elif name in FOR_SENDERS or not (name in OWN_PROPERTIES or name.startswith((BROKERS_PREFIX, OPENWIRE_PREFIX))):
+            properties.put(name, property_of(name, value))
+            named = named or name == DUPLICATE_ID
+    delay_ms = _number(delay)
+    if delay_ms > 0:
+        properties.put(SCHEDULED, now_ms + min(delay_ms, DELAY_MS_MAX))
+    return named
 
 
 def _number(value: object) -> int:

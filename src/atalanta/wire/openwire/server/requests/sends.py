@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import BrokerError
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.openwire.conversion.destination import is_advisory, name_of, parts_of, target_of
+from atalanta.wire.openwire.conversion.destination import (
+    Route,
+    is_advisory,
+    name_of,
+    parts_of,
+    target_of,
+)
 from atalanta.wire.openwire.conversion.sent_message import sent_message
 from atalanta.wire.openwire.server.requests.subscription_queue import check_exists
 from atalanta.wire.openwire.server.requests.transactions import fail, send_in
@@ -51,18 +57,14 @@ def send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
 
 def _send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
     """Sends a message; a composite destination gets one copy for each part."""
-    destination = command.destination
-    name_of(destination)
-    assert destination is not None
-    if is_advisory(destination):
-        raise ProtocolError(f"{destination.physical_name}: only the broker sends advisories")
-    targets = _targets(session, parts_of(destination))
+    route = _route(session, command.destination)
+    targets = route.targets
     size = len(command.content or b"") + len(command.marshalled_properties or b"")
     for target in targets:
         check_exists(session.kernel, target)
         if not session.may_send(target.name(), size):
             return False
-    original = destination if len(targets) > 1 else command.original_destination
+    original = route.destination if len(targets) > 1 else command.original_destination
     messages = [sent_message(command, target, session.sender, now // 1_000_000, original) for target in targets]
     token = _token(session, command, size, len(messages))
     try:
@@ -73,6 +75,20 @@ def _send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
         session.answers.forget(token)
         raise
     return True
+
+
+def _route(session: OpenWireSession, destination: ActiveMQDestination | None) -> Route:
+    """Returns the route of a destination: usually that of the last message, as its client sends a destination once."""
+    last = session.last_route
+    if last is not None and last.destination is destination:
+        return last
+    name_of(destination)
+    assert destination is not None
+    if is_advisory(destination):
+        raise ProtocolError(f"{destination.physical_name}: only the broker sends advisories")
+    route = Route(destination, _targets(session, parts_of(destination)))
+    session.remember_route(route)
+    return route
 
 
 def _token(session: OpenWireSession, command: OpenWireMessage, size: int, parts: int) -> int:

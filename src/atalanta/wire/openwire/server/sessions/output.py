@@ -62,13 +62,17 @@ class OpenWireOutput(LoginConnection):
     def send(self, command: Command) -> None:
         """Sends a command. EncodeError: nothing was sent."""
         if not self.gone:
-            self._write(self.decoder.format.encode(command))
+            self.decoder.format.write(command, self.out)
+            self._show_dirty()
 
     def _write(self, frame: bytes) -> None:
+        self.out.write(frame)
+        self._show_dirty()
+
+    def _show_dirty(self) -> None:
         if not self.dirty:
             self.dirty = True
             self.host.dirty.append(self.conn)
-        self.out.write(frame)
 
     def send_delivery(self, command: Command) -> None:
         """Sends a message, and stops the deliveries of this batch of inputs if they are enough."""

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from atalanta.wire.openwire.commands.producers import ProducerInfo
     from atalanta.wire.openwire.commands.transactions import TransactionId
+    from atalanta.wire.openwire.conversion.destination import Route
     from atalanta.wire.openwire.conversion.sent_message import Sender
     from atalanta.wire.openwire.server.sessions.advisories import Advisories
     from atalanta.wire.openwire.server.sessions.local_transaction import LocalTransaction
@@ -79,6 +80,7 @@ class OpenWireSession(SessionEndpoint):
         self.branches: dict[bytes, list[tuple[Subscription, Delivery]]] = {}
         self.last_consumer: int = 0
         self.last_delivery: int = 0
+        self.last_route: Route | None = None
         self.sender_credits: SenderCredits = SenderCredits()
 
     def attach(self, kernel: Session) -> None:
@@ -159,6 +161,10 @@ class OpenWireSession(SessionEndpoint):
         subscription.remove_part(number)
         self.parts.pop(number, None)
 
+    def remember_route(self, route: Route) -> None:
+        """Keeps the route of the last message."""
+        self.last_route = route
+
     # -- answers --------------------------------------------------------------------------------
     def done(self, token: int) -> None:
         self.answers.done(token)
@@ -188,7 +194,7 @@ class OpenWireSession(SessionEndpoint):
         subscription = self.parts[consumer.id]
         part = subscription.parts[consumer.id]
         self.last_delivery += 1
-        message_id = message_id_of(message, self.dispatches.node_id, self.last_delivery)
+        message_id = message_id_of(message, self.dispatches.node_id, self.last_delivery, self.sender.ids)
         delivery = Delivery(self.last_delivery, part, reference, message_id)
         subscription.hold(delivery)
         if message.large is not None:
