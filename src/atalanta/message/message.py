@@ -10,7 +10,6 @@ import zlib
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from librt.strings import read_i64_be
 from mypy_extensions import i16, i32, i64
 
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer, encode_utf16
@@ -136,32 +135,6 @@ class Message:
         message._timestamp = timestamp_ms
         message._priority = priority
         message._properties = TypedProperties()
-        return message
-
-    @staticmethod
-    def encoded(
-        address: str,
-        head: bytes,
-        properties_offset: i64,
-        has_user_id: bool,
-        body: bytes,
-        routing_type: int,
-        special: bool,
-    ) -> Message:
-        """Creates a message of its encoded header. Its id is 0 until the broker assigns one."""
-        message = Message(0, body)
-        fixed = properties_offset - HEAD_FIXED_BYTES
-        message._address = address
-        message._user_id_in_head = has_user_id
-        message._kind = head[fixed]
-        message._durable = head[fixed + 1] != 0
-        message._expiration = read_i64_be(head, fixed + 2)
-        message._timestamp = read_i64_be(head, fixed + 10)
-        message._priority = head[fixed + 18]
-        message._properties_offset = i32(properties_offset)
-        message._head = head
-        message._routing_type = routing_type
-        message.special = special
         return message
 
     # -- journal ------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Final
 from librt.strings import write_i32_be, write_i64_be
 from mypy_extensions import i64, u8
 
+from atalanta.message.codec import message_of_head
 from atalanta.message.encoding.buffer import Writer
 from atalanta.message.message import Message, key_of
 from atalanta.message.properties import PropertyValue, encode_value, plain_value, type_of_value
@@ -96,6 +97,6 @@ class MessageWriter:
         at = self._properties_offset + 1
         for shift in range(4):
             out[at + shift] = u8((self._count >> (24 - 8 * shift)) & 0xFF)
-        return Message.encoded(
+        return message_of_head(
             address, out.getvalue(), self._properties_offset, self._has_user_id, body, routing_type, self._special
         )

@@ -16,7 +16,7 @@ from atalanta.wire.openwire.bodies import properties_of
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.conversion.body import core_body, property_of
-from atalanta.wire.openwire.conversion.destination import Target, text_of_destination
+from atalanta.wire.openwire.conversion.destination import Route, Target, text_of_destination
 from atalanta.wire.openwire.conversion.message_id import IdTexts
 
 MESSAGE_ID: Final = "__HDR_MESSAGE_ID"
@@ -51,7 +51,12 @@ class Sender:
         self.writer = MessageWriter()
         self.ids = IdTexts()
         self.body_bytes_max = body_bytes_max
+        self.last_route: Route | None = None
         self.repeats: bool = False
+
+    def remember_route(self, route: Route) -> None:
+        """Keeps the route of the last message."""
+        self.last_route = route
 
     def may_repeat(self) -> None:
         """Records that the client sends again after a failover."""

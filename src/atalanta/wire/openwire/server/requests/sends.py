@@ -21,6 +21,7 @@ from atalanta.wire.openwire.server.sessions.answers import Answer
 
 if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
+    from atalanta.wire.openwire.commands.identifiers import ProducerId
     from atalanta.wire.openwire.commands.messages import OpenWireMessage
     from atalanta.wire.openwire.commands.producers import ProducerInfo
     from atalanta.wire.openwire.conversion.destination import Target
@@ -79,7 +80,8 @@ def _send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
 
 def _route(session: OpenWireSession, destination: ActiveMQDestination | None) -> Route:
     """Returns the route of a destination: usually that of the last message, as its client sends a destination once."""
-    last = session.last_route
+    sender = session.sender
+    last = sender.last_route
     if last is not None and last.destination is destination:
         return last
     name_of(destination)
@@ -87,17 +89,20 @@ def _route(session: OpenWireSession, destination: ActiveMQDestination | None) ->
     if is_advisory(destination):
         raise ProtocolError(f"{destination.physical_name}: only the broker sends advisories")
     route = Route(destination, _targets(session, parts_of(destination)))
-    session.remember_route(route)
+    sender.remember_route(route)
     return route
 
 
 def _token(session: OpenWireSession, command: OpenWireMessage, size: int, parts: int) -> int:
     """Returns the token of the answer: a Response, or a ProducerAck for a producer with a window."""
-    answer = Answer(command.command_id)
+    producer_id: ProducerId | None = None
     if not command.response_required:
         producer = None if command.producer_id is None else session.producers.get(command.producer_id)
         if producer is None or producer.producer_id is None or producer.window_size <= 0:
             return SILENT
-        answer.confirm_bytes(producer.producer_id, size + MESSAGE_BYTES)
+        producer_id = producer.producer_id
+    answer = Answer(command.command_id)
+    if producer_id is not None:
+        answer.confirm_bytes(producer_id, size + MESSAGE_BYTES)
     answer.set_parts(parts)
     return session.answers.add(answer)

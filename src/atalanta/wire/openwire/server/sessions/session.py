@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     )
     from atalanta.wire.openwire.commands.producers import ProducerInfo
     from atalanta.wire.openwire.commands.transactions import TransactionId
-    from atalanta.wire.openwire.conversion.destination import Route
     from atalanta.wire.openwire.conversion.sent_message import Sender
     from atalanta.wire.openwire.server.sessions.advisories import Advisories
     from atalanta.wire.openwire.server.sessions.local_transaction import LocalTransaction
@@ -80,7 +79,6 @@ class OpenWireSession(SessionEndpoint):
         self.branches: dict[bytes, list[tuple[Subscription, Delivery]]] = {}
         self.last_consumer: int = 0
         self.last_delivery: int = 0
-        self.last_route: Route | None = None
         self.sender_credits: SenderCredits = SenderCredits()
 
     def attach(self, kernel: Session) -> None:
@@ -160,10 +158,6 @@ class OpenWireSession(SessionEndpoint):
         """Removes a part of a consumer."""
         subscription.remove_part(number)
         self.parts.pop(number, None)
-
-    def remember_route(self, route: Route) -> None:
-        """Keeps the route of the last message."""
-        self.last_route = route
 
     # -- answers --------------------------------------------------------------------------------
     def done(self, token: int) -> None:
