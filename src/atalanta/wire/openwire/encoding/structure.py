@@ -104,6 +104,10 @@ class DataStructure:
         """Returns the type on the wire."""
         raise NotImplementedError
 
+    def fresh(self) -> DataStructure:
+        """Returns a new structure of the class. A call of the class itself would be slow in the compiled build."""
+        raise NotImplementedError
+
     def aware(self) -> bool:
         return False
 
