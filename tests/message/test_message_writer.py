@@ -17,7 +17,7 @@ def written(writer: MessageWriter, user_id: bytes | None, values: dict[str, Prop
     writer.add(encoded_property("_AMQ_ROUTING_TYPE", Byte(1)))
     for name, value in values.items():
         writer.put(name, value)
-    return writer.finish("a", b"body", 1)
+    return writer.finish(b"body")
 
 
 def composed(user_id: bytes | None, values: dict[str, PropertyValue]) -> Message:

@@ -58,32 +58,6 @@ def decode_header(reader: Reader) -> Message:
     return message
 
 
-def message_of_head(
-    address: str,
-    head: bytes,
-    properties_offset: i64,
-    has_user_id: bool,
-    body: bytes,
-    routing_type: int,
-    special: bool,
-) -> Message:
-    """Returns a message of its encoded header, without the message id; `special` as in Message."""
-    message = Message(0, body)
-    fixed = properties_offset - HEAD_FIXED_BYTES
-    message._address = address
-    message._user_id_in_head = has_user_id
-    message._kind = head[fixed]
-    message._durable = head[fixed + 1] != 0
-    message._expiration = read_i64_be(head, fixed + 2)
-    message._timestamp = read_i64_be(head, fixed + 10)
-    message._priority = head[fixed + 18]
-    message._properties_offset = i32(properties_offset)
-    message._head = head
-    message._routing_type = routing_type
-    message.special = special
-    return message
-
-
 def _address(encoded: bytes, end: int) -> str:
     address = _addresses.get(encoded)
     if address is None:
@@ -98,7 +72,11 @@ def _address(encoded: bytes, end: int) -> str:
 
 def decode_message(reader: Reader) -> Message:
     """Decodes a MSG: int32 13 + length of body, body, HDR. Raises DecodeError, which names the field."""
-    body = reader.take(reader.int32("body length") - PACKET_HEADER_BYTES, "body")
+    return decode_with_body(reader, reader.take(reader.int32("body length") - PACKET_HEADER_BYTES, "body"))
+
+
+def decode_with_body(reader: Reader, body: bytes) -> Message:
+    """Decodes the HDR of a message whose body is elsewhere."""
     message = decode_header(reader)
     message.body = body
     return message

@@ -90,7 +90,7 @@ def sent_message(
         properties.put(MESSAGE_ID, text)
         if sender.repeats and not target.temporary and not named:
             properties.put(DUPLICATE_ID, text)
-    return properties.finish(target.name(), body, target.routing_type)
+    return properties.finish(body)
 
 
 def _put_fields(properties: MessageWriter, source: OpenWireMessage) -> None:
