@@ -15,11 +15,13 @@ from mypy_extensions import i16, i32, i64
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer, encode_utf16
 from atalanta.message.properties import (
     SCAN_SPECIAL,
+    STRING,
     PropertyValue,
     TypedProperties,
     decode_value,
     find_value,
     scan_properties,
+    walk_to_value,
 )
 from atalanta.message.property_splice import with_entries, without
 
@@ -473,6 +475,15 @@ def properties_reader(message: Message) -> Reader:
     """Returns a reader at the encoded properties of the message, which it does not decode."""
     head = message.head
     return Reader(head, int(message._properties_offset))
+
+
+def usual_text(message: Message, name: str) -> str | None:
+    """Returns the text of a property that the message usually has, None without one. The properties stay encoded."""
+    head = message.head
+    position = walk_to_value(head, i64(message._properties_offset), key_of(name))
+    if position < 0 or head[position] != STRING:
+        return None
+    return Reader(head, int(position) + 1).simple_string(name)
 
 
 def key_of(name: str) -> bytes:

@@ -355,7 +355,12 @@ def find_value(data: bytes, position: i64, key: bytes) -> i64:
     The properties must have passed scan_properties. A byte search answers most calls. A match needs a walk over
     the entries, since a value may contain the same bytes.
     """
-    if data.find(key, position) < 0 or data[position] == 0:
+    return -1 if data.find(key, position) < 0 else walk_to_value(data, position, key)
+
+
+def walk_to_value(data: bytes, position: i64, key: bytes) -> i64:
+    """Returns the same as find_value without a byte search: for a name that is usually there."""
+    if data[position] == 0:
         return -1
     count: int = read_i32_be(data, position + 1)
     position += 5

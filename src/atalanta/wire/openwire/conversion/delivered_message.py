@@ -6,7 +6,7 @@ from typing import Final
 
 from atalanta.kernel.sessions.ingress_headers import VALIDATED_USER
 from atalanta.message.encoding.buffer import decode_utf16, encode_utf16
-from atalanta.message.message import COMPRESSED, LARGE_SIZE, Message, properties_reader
+from atalanta.message.message import COMPRESSED, LARGE_SIZE, Message, properties_reader, usual_text
 from atalanta.message.properties import (
     ENTRY_BYTES_MIN,
     STRING,
@@ -171,8 +171,8 @@ def delivered_message(
 
 def message_id_of(message: Message, node_id: str, number: int, ids: IdTexts) -> MessageId:
     """Returns the id that the sender gave, or one of the broker's; `number`: of this delivery, at the connection."""
-    text = message.property_value(MESSAGE_ID)
-    if not isinstance(text, str):
+    text = usual_text(message, MESSAGE_ID)
+    if text is None:
         return made_id(node_id, int(message.id), message.user_id, number)
     found = ids.parsed(text, number)
     return with_text(made_id(node_id, int(message.id), None, number), text) if found is None else found
