@@ -10,6 +10,7 @@ from bench import (
     catch_up,
     failover,
     moving,
+    openwire,
     replication,
     scaling,
     spark_source,
@@ -28,6 +29,7 @@ from tests.interop.harness.tools import ToolMissing
 # What starts brokers of its own comes last, so that the shared ones run as long as they are needed.
 SCENARIOS: dict[str, Scenario] = {
     **throughput.scenarios(),
+    **openwire.scenarios(),
     **moving.scenarios(),
     **scaling.scenarios(),
     **replication.scenarios(),

@@ -37,6 +37,7 @@ class Plan:
     memory: str = ""  # for messages; empty: the broker's default
     store: Store | None = None
     replica: Replica | None = None
+    protocols: str = "CORE"
 
 
 def topic_address(subscribers: int) -> str:
@@ -54,7 +55,7 @@ def edited(created: str, name: str, port: int, plan: Plan) -> str:
     if plan.memory:
         _only(core, "global-max-size").text = plan.memory
     acceptors = _emptied(core, "acceptors")
-    _add(acceptors, "acceptor", f"tcp://127.0.0.1:{port}?protocols=CORE", name="artemis")
+    _add(acceptors, "acceptor", f"tcp://127.0.0.1:{port}?protocols={plan.protocols}", name="artemis")
     addresses = _emptied(core, "addresses")
     for number in range(plan.queues):
         _address(addresses, f"{QUEUE_PREFIX}{number}", "anycast", [f"{QUEUE_PREFIX}{number}"])

@@ -1,4 +1,4 @@
-"""Our node and a real Artemis for measuring: the same broker.xml, a data folder each."""
+"""Our node, a real Artemis with the same broker.xml, and a real Classic for measuring; a data folder each."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from bench.broker_xml import Plan, edited
+from bench.generators import openwire_class_path
 from bench.settings import CACHE
 from tests.interop.harness.artemis import ArtemisNode
 from tests.interop.harness.atalanta import AtalantaNode
@@ -18,6 +19,8 @@ from tests.interop.harness.node import START_SECONDS, BrokerFailed, BrokerProces
 from tests.interop.harness.tools import artemis_home, java
 
 KINDS = ("artemis", "atalanta")
+CLASSIC = "classic"
+CLASSIC_VERSION = "5.18.6"
 POLL_SECONDS = 0.005
 OPTIONS = "--user admin --password admin --require-login --host 127.0.0.1 --no-web --silent"
 
@@ -27,6 +30,25 @@ class Artemis(ArtemisNode):
 
     def _environment(self) -> dict[str, str]:
         return {"JAVACMD": java()}
+
+
+class Classic(BrokerProcess):
+    """A broker of ActiveMQ Classic (bench/java-openwire), with the heap that its distribution gives it."""
+
+    kind = CLASSIC
+
+    def _create(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def _command(self) -> list[str]:
+        main = ["-cp", openwire_class_path(), "atalanta.bench.ClassicBroker"]
+        return [java(), "-Xms64M", "-Xmx1G", *main, str(self.port), str(self.folder / "data")]
+
+    def _environment(self) -> dict[str, str]:
+        return {}
+
+    def _ready(self) -> bool:
+        return "ready" in self.log.read_text(errors="replace")
 
 
 class OtherBuild(AtalantaNode):
@@ -41,7 +63,7 @@ class OtherBuild(AtalantaNode):
 
 
 class Broker:
-    """One broker of either kind, in a folder that is new."""
+    """One broker of any kind, in a folder that is new. `runs_java`: it is slow until it is warm."""
 
     def __init__(
         self,
@@ -54,9 +76,12 @@ class Broker:
     ) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         self.kind = kind
+        self.runs_java = kind != "atalanta" and (kind == CLASSIC or peer_build is None)
         self.process: BrokerProcess
         if kind == "atalanta":
             self.process = AtalantaNode(folder, folder.name, port)
+        elif kind == CLASSIC:
+            self.process = Classic(folder, folder.name, port)
         elif peer_build is not None:
             self.process = OtherBuild(folder, folder.name, port, peer_build)
         else:
@@ -133,6 +158,12 @@ class Brokers:
         """The node of this kind that several scenarios share; started."""
         return self._shared("single", kind)[0]
 
+    def openwire(self, kind: str) -> Broker:
+        """The node of this kind that several scenarios of OpenWire share; started. Other shared ones end before."""
+        if "openwire" not in self._kept:
+            self.close_shared()
+        return self._shared("openwire", kind)[0]
+
     def cluster(self, kind: str) -> list[Broker]:
         """The cluster of two nodes of this kind that several scenarios share; started."""
         return self._shared("cluster", kind)
@@ -154,6 +185,8 @@ class Brokers:
         if kind not in kinds:
             if what == "single":
                 brokers = [self.new(kind, Plan())]
+            elif what == "openwire":
+                brokers = [self.new(kind, Plan(protocols="OPENWIRE"))]
             else:
                 ports = [free_port(), free_port()]
                 brokers = [

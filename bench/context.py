@@ -7,7 +7,13 @@ from collections.abc import Callable
 
 from bench.brokers import Broker, Brokers
 from bench.figures import Figure
-from bench.generators import Generator, JmsGenerator, RawGenerator
+from bench.generators import (
+    Generator,
+    JmsGenerator,
+    RawGenerator,
+    java_class_path,
+    openwire_class_path,
+)
 from bench.measure import BadRun, Sample, counted
 from bench.settings import Settings
 
@@ -23,7 +29,8 @@ class Context:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.brokers = Brokers(settings.peer_build)
-        self.jms = JmsGenerator()
+        self.jms = JmsGenerator(java_class_path)
+        self.openwire = JmsGenerator(openwire_class_path)
         self.raw = RawGenerator()
         self._warm: set[tuple[int, str]] = set()
 
@@ -43,7 +50,7 @@ class Context:
         first, last = nodes[0], nodes[-1]
         counting = min(seconds or self.settings.seconds, self.settings.seconds)
         warm_up = self.settings.warm_up_seconds
-        if first.kind == "artemis" and self.settings.peer_build is None:
+        if first.runs_java:
             warm_up = max(warm_up, self._jvm_warm_up(first.pid, scenario))
         other_port = 0 if at_first or last is first else last.port
         for attempt in range(PEER_ATTEMPTS):
@@ -87,6 +94,7 @@ class Context:
 
     def close(self) -> None:
         self.jms.close()
+        self.openwire.close()
         self.raw.close()
         self.brokers.close()
 

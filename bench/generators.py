@@ -1,4 +1,4 @@
-"""The two load generators: the real JMS client (bench/java) and raw CORE from C (bench/raw)."""
+"""The load generators: real JMS clients (bench/java, bench/java-openwire) and raw CORE from C (bench/raw)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import selectors
 import shutil
 import subprocess
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from tests.interop.harness.tools import ToolMissing, java
 SOURCES = Path(__file__).resolve().parent
 ANSWER_SECONDS = 60.0
 END_SECONDS = 10.0
+# What both JMS generators have in common; each has a Factory of its own.
+SHARED_JAVA = ("Main.java", "Load.java")
 C_FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra")
 
 
@@ -133,12 +136,16 @@ class RawGenerator(Generator):
 
 
 class JmsGenerator(Generator):
-    """The real JMS client: one JVM for all loads, so that it is warm. `options`: Load.java."""
+    """A real JMS client: one JVM for all loads, so that it is warm. `options`: Load.java."""
+
+    def __init__(self, class_path: Callable[[], str]) -> None:
+        super().__init__()
+        self._class_path = class_path
 
     def start(self, port: int, options: dict[str, object], consumer_port: int = 0) -> None:
         if self._process is None:
             heap = ["-Xms512M", "-Xmx1G", "-XX:+UseParallelGC"]
-            self._launch([java(), *heap, "-cp", java_class_path(), "atalanta.bench.Main"])
+            self._launch([java(), *heap, "-cp", self._class_path(), "atalanta.bench.Main"])
         words = [f"url=tcp://127.0.0.1:{port}"]
         if consumer_port:
             words.append(f"consumerUrl=tcp://127.0.0.1:{consumer_port}")
@@ -165,15 +172,32 @@ def raw_program() -> Path:
 
 def java_class_path() -> str:
     """bench/java, compiled by Maven when its sources have changed."""
-    built = CACHE / "java"
-    sources = [SOURCES / "java" / "pom.xml", *sorted((SOURCES / "java").rglob("*.java"))]
+    project = SOURCES / "java"
+    return _compiled(project / "pom.xml", sorted(project.rglob("*.java")), CACHE / "java")
+
+
+def openwire_class_path() -> str:
+    """bench/java-openwire, which has a Classic broker too, and the generator of bench/java with javax.jms."""
+    project, built = SOURCES / "java-openwire", CACHE / "java-openwire"
+    shared = [path for path in sorted((SOURCES / "java").rglob("*.java")) if path.name in SHARED_JAVA]
+    written = []
+    for path in [*shared, *sorted(project.rglob("*.java"))]:
+        target = built / "src" / "atalanta" / "bench" / path.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(path.read_text().replace("jakarta.jms", "javax.jms"))
+        written.append(target)
+    return _compiled(project / "pom.xml", written, built)
+
+
+def _compiled(pom: Path, sources: list[Path], built: Path) -> str:
+    """Returns the class path of a project whose build folder is `built`."""
     stamp = built / "digest"
-    digest = _digest(sources)
+    digest = _digest([pom, *sources])
     if not stamp.exists() or stamp.read_text() != digest:
         if shutil.which("mvn") is None:
-            raise ToolMissing("the JMS load generator needs Apache Maven: no mvn on PATH")
+            raise ToolMissing("the JMS load generators need Apache Maven: no mvn on PATH")
         shutil.rmtree(built / "classes", ignore_errors=True)
-        _run(["mvn", "-B", "-q", "-f", str(SOURCES / "java" / "pom.xml"), "compile"])
+        _run(["mvn", "-B", "-q", "-f", str(pom), "compile"])
         stamp.write_text(digest)
     return f"{built / 'classes'}{os.pathsep}{built / 'lib'}{os.sep}*"
 

@@ -190,6 +190,7 @@ class Schema:
             lines += self._constructor(made)
         if made.code:
             lines += ["", "    def code(self) -> int:", f"        return {made.code}"]
+            lines += ["", f"    def fresh(self) -> {made.name}:", f"        return {made.name}()"]
         if made.aware:
             lines += ["", "    def aware(self) -> bool:", "        return True"]
         if made.fields:
@@ -253,12 +254,12 @@ class Schema:
         return "\n".join(lines)
 
 
-TABLE: Final = '''def kinds(version: int) -> list[type[DataStructure] | None]:
-    """Returns the classes that the version has, by their codes, in a list of 256 entries."""
-    found: list[type[DataStructure] | None] = [None] * 256
+TABLE: Final = '''def kinds(version: int) -> list[DataStructure | None]:
+    """Returns an object of each class that the version has, by their codes, in a list of 256 entries."""
+    found: list[DataStructure | None] = [None] * 256
     for code, since, kind in CLASSES:
         if since <= version:
-            found[code] = kind
+            found[code] = kind()
     return found
 '''
 

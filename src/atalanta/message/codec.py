@@ -72,7 +72,11 @@ def _address(encoded: bytes, end: int) -> str:
 
 def decode_message(reader: Reader) -> Message:
     """Decodes a MSG: int32 13 + length of body, body, HDR. Raises DecodeError, which names the field."""
-    body = reader.take(reader.int32("body length") - PACKET_HEADER_BYTES, "body")
+    return decode_with_body(reader, reader.take(reader.int32("body length") - PACKET_HEADER_BYTES, "body"))
+
+
+def decode_with_body(reader: Reader, body: bytes) -> Message:
+    """Decodes the HDR of a message whose body is elsewhere."""
     message = decode_header(reader)
     message.body = body
     return message

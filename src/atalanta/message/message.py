@@ -15,11 +15,13 @@ from mypy_extensions import i16, i32, i64
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer, encode_utf16
 from atalanta.message.properties import (
     SCAN_SPECIAL,
+    STRING,
     PropertyValue,
     TypedProperties,
     decode_value,
     find_value,
     scan_properties,
+    walk_to_value,
 )
 from atalanta.message.property_splice import with_entries, without
 
@@ -357,14 +359,7 @@ class Message:
 
     def text(self) -> str | None:
         """Returns the body of a text message (kind 3), None for a null text. Raises DecodeError if malformed."""
-        if not self.body:
-            return None
-        reader = Reader(self.body)
-        text = reader.nullable_simple_string("text body")
-        # Clients also send 4 zero bytes for an empty body.
-        if text is None and self.body.strip(b"\x00"):
-            raise DecodeError("text body", int(reader.position), "bytes after a null text")
-        return text
+        return text_of_body(self.body)
 
     def text_in_memory(self, characters_max: i64) -> str | None:
         """Returns the text of a text message that is not large. None for any other and for a longer or malformed one.
@@ -462,6 +457,33 @@ class Message:
         properties.encode(writer)
         properties.changed = False
         self._head = writer.getvalue()
+
+
+def text_of_body(body: bytes) -> str | None:
+    """Returns the text of a body of kind 3, None for a null text. Raises DecodeError if malformed."""
+    if not body:
+        return None
+    reader = Reader(body)
+    text = reader.nullable_simple_string("text body")
+    # Clients also send 4 zero bytes for an empty body.
+    if text is None and body.strip(b"\x00"):
+        raise DecodeError("text body", int(reader.position), "bytes after a null text")
+    return text
+
+
+def properties_reader(message: Message) -> Reader:
+    """Returns a reader at the encoded properties of the message, which it does not decode."""
+    head = message.head
+    return Reader(head, int(message._properties_offset))
+
+
+def usual_text(message: Message, name: str) -> str | None:
+    """Returns the text of a property that the message usually has, None without one. The properties stay encoded."""
+    head = message.head
+    position = walk_to_value(head, i64(message._properties_offset), key_of(name))
+    if position < 0 or head[position] != STRING:
+        return None
+    return Reader(head, int(position) + 1).simple_string(name)
 
 
 def key_of(name: str) -> bytes:

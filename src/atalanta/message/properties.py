@@ -254,6 +254,14 @@ def decode_value(reader: Reader, code: int, what: str) -> PropertyValue:
     raise DecodeError(what, int(reader.position) - 1, f"unknown property type {code}")
 
 
+def skip_value(reader: Reader, code: int, what: str) -> None:
+    """Advances behind the value that follows its type code."""
+    size: i64 = VALUE_BYTES[code] if code <= CHAR else UNKNOWN
+    if size == UNKNOWN:
+        raise DecodeError(what, int(reader.position) - 1, f"unknown property type {code}")
+    reader.advance(i64(reader.int32(what)) if size == VARIABLE else size, what)
+
+
 def encode_value(writer: Writer, code: int, value: PropertyValue) -> None:
     """Encodes `value`, a result of plain_value: `code` determines its Python type."""
     if isinstance(value, bool):
@@ -347,7 +355,12 @@ def find_value(data: bytes, position: i64, key: bytes) -> i64:
     The properties must have passed scan_properties. A byte search answers most calls. A match needs a walk over
     the entries, since a value may contain the same bytes.
     """
-    if data.find(key, position) < 0 or data[position] == 0:
+    return -1 if data.find(key, position) < 0 else walk_to_value(data, position, key)
+
+
+def walk_to_value(data: bytes, position: i64, key: bytes) -> i64:
+    """Returns the same as find_value without a byte search: for a name that is usually there."""
+    if data[position] == 0:
         return -1
     count: int = read_i32_be(data, position + 1)
     position += 5

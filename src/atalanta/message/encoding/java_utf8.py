@@ -18,10 +18,10 @@ def encode_java_utf8(text: str) -> bytes:
 
 def decode_java_utf8(encoded: bytes) -> str | None:
     """Decodes the text. Returns None if `encoded` is not valid."""
+    if encoded.isascii():
+        return encoded.decode("ascii")
     try:
         text = encoded.replace(b"\xc0\x80", b"\x00").decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         return None
-    if text.isascii():
-        return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

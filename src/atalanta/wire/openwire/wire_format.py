@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mypy_extensions import i64
+from librt.strings import BytesWriter, write_i32_be
+from mypy_extensions import i32, i64
 
 from atalanta.wire.openwire.commands.table import kinds
 from atalanta.wire.openwire.encoding.cache import ReadCache, WriteCache
@@ -32,18 +33,25 @@ class WireFormat:
         self._bytes_max: i64 = options.frame_bytes_max
 
     def encode(self, command: DataStructure) -> bytes:
-        """Returns the frame, with an int32 length unless both sides do without.
+        """Returns the frame, as `write` writes it."""
+        out = BytesWriter()
+        self.write(command, out)
+        return out.getvalue()
 
-        EncodeError: a value does not fit, or the frame is longer than the other side accepts. Nothing is sent then,
+    def write(self, command: DataStructure, out: BytesWriter) -> None:
+        """Writes the frame, with an int32 length unless both sides do without.
+
+        EncodeError: a value does not fit, or the frame is longer than the other side accepts. Nothing is written then,
         and the connection goes on.
         """
-        body = self._writer.command(command)
-        size = len(body)
+        size = self._writer.command(command)
         if size > self._bytes_max:
             self._writer.undo()
             name = command.__class__.__name__
             raise EncodeError(name, f"{size} bytes: at most {self._bytes_max} are accepted")
-        return size.to_bytes(4, "big") + body if self._size_prefix else body
+        if self._size_prefix:
+            write_i32_be(out, i32(size))
+        self._writer.copy_to(out)
 
     def decode(self, data: bytes, start: i64 = 0, end: i64 = -1) -> DataStructure | None:
         """Returns the command in `data[start:end]`, the bytes behind the length. None: Java's null.

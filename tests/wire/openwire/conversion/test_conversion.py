@@ -50,6 +50,7 @@ from atalanta.wire.openwire.conversion.delivered_message import reply_destinatio
 from atalanta.wire.openwire.conversion.destination import parts_of
 from atalanta.wire.openwire.conversion.message_id import (
     Correlations,
+    IdTexts,
     id_text,
     made_id,
     parsed_id,
@@ -394,8 +395,22 @@ def test_message_ids_as_text(written: str) -> None:
 
 
 def test_message_ids_that_are_none() -> None:
-    for written in ("ID:x", "a:b:c:d", "a:1:1:" + "9" * 30):
-        assert parsed_id(written, 0) is None
+    ids = IdTexts()
+    assert ids.parsed("a:1:1:8", 0) is not None
+    for written in ("ID:x", "a:b:c:d", "a:1:1:" + "9" * 30, "a:1:1:x", "a:1:1:"):
+        assert parsed_id(written, 0) is None and ids.parsed(written, 0) is None
+
+
+def test_ids_of_several_producers() -> None:
+    ids = IdTexts()
+    one, other = ProducerId("ID:h-1", 1, 2), ProducerId("ID:h-1", 2, 1)
+    given = [MessageId(None, producer, number) for number in (7, 8, -1) for producer in (one, other)]
+    given += [MessageId("ID:own"), MessageId(None, None, 3)]
+    assert [ids.text(each) for each in given] == [id_text(each) for each in given]
+    uuids = [ids.uuid(each) for each in given]
+    assert uuids == [IdTexts().uuid(each) for each in given] and len(dict.fromkeys(uuids)) == len(given)
+    for number, each in enumerate(given[:4]):
+        assert ids.parsed(id_text(each), number) == MessageId(None, each.producer_id, each.producer_sequence_id, number)
 
 
 def test_made_ids_fit_the_numbers_of_clients() -> None:

@@ -46,6 +46,9 @@ class BrokerInfo(Command):
     def code(self) -> int:
         return 2
 
+    def fresh(self) -> BrokerInfo:
+        return BrokerInfo()
+
     def read(self, source: FieldReader) -> None:
         super().read(source)
         self.broker_id = source.cached("broker_id", BrokerId)
@@ -112,6 +115,9 @@ class BrokerSubscriptionInfo(Command):
     def code(self) -> int:
         return 92
 
+    def fresh(self) -> BrokerSubscriptionInfo:
+        return BrokerSubscriptionInfo()
+
     def read(self, source: FieldReader) -> None:
         super().read(source)
         self.broker_id = source.structure("broker_id", BrokerId)
@@ -144,6 +150,9 @@ class NetworkBridgeFilter(DataStructure):
 
     def code(self) -> int:
         return 91
+
+    def fresh(self) -> NetworkBridgeFilter:
+        return NetworkBridgeFilter()
 
     def read(self, source: FieldReader) -> None:
         if source.version <= 9:
@@ -180,6 +189,9 @@ class DiscoveryEvent(DataStructure):
 
     def code(self) -> int:
         return 40
+
+    def fresh(self) -> DiscoveryEvent:
+        return DiscoveryEvent()
 
     def read(self, source: FieldReader) -> None:
         self.service_name = source.text("service_name")

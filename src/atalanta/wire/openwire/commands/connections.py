@@ -31,6 +31,9 @@ class WireFormatInfo(DataStructure):
     def code(self) -> int:
         return 1
 
+    def fresh(self) -> WireFormatInfo:
+        return WireFormatInfo()
+
     def aware(self) -> bool:
         return True
 
@@ -78,6 +81,9 @@ class ConnectionInfo(Command):
 
     def code(self) -> int:
         return 3
+
+    def fresh(self) -> ConnectionInfo:
+        return ConnectionInfo()
 
     def read(self, source: FieldReader) -> None:
         super().read(source)
@@ -151,6 +157,9 @@ class ConnectionControl(Command):
     def code(self) -> int:
         return 18
 
+    def fresh(self) -> ConnectionControl:
+        return ConnectionControl()
+
     def read(self, source: FieldReader) -> None:
         super().read(source)
         self.close = source.flag("close")
@@ -209,6 +218,9 @@ class ConnectionError(Command):
     def code(self) -> int:
         return 16
 
+    def fresh(self) -> ConnectionError:
+        return ConnectionError()
+
     def read(self, source: FieldReader) -> None:
         super().read(source)
         self.exception = source.throwable("exception")
@@ -231,12 +243,18 @@ class KeepAliveInfo(Command):
     def code(self) -> int:
         return 10
 
+    def fresh(self) -> KeepAliveInfo:
+        return KeepAliveInfo()
+
 
 class ShutdownInfo(Command):
     """The orderly end of a connection."""
 
     def code(self) -> int:
         return 11
+
+    def fresh(self) -> ShutdownInfo:
+        return ShutdownInfo()
 
 
 class RemoveInfo(Command):
@@ -256,6 +274,9 @@ class RemoveInfo(Command):
 
     def code(self) -> int:
         return 12
+
+    def fresh(self) -> RemoveInfo:
+        return RemoveInfo()
 
     def read(self, source: FieldReader) -> None:
         super().read(source)
@@ -289,6 +310,9 @@ class ControlCommand(Command):
     def code(self) -> int:
         return 14
 
+    def fresh(self) -> ControlCommand:
+        return ControlCommand()
+
     def read(self, source: FieldReader) -> None:
         super().read(source)
         self.command = source.text("command")
@@ -308,3 +332,6 @@ class FlushCommand(Command):
 
     def code(self) -> int:
         return 15
+
+    def fresh(self) -> FlushCommand:
+        return FlushCommand()

@@ -61,6 +61,9 @@ class ConsumerInfo(Command):
     def code(self) -> int:
         return 5
 
+    def fresh(self) -> ConsumerInfo:
+        return ConsumerInfo()
+
     def read(self, source: FieldReader) -> None:
         super().read(source)
         self.consumer_id = source.cached("consumer_id", ConsumerId)
@@ -142,6 +145,9 @@ class ConsumerControl(Command):
     def code(self) -> int:
         return 17
 
+    def fresh(self) -> ConsumerControl:
+        return ConsumerControl()
+
     def read(self, source: FieldReader) -> None:
         super().read(source)
         if source.version >= 6:
@@ -197,6 +203,9 @@ class MessagePull(Command):
     def code(self) -> int:
         return 20
 
+    def fresh(self) -> MessagePull:
+        return MessagePull()
+
     def read(self, source: FieldReader) -> None:
         super().read(source)
         self.consumer_id = source.cached("consumer_id", ConsumerId)
@@ -241,6 +250,9 @@ class RemoveSubscriptionInfo(Command):
     def code(self) -> int:
         return 9
 
+    def fresh(self) -> RemoveSubscriptionInfo:
+        return RemoveSubscriptionInfo()
+
     def read(self, source: FieldReader) -> None:
         super().read(source)
         self.connection_id = source.cached("connection_id", ConnectionId)
@@ -276,6 +288,9 @@ class SubscriptionInfo(DataStructure):
 
     def code(self) -> int:
         return 55
+
+    def fresh(self) -> SubscriptionInfo:
+        return SubscriptionInfo()
 
     def read(self, source: FieldReader) -> None:
         self.client_id = source.text("client_id")

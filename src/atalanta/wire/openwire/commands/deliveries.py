@@ -32,6 +32,9 @@ class MessageDispatch(Command):
     def code(self) -> int:
         return 21
 
+    def fresh(self) -> MessageDispatch:
+        return MessageDispatch()
+
     def read(self, source: FieldReader) -> None:
         super().read(source)
         self.consumer_id = source.cached("consumer_id", ConsumerId)
@@ -78,6 +81,9 @@ class MessageAck(Command):
 
     def code(self) -> int:
         return 22
+
+    def fresh(self) -> MessageAck:
+        return MessageAck()
 
     def read(self, source: FieldReader) -> None:
         super().read(source)
@@ -128,6 +134,9 @@ class MessageDispatchNotification(Command):
 
     def code(self) -> int:
         return 90
+
+    def fresh(self) -> MessageDispatchNotification:
+        return MessageDispatchNotification()
 
     def read(self, source: FieldReader) -> None:
         super().read(source)

@@ -37,12 +37,18 @@ class ActiveMQQueue(ActiveMQDestination):
     def code(self) -> int:
         return 100
 
+    def fresh(self) -> ActiveMQQueue:
+        return ActiveMQQueue()
+
 
 class ActiveMQTopic(ActiveMQDestination):
     """A topic."""
 
     def code(self) -> int:
         return 101
+
+    def fresh(self) -> ActiveMQTopic:
+        return ActiveMQTopic()
 
 
 class ActiveMQTempDestination(ActiveMQDestination):
@@ -55,9 +61,15 @@ class ActiveMQTempQueue(ActiveMQTempDestination):
     def code(self) -> int:
         return 102
 
+    def fresh(self) -> ActiveMQTempQueue:
+        return ActiveMQTempQueue()
+
 
 class ActiveMQTempTopic(ActiveMQTempDestination):
     """A temporary topic."""
 
     def code(self) -> int:
         return 103
+
+    def fresh(self) -> ActiveMQTempTopic:
+        return ActiveMQTempTopic()

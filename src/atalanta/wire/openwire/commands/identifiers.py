@@ -19,6 +19,9 @@ class ConnectionId(Identifier):
     def code(self) -> int:
         return 120
 
+    def fresh(self) -> ConnectionId:
+        return ConnectionId()
+
     def read(self, source: FieldReader) -> None:
         self.value = source.text("value")
 
@@ -45,6 +48,9 @@ class SessionId(Identifier):
 
     def code(self) -> int:
         return 121
+
+    def fresh(self) -> SessionId:
+        return SessionId()
 
     def read(self, source: FieldReader) -> None:
         self.connection_id = source.text("connection_id")
@@ -75,6 +81,9 @@ class ConsumerId(Identifier):
 
     def code(self) -> int:
         return 122
+
+    def fresh(self) -> ConsumerId:
+        return ConsumerId()
 
     def read(self, source: FieldReader) -> None:
         self.connection_id = source.text("connection_id")
@@ -108,6 +117,9 @@ class ProducerId(Identifier):
     def code(self) -> int:
         return 123
 
+    def fresh(self) -> ProducerId:
+        return ProducerId()
+
     def read(self, source: FieldReader) -> None:
         self.connection_id = source.text("connection_id")
         self.value = source.long("value")
@@ -138,6 +150,9 @@ class BrokerId(Identifier):
     def code(self) -> int:
         return 124
 
+    def fresh(self) -> BrokerId:
+        return BrokerId()
+
     def read(self, source: FieldReader) -> None:
         self.value = source.text("value")
 
@@ -167,6 +182,9 @@ class MessageId(Identifier):
 
     def code(self) -> int:
         return 110
+
+    def fresh(self) -> MessageId:
+        return MessageId()
 
     def read(self, source: FieldReader) -> None:
         if source.version >= 10:

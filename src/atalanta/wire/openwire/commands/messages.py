@@ -166,12 +166,18 @@ class ActiveMQMessage(OpenWireMessage):
     def code(self) -> int:
         return 23
 
+    def fresh(self) -> ActiveMQMessage:
+        return ActiveMQMessage()
+
 
 class ActiveMQBytesMessage(ActiveMQMessage):
     """A message of bytes."""
 
     def code(self) -> int:
         return 24
+
+    def fresh(self) -> ActiveMQBytesMessage:
+        return ActiveMQBytesMessage()
 
 
 class ActiveMQMapMessage(ActiveMQMessage):
@@ -180,12 +186,18 @@ class ActiveMQMapMessage(ActiveMQMessage):
     def code(self) -> int:
         return 25
 
+    def fresh(self) -> ActiveMQMapMessage:
+        return ActiveMQMapMessage()
+
 
 class ActiveMQObjectMessage(ActiveMQMessage):
     """A message of a serialized Java object."""
 
     def code(self) -> int:
         return 26
+
+    def fresh(self) -> ActiveMQObjectMessage:
+        return ActiveMQObjectMessage()
 
 
 class ActiveMQStreamMessage(ActiveMQMessage):
@@ -194,12 +206,18 @@ class ActiveMQStreamMessage(ActiveMQMessage):
     def code(self) -> int:
         return 27
 
+    def fresh(self) -> ActiveMQStreamMessage:
+        return ActiveMQStreamMessage()
+
 
 class ActiveMQTextMessage(ActiveMQMessage):
     """A message of text."""
 
     def code(self) -> int:
         return 28
+
+    def fresh(self) -> ActiveMQTextMessage:
+        return ActiveMQTextMessage()
 
 
 class ActiveMQBlobMessage(ActiveMQMessage):
@@ -236,6 +254,9 @@ class ActiveMQBlobMessage(ActiveMQMessage):
 
     def code(self) -> int:
         return 29
+
+    def fresh(self) -> ActiveMQBlobMessage:
+        return ActiveMQBlobMessage()
 
     def read(self, source: FieldReader) -> None:
         super().read(source)

@@ -30,6 +30,9 @@ class SessionInfo(Command):
     def code(self) -> int:
         return 4
 
+    def fresh(self) -> SessionInfo:
+        return SessionInfo()
+
     def read(self, source: FieldReader) -> None:
         super().read(source)
         self.session_id = source.cached("session_id", SessionId)
@@ -63,6 +66,9 @@ class ProducerInfo(Command):
 
     def code(self) -> int:
         return 6
+
+    def fresh(self) -> ProducerInfo:
+        return ProducerInfo()
 
     def read(self, source: FieldReader) -> None:
         super().read(source)
@@ -107,6 +113,9 @@ class ProducerAck(Command):
     def code(self) -> int:
         return 19
 
+    def fresh(self) -> ProducerAck:
+        return ProducerAck()
+
     def read(self, source: FieldReader) -> None:
         super().read(source)
         self.producer_id = source.structure("producer_id", ProducerId)
@@ -143,6 +152,9 @@ class DestinationInfo(Command):
 
     def code(self) -> int:
         return 8
+
+    def fresh(self) -> DestinationInfo:
+        return DestinationInfo()
 
     def read(self, source: FieldReader) -> None:
         super().read(source)

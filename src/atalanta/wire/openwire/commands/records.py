@@ -35,6 +35,9 @@ class JournalTopicAck(DataStructure):
     def code(self) -> int:
         return 50
 
+    def fresh(self) -> JournalTopicAck:
+        return JournalTopicAck()
+
     def read(self, source: FieldReader) -> None:
         self.destination = source.structure("destination", ActiveMQDestination)
         self.message_id = source.structure("message_id", MessageId)
@@ -70,6 +73,9 @@ class JournalQueueAck(DataStructure):
     def code(self) -> int:
         return 52
 
+    def fresh(self) -> JournalQueueAck:
+        return JournalQueueAck()
+
     def read(self, source: FieldReader) -> None:
         self.destination = source.structure("destination", ActiveMQDestination)
         self.message_ack = source.structure("message_ack", MessageAck)
@@ -94,6 +100,9 @@ class JournalTrace(DataStructure):
 
     def code(self) -> int:
         return 53
+
+    def fresh(self) -> JournalTrace:
+        return JournalTrace()
 
     def read(self, source: FieldReader) -> None:
         self.message = source.text("message")
@@ -120,6 +129,9 @@ class JournalTransaction(DataStructure):
 
     def code(self) -> int:
         return 54
+
+    def fresh(self) -> JournalTransaction:
+        return JournalTransaction()
 
     def read(self, source: FieldReader) -> None:
         self.transaction_id = source.structure("transaction_id", TransactionId)
@@ -149,6 +161,9 @@ class PartialCommand(DataStructure):
     def code(self) -> int:
         return 60
 
+    def fresh(self) -> PartialCommand:
+        return PartialCommand()
+
     def read(self, source: FieldReader) -> None:
         self.command_id = source.int32("command_id")
         self.data = source.octets("data")
@@ -169,6 +184,9 @@ class LastPartialCommand(PartialCommand):
     def code(self) -> int:
         return 61
 
+    def fresh(self) -> LastPartialCommand:
+        return LastPartialCommand()
+
 
 class ReplayCommand(Command):
     """Asks for datagrams that were lost."""
@@ -185,6 +203,9 @@ class ReplayCommand(Command):
 
     def code(self) -> int:
         return 65
+
+    def fresh(self) -> ReplayCommand:
+        return ReplayCommand()
 
     def read(self, source: FieldReader) -> None:
         super().read(source)

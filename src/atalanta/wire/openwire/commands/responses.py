@@ -28,6 +28,9 @@ class Response(Command):
     def code(self) -> int:
         return 30
 
+    def fresh(self) -> Response:
+        return Response()
+
     def read(self, source: FieldReader) -> None:
         super().read(source)
         self.correlation_id = source.int32("correlation_id")
@@ -56,6 +59,9 @@ class ExceptionResponse(Response):
 
     def code(self) -> int:
         return 31
+
+    def fresh(self) -> ExceptionResponse:
+        return ExceptionResponse()
 
     def read(self, source: FieldReader) -> None:
         super().read(source)
@@ -86,6 +92,9 @@ class DataResponse(Response):
     def code(self) -> int:
         return 32
 
+    def fresh(self) -> DataResponse:
+        return DataResponse()
+
     def read(self, source: FieldReader) -> None:
         super().read(source)
         self.data = source.structure("data", DataStructure)
@@ -115,6 +124,9 @@ class DataArrayResponse(Response):
     def code(self) -> int:
         return 33
 
+    def fresh(self) -> DataArrayResponse:
+        return DataArrayResponse()
+
     def read(self, source: FieldReader) -> None:
         super().read(source)
         self.data = source.structures("data", DataStructure)
@@ -143,6 +155,9 @@ class IntegerResponse(Response):
 
     def code(self) -> int:
         return 34
+
+    def fresh(self) -> IntegerResponse:
+        return IntegerResponse()
 
     def read(self, source: FieldReader) -> None:
         super().read(source)

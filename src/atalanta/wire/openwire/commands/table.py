@@ -150,10 +150,10 @@ CLASSES: Final[tuple[tuple[int, int, type[DataStructure]], ...]] = (
 )
 
 
-def kinds(version: int) -> list[type[DataStructure] | None]:
-    """Returns the classes that the version has, by their codes, in a list of 256 entries."""
-    found: list[type[DataStructure] | None] = [None] * 256
+def kinds(version: int) -> list[DataStructure | None]:
+    """Returns an object of each class that the version has, by their codes, in a list of 256 entries."""
+    found: list[DataStructure | None] = [None] * 256
     for code, since, kind in CLASSES:
         if since <= version:
-            found[code] = kind
+            found[code] = kind()
     return found

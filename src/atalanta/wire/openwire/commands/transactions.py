@@ -25,6 +25,9 @@ class LocalTransactionId(TransactionId):
     def code(self) -> int:
         return 111
 
+    def fresh(self) -> LocalTransactionId:
+        return LocalTransactionId()
+
     def read(self, source: FieldReader) -> None:
         super().read(source)
         self.value = source.long("value")
@@ -57,6 +60,9 @@ class XATransactionId(TransactionId):
 
     def code(self) -> int:
         return 112
+
+    def fresh(self) -> XATransactionId:
+        return XATransactionId()
 
     def read(self, source: FieldReader) -> None:
         super().read(source)
@@ -98,6 +104,9 @@ class TransactionInfo(Command):
 
     def code(self) -> int:
         return 7
+
+    def fresh(self) -> TransactionInfo:
+        return TransactionInfo()
 
     def read(self, source: FieldReader) -> None:
         super().read(source)

@@ -8,7 +8,17 @@ from typing import Final
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.message.codec import text_body
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
-from atalanta.message.message import BYTES, COMPRESSED, DEFAULT, MAP, OBJECT, STREAM, TEXT, Message
+from atalanta.message.message import (
+    BYTES,
+    COMPRESSED,
+    DEFAULT,
+    MAP,
+    OBJECT,
+    STREAM,
+    TEXT,
+    Message,
+    text_of_body,
+)
 from atalanta.message.properties import (
     BYTE,
     CHAR,
@@ -152,7 +162,7 @@ def openwire_body(message: Message, data: bytes) -> Body:
     if code is None:
         return Body(codes.BYTES_MESSAGE, data, f"kind {message.kind} has no form in OpenWire")
     try:
-        if message.property_value(COMPRESSED) is True:
+        if message.special and message.property_value(COMPRESSED) is True:
             data = _inflated(data)
         return Body(code, _content(message, data))
     except DecodeError as error:
@@ -174,7 +184,7 @@ def _inflated(data: bytes) -> bytes:
 def _content(message: Message, data: bytes) -> bytes | None:
     kind = message.kind
     if kind == TEXT:
-        text = Message.create("", data, TEXT).text()
+        text = text_of_body(data)
         return None if text is None else text_content(text)
     if kind == MAP:
         return map_content(_map_values(data, nested_values(message.property_value(NESTED_BODY))))

@@ -5,8 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.kernel.sessions.ingress_headers import VALIDATED_USER
-from atalanta.message.message import COMPRESSED, LARGE_SIZE, Message
-from atalanta.message.properties import STRING, PropertyValue
+from atalanta.message.encoding.buffer import decode_utf16, encode_utf16
+from atalanta.message.message import COMPRESSED, LARGE_SIZE, Message, properties_reader, usual_text
+from atalanta.message.properties import (
+    ENTRY_BYTES_MIN,
+    STRING,
+    PropertyValue,
+    decode_value,
+    skip_value,
+)
 from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.commands.destinations import (
     ActiveMQDestination,
@@ -14,17 +21,15 @@ from atalanta.wire.openwire.commands.destinations import (
     ActiveMQTopic,
 )
 from atalanta.wire.openwire.commands.identifiers import BrokerId, MessageId
-from atalanta.wire.openwire.commands.messages import (
-    ActiveMQBytesMessage,
-    ActiveMQMapMessage,
-    ActiveMQMessage,
-    ActiveMQObjectMessage,
-    ActiveMQStreamMessage,
-    ActiveMQTextMessage,
+from atalanta.wire.openwire.commands.messages import OpenWireMessage
+from atalanta.wire.openwire.conversion.body import Body, openwire_body, primitive_of
+from atalanta.wire.openwire.conversion.destination import ROUTING_TYPE, of_text
+from atalanta.wire.openwire.conversion.message_id import (
+    Correlations,
+    IdTexts,
+    made_id,
+    with_text,
 )
-from atalanta.wire.openwire.conversion.body import openwire_body, primitive_of
-from atalanta.wire.openwire.conversion.destination import of_text
-from atalanta.wire.openwire.conversion.message_id import Correlations, made_id, parsed_id, with_text
 from atalanta.wire.openwire.conversion.nested_values import NESTED_PROPERTIES, nested_values
 from atalanta.wire.openwire.conversion.sent_message import (
     BROKERS_PREFIX,
@@ -44,15 +49,10 @@ from atalanta.wire.openwire.networks.broker_path import BROKER_PATH, path_of
 ORIGINAL_ADDRESS: Final = "_AMQ_ORIG_ADDRESS"
 # Told to an OpenWire client that gets the encoded body of a message that cannot be converted.
 NOT_CONVERTED: Final = "AtalantaNotConverted"
-CLASSES: Final[dict[int, type[ActiveMQMessage]]] = {
-    codes.MESSAGE: ActiveMQMessage,
-    codes.BYTES_MESSAGE: ActiveMQBytesMessage,
-    codes.MAP_MESSAGE: ActiveMQMapMessage,
-    codes.OBJECT_MESSAGE: ActiveMQObjectMessage,
-    codes.STREAM_MESSAGE: ActiveMQStreamMessage,
-    codes.TEXT_MESSAGE: ActiveMQTextMessage,
-}
 OWN_FIELDS: Final = dict.fromkeys((CORRELATION_ID, REPLY_TO, TYPE, CONNECTION_ID, LARGE_SIZE, COMPRESSED), True)
+
+# Properties that every message of an OpenWire client has, and none of the fields.
+UNUSED: Final = {encode_utf16(name): True for name in (ROUTING_TYPE, CONNECTION_ID, MESSAGE_ID)}
 
 
 class Fields:
@@ -74,6 +74,20 @@ class Fields:
         self.broker_path: list[BrokerId] | None = None
         self.properties: dict[str, object] = {}
         self.kept: bytes | None = None  # the maps and lists of the properties
+
+    def take_all(self, message: Message) -> None:
+        """Takes the properties of a message, which stay encoded."""
+        reader = properties_reader(message)
+        if reader.uint8("properties") == 0:
+            return
+        for _ in range(reader.count("properties.count", ENTRY_BYTES_MIN)):
+            key = reader.blob("property name")
+            code = reader.uint8("property name")
+            if key in UNUSED:
+                skip_value(reader, code, "property value")
+            else:
+                name = decode_utf16(key)
+                self.take(name, code, decode_value(reader, code, name))
 
     def take(self, name: str, code: int, value: PropertyValue) -> None:
         """Takes a property of type `code`."""
@@ -118,6 +132,44 @@ class Fields:
         return encode_map("properties", self.properties)
 
 
+class DeliveredMessage(OpenWireMessage):
+    """A message for a client, of any type."""
+
+    def __init__(
+        self,
+        body: Body,
+        fields: Fields,
+        message: Message,
+        destination: ActiveMQDestination,
+        message_id: MessageId,
+        redeliveries: int,
+    ) -> None:
+        super().__init__(
+            producer_id=message_id.producer_id,
+            destination=destination,
+            original_destination=fields.original_destination,
+            message_id=message_id,
+            group_id=fields.group_id,
+            group_sequence=fields.group_sequence,
+            correlation_id=fields.correlation_id,
+            persistent=message.durable,
+            expiration=message.expiration,
+            priority=message.priority,
+            reply_to=fields.reply_to,
+            timestamp=message.timestamp,
+            jms_type=fields.jms_type,
+            content=body.content,
+            marshalled_properties=fields.encoded(),
+            redelivery_counter=redeliveries,
+            user_id=fields.user_id,
+            broker_path=fields.broker_path,
+        )
+        self._code = body.code
+
+    def code(self) -> int:
+        return self._code
+
+
 def delivered_message(
     message: Message,
     body: bytes,
@@ -126,7 +178,7 @@ def delivered_message(
     redeliveries: int,
     temporary: dict[str, int],
     correlations: Correlations,
-) -> ActiveMQMessage:
+) -> DeliveredMessage:
     """Returns the message for a client that consumes `destination`.
 
     `temporary`: the temporary destinations of OpenWire clients here, name to type. A reply goes to any other one as to
@@ -134,38 +186,18 @@ def delivered_message(
     """
     converted = openwire_body(message, body)
     fields = Fields(temporary, correlations)
-    for name, (code, value) in message.properties.entries.items():
-        fields.take(name, code, value)
+    fields.take_all(message)
     if converted.failure:
         fields.take(NOT_CONVERTED, STRING, converted.failure)
-    return CLASSES[converted.code](
-        producer_id=message_id.producer_id,
-        destination=destination,
-        original_destination=fields.original_destination,
-        message_id=message_id,
-        group_id=fields.group_id,
-        group_sequence=fields.group_sequence,
-        correlation_id=fields.correlation_id,
-        persistent=message.durable,
-        expiration=message.expiration,
-        priority=message.priority,
-        reply_to=fields.reply_to,
-        timestamp=message.timestamp,
-        jms_type=fields.jms_type,
-        content=converted.content,
-        marshalled_properties=fields.encoded(),
-        redelivery_counter=redeliveries,
-        user_id=fields.user_id,
-        broker_path=fields.broker_path,
-    )
+    return DeliveredMessage(converted, fields, message, destination, message_id, redeliveries)
 
 
-def message_id_of(message: Message, node_id: str, number: int) -> MessageId:
+def message_id_of(message: Message, node_id: str, number: int, ids: IdTexts) -> MessageId:
     """Returns the id that the sender gave, or one of the broker's; `number`: of this delivery, at the connection."""
-    text = message.property_value(MESSAGE_ID)
-    if not isinstance(text, str):
+    text = usual_text(message, MESSAGE_ID)
+    if text is None:
         return made_id(node_id, int(message.id), message.user_id, number)
-    found = parsed_id(text, number)
+    found = ids.parsed(text, number)
     return with_text(made_id(node_id, int(message.id), None, number), text) if found is None else found
 
 

@@ -13,6 +13,8 @@ from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.routing.wildcard import WildcardConfiguration
 from atalanta.kernel.security.resource_limits import check_name
 from atalanta.message.fqqn import join_fqqn
+from atalanta.message.message_writer import encoded_address, encoded_property
+from atalanta.message.properties import Byte
 from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.commands.destinations import (
     ActiveMQDestination,
@@ -27,6 +29,7 @@ CLASSIC_WILDCARDS: Final = WildcardConfiguration(delimiter=".", any_words=">", s
 ADVISORY_PREFIX: Final = "ActiveMQ.Advisory."
 VIRTUAL_CONSUMER: Final = "Consumer"
 VIRTUAL_TOPIC: Final = "VirtualTopic"
+ROUTING_TYPE: Final = "_AMQ_ROUTING_TYPE"
 PARTS_MAX: Final = 100  # of a composite name
 # ActiveMQDestination: how destinations are written as text, in JMSReplyTo and in composite names.
 QUEUE_TEXT: Final = "queue://"
@@ -38,9 +41,10 @@ TEMPORARY_NAME: Final = "ID:"
 
 
 class Target:
-    """A destination in the broker. `address` may be a fully qualified queue name; `queue` is that part of it, or "".
+    """A destination in the broker. `queue` is that part of a fully qualified name, or "".
 
-    `temporary`: it ends with the connection that created it.
+    `temporary`: it ends with the connection that created it. `encoded` is its name, `encoded_routing_type` its routing
+    type, both as headers of messages have them.
     """
 
     def __init__(self, address: str, routing_type: int, temporary: bool = False, queue: str = "") -> None:
@@ -48,10 +52,21 @@ class Target:
         self.routing_type = routing_type
         self.temporary = temporary
         self.queue = queue
+        self._name = join_fqqn(address, queue) if queue else address
+        self.encoded = encoded_address(self._name)
+        self.encoded_routing_type = encoded_property(ROUTING_TYPE, Byte(routing_type))
 
     def name(self) -> str:
         """Returns the address, or the fully qualified name of its queue."""
-        return join_fqqn(self.address, self.queue) if self.queue else self.address
+        return self._name
+
+
+class Route:
+    """Where the messages for a destination go: several targets if it is composite."""
+
+    def __init__(self, destination: ActiveMQDestination, targets: list[Target]) -> None:
+        self.destination = destination
+        self.targets = targets
 
 
 def is_queue(destination: ActiveMQDestination) -> bool:

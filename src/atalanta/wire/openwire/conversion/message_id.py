@@ -14,6 +14,8 @@ from atalanta.message.user_id import as_uuid, hashed_uuid
 from atalanta.wire.openwire.commands.identifiers import MessageId, ProducerId
 
 NUMBER_DIGITS_MAX: Final = 18
+PRODUCERS_MAX: Final = 1_000  # that one connection keeps
+PREFIX_CHARACTERS_MAX: Final = 256  # of the id of a producer that is kept
 # Clients keep the numbers of a producer in an int (ARTEMIS-3776): the upper part is the number of the producer.
 LOW_BITS: Final = 31
 LOW_MASK: Final = (1 << LOW_BITS) - 1
@@ -31,6 +33,71 @@ LOWER_MASK: Final = (1 << LOWER_BITS) - 1
 UUID_BYTES: Final = 16
 ID_PREFIX: Final = "ID:"
 UUID_CHARACTERS: Final = 36
+
+
+class IdTexts:
+    """The ids of messages as text. It knows the producer of the last ones, since the next has usually the same."""
+
+    def __init__(self) -> None:
+        self._producer: ProducerId | None = None
+        self._prefix: str = ""
+        self._connection: int = 0  # the hash of the connection's id
+        self._producers: dict[str, ProducerId] = {}
+
+    def text(self, message_id: MessageId) -> str:
+        """Returns the same as `id_text`."""
+        if message_id.text_view or not self._knows(message_id.producer_id):
+            return id_text(message_id)
+        return f"{self._prefix}{message_id.producer_sequence_id}"
+
+    def uuid(self, message_id: MessageId) -> bytes:
+        """Returns 16 bytes for an id, always the same: what CORE clients see as the UUID of the message.
+
+        An id whose numbers do not fit, or that is a text, becomes a hash.
+        """
+        producer = message_id.producer_id
+        if message_id.text_view or producer is None or not self._knows(producer):
+            return hashed_uuid(sha256(id_text(message_id).encode("utf-8", "surrogatepass")).digest())
+        session, number, sequence = producer.session_id, producer.value, message_id.producer_sequence_id
+        if 0 <= session < 1 << SESSION_BITS and 0 <= number < 1 << PRODUCER_BITS and 0 <= sequence < 1 << SEQUENCE_BITS:
+            packed = (session << PRODUCER_BITS | number) << SEQUENCE_BITS | sequence
+            upper = packed >> LOWER_BITS
+            return as_uuid(self._connection << CONNECTION_SHIFT | upper << UPPER_SHIFT | packed & LOWER_MASK)
+        return hashed_uuid(sha256(id_text(message_id).encode("utf-8", "surrogatepass")).digest())
+
+    def _knows(self, producer: ProducerId | None) -> bool:
+        """Returns False without a producer."""
+        if producer is None:
+            return False
+        if producer is not self._producer:
+            self._producer = producer
+            self._prefix = f"{producer.connection_id}:{producer.session_id}:{producer.value}:"
+            self._connection = int.from_bytes(_connection_hash(producer.connection_id or ""), "big")
+        return True
+
+    def parsed(self, text: str, delivery: int) -> MessageId | None:
+        """Returns the same as `parsed_id`."""
+        end = text.rfind(":") + 1
+        prefix = text[:end]
+        producer = self._producers.get(prefix)
+        if producer is None:
+            found = parsed_id(text, delivery)
+            if found is not None and found.producer_id is not None:
+                if len(self._producers) >= PRODUCERS_MAX:
+                    self._producers.clear()
+                if end <= PREFIX_CHARACTERS_MAX:
+                    self._producers[prefix] = found.producer_id
+            return found
+        number = number_of(text[end:])
+        return None if number is None else MessageId(None, producer, number, delivery)
+
+
+def number_of(text: str) -> int | None:
+    """Returns the number at the end of an id, None for another text."""
+    digits = text[1:] if text.startswith("-") else text
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > NUMBER_DIGITS_MAX:
+        return None
+    return int(text)
 
 
 def id_text(message_id: MessageId) -> str:
@@ -54,10 +121,10 @@ def parsed_id(text: str, delivery: int) -> MessageId | None:
         return None
     numbers: list[int] = []
     for part in parts[1:]:
-        digits = part[1:] if part.startswith("-") else part
-        if not (digits.isascii() and digits.isdigit()) or len(digits) > NUMBER_DIGITS_MAX:
+        number = number_of(part)
+        if number is None:
             return None
-        numbers.append(int(part))
+        numbers.append(number)
     return MessageId(None, ProducerId(parts[0], numbers[1], numbers[0]), numbers[2], delivery)
 
 
@@ -77,29 +144,25 @@ def same_message(one: MessageId, other: MessageId) -> bool:
     """Returns True if both name the same message, whatever number the broker gave its delivery."""
     return (
         one.producer_sequence_id == other.producer_sequence_id
-        and one.producer_id == other.producer_id
+        and _same_producer(one.producer_id, other.producer_id)
         and (one.text_view or "") == (other.text_view or "")
     )
 
 
 def uuid_of(message_id: MessageId) -> bytes:
-    """Returns 16 bytes for an id, always the same: what CORE clients see as the UUID of the message.
-
-    An id whose numbers do not fit, or that is a text, becomes a hash.
-    """
-    producer = message_id.producer_id
-    if not message_id.text_view and producer is not None:
-        session, number, sequence = producer.session_id, producer.value, message_id.producer_sequence_id
-        if 0 <= session < 1 << SESSION_BITS and 0 <= number < 1 << PRODUCER_BITS and 0 <= sequence < 1 << SEQUENCE_BITS:
-            packed = (session << PRODUCER_BITS | number) << SEQUENCE_BITS | sequence
-            connection = int.from_bytes(_connection_hash(producer.connection_id or ""), "big")
-            upper = packed >> LOWER_BITS
-            return as_uuid(connection << CONNECTION_SHIFT | upper << UPPER_SHIFT | packed & LOWER_MASK)
-    return hashed_uuid(sha256(id_text(message_id).encode("utf-8", "surrogatepass")).digest())
+    """Returns 16 bytes for an id, always the same: what CORE clients see as the UUID of the message."""
+    return IdTexts().uuid(message_id)
 
 
 def _connection_hash(connection_id: str) -> bytes:
     return sha256(connection_id.encode("utf-8", "surrogatepass")).digest()[:CONNECTION_BYTES]
+def _same_producer(one: ProducerId | None, other: ProducerId | None) -> bool:
+    """Compares the fields one by one, which needs no tuples: every acknowledgement comes here."""
+    if one is None or other is None:
+        return one is other
+    return (
+        one.value == other.value and one.session_id == other.session_id and one.connection_id == other.connection_id
+    )
 
 
 def uuid_text(value: bytes) -> str:

@@ -12,7 +12,8 @@ from typing import Final
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import MULTICAST
 from atalanta.message.message import Message
-from atalanta.message.properties import Byte, Int
+from atalanta.message.message_writer import MessageWriter, encoded_property
+from atalanta.message.properties import Int
 from atalanta.message.repetition import (
     CRON_OPTION,
     PERIOD_OPTION,
@@ -25,8 +26,8 @@ from atalanta.wire.openwire.bodies import properties_of
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.conversion.body import core_body
-from atalanta.wire.openwire.conversion.destination import Target, text_of_destination
-from atalanta.wire.openwire.conversion.message_id import id_text, uuid_of
+from atalanta.wire.openwire.conversion.destination import Route, Target, text_of_destination
+from atalanta.wire.openwire.conversion.message_id import IdTexts
 from atalanta.wire.openwire.conversion.nested_values import (
     NESTED_BODY,
     NESTED_PROPERTIES,
@@ -41,7 +42,6 @@ CONNECTION_ID: Final = "__AMQ_CID"  # the client id, for noLocal
 BROKERS_PREFIX: Final = "_AMQ_"
 GROUP_ID: Final = "_AMQ_GROUP_ID"
 GROUP_SEQUENCE: Final = "_AMQ_GROUP_SEQUENCE"
-ROUTING_TYPE: Final = "_AMQ_ROUTING_TYPE"
 DUPLICATE_ID: Final = "_AMQ_DUPL_ID"
 LAST_VALUE: Final = "_AMQ_LVQ_NAME"
 CORRELATION_ID: Final = "JMSCorrelationID"
@@ -65,7 +65,11 @@ class Sender:
 
     def __init__(self, client_id: str, body_bytes_max: int) -> None:
         self.client_id = client_id
+        self.connection_id = encoded_property(CONNECTION_ID, client_id)
+        self.writer = MessageWriter()
+        self.ids = IdTexts()
         self.body_bytes_max = body_bytes_max
+        self.last_route: Route | None = None
         self.repeats: bool = False
         self.bridge: bool = False
 
@@ -73,6 +77,10 @@ class Sender:
         """Records that the client is the bridge of another broker: it sends again what was not confirmed."""
         self.repeats = True
         self.bridge = True
+
+    def remember_route(self, route: Route) -> None:
+        """Keeps the route of the last message."""
+        self.last_route = route
 
     def may_repeat(self) -> None:
         """Records that the client sends again after a failover."""
@@ -90,35 +98,34 @@ def sent_message(
     kind, body = core_body(source, sender.body_bytes_max, nested_body)
     priority = min(max(source.priority, 0), PRIORITY_MAX)
     timestamp = source.timestamp if source.timestamp > 0 else now_ms
-    message = Message.create(target.name(), body, kind, source.persistent, timestamp, priority)
-    message.expiration = max(source.expiration, 0)
-    properties = message.properties
-    properties.put(ROUTING_TYPE, Byte(target.routing_type))
-    properties.put(CONNECTION_ID, sender.client_id)
-    _put_fields(message, source)
+    message_id = source.message_id
+    user_id = None if message_id is None else sender.ids.uuid(message_id)
+    properties = sender.writer
+    properties.begin(
+        target.encoded, user_id, kind, source.persistent, max(source.expiration, 0), timestamp, priority
+    )
+    properties.add(target.encoded_routing_type)
+    properties.add(sender.connection_id)
+    _put_fields(properties, source)
     if original is not None:
         properties.put(ORIGINAL_DESTINATION, text_of_destination(original))
     schedule: dict[str, object] = {}
-    for name, value in properties_of(source).items():
-        if name in SCHEDULE:
-            schedule[name] = value
-        elif name in FOR_SENDERS or not (name in OWN_PROPERTIES or name.startswith((BROKERS_PREFIX, OPENWIRE_PREFIX))):
-            properties.put(name, nested.flat(name, value))
+    named = _put_properties(properties, source, nested, schedule)
     if nested_body.by_name:
         properties.put(NESTED_BODY, nested_body.encoded())
     if nested.by_name:
         properties.put(NESTED_PROPERTIES, nested.encoded())
-    if schedule:
-        _schedule(message, schedule, now_ms)
-    message_id = source.message_id
     if message_id is not None:
-        text = id_text(message_id)
+        text = sender.ids.text(message_id)
         properties.put(MESSAGE_ID, text)
-        message.user_id = uuid_of(message_id)
         if sender.repeats and not target.temporary:
             hops = len(source.broker_path or [])
-            if hops > 1 or DUPLICATE_ID not in properties:
+            if hops > 1 or not named:
                 properties.put(DUPLICATE_ID, _repeat_id(text, target, hops))
+    message = properties.finish(body)
+    if not schedule:
+        return message
+    _schedule(message, schedule, now_ms)
     # A copy has its properties encoded only: messages may wait long, and there may be many.
     return message.copy(0)
 
@@ -136,9 +143,8 @@ def _repeat_id(text: str, target: Target, hops: int) -> str:
     return f"{text} {hops}" if hops > 1 else text
 
 
-def _put_fields(message: Message, source: OpenWireMessage) -> None:
+def _put_fields(properties: MessageWriter, source: OpenWireMessage) -> None:
     """Copies the fields of OpenWire that CORE has as properties."""
-    properties = message.properties
     if source.reply_to is not None:
         properties.put(REPLY_TO, text_of_destination(source.reply_to))
     if source.correlation_id is not None:
@@ -150,6 +156,25 @@ def _put_fields(message: Message, source: OpenWireMessage) -> None:
         properties.put(GROUP_SEQUENCE, Int(source.group_sequence))
     if source.broker_path:
         properties.put(BROKER_PATH, path_text(source.broker_path))
+
+
+def _put_properties(
+    properties: MessageWriter, source: OpenWireMessage, nested: NestedValues, schedule: dict[str, object]
+) -> bool:
+    """Copies the application's properties; those of a schedule into `schedule`.
+
+    Returns True if a duplicate id is among them.
+    """
+    if source.marshalled_properties is None:
+        return False
+    named = False
+    for name, value in properties_of(source).items():
+        if name in SCHEDULE:
+            schedule[name] = value
+        elif name in FOR_SENDERS or not (name in OWN_PROPERTIES or name.startswith((BROKERS_PREFIX, OPENWIRE_PREFIX))):
+            properties.put(name, nested.flat(name, value))
+            named = named or name == DUPLICATE_ID
+    return named
 
 
 def _schedule(message: Message, options: dict[str, object], now_ms: int) -> None:

@@ -34,13 +34,13 @@ S = TypeVar("S", bound=DataStructure)
 class LooseReader(FieldReader):
     """The loose encoding: a boolean is a byte, a long has eight.
 
-    `kinds` are the classes by their codes, which the version decides. `cache` is None if caching is off.
+    `kinds` has an object of each class by their codes, which the version decides. `cache` is None if caching is off.
     """
 
     def __init__(
         self,
         version: int,
-        kinds: list[type[DataStructure] | None],
+        kinds: list[DataStructure | None],
         cache: ReadCache | None,
         stack_traces: bool,
     ) -> None:
@@ -84,7 +84,7 @@ class LooseReader(FieldReader):
         self._structures += 1
         if self._structures > STRUCTURES_MAX:
             raise DecodeError(what, self.position, f"more than {STRUCTURES_MAX} structures")
-        return kind()
+        return kind.fresh()
 
     def _read(self, found: DataStructure, what: str) -> None:
         """Reads the fields of a structure. An error names its class, too."""
@@ -212,7 +212,7 @@ class TightReader(LooseReader):
     def __init__(
         self,
         version: int,
-        kinds: list[type[DataStructure] | None],
+        kinds: list[DataStructure | None],
         cache: ReadCache | None,
         stack_traces: bool,
     ) -> None:

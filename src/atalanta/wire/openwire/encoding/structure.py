@@ -104,6 +104,10 @@ class DataStructure:
         """Returns the type on the wire."""
         raise NotImplementedError
 
+    def fresh(self) -> DataStructure:
+        """Returns a new structure of the class. A call of the class itself would be slow in the compiled build."""
+        raise NotImplementedError
+
     def aware(self) -> bool:
         return False
 
@@ -146,6 +150,8 @@ class DataStructure:
 class Identifier(DataStructure):
     """A structure that can be a key: an identifier or a destination. Nobody changes it, as others may share it."""
 
+    _hash: int = 0  # once it is known
+
     def key(self) -> tuple[object, ...]:
         """Returns its fields, which distinguish it from others of its class."""
         raise NotImplementedError
@@ -158,7 +164,11 @@ class Identifier(DataStructure):
         )
 
     def __hash__(self) -> int:
-        return hash(self.key())
+        found = self._hash
+        if found == 0:
+            found = hash(self.key())
+            self._hash = found
+        return found
 
 
 class Command(DataStructure):

@@ -41,16 +41,18 @@ class LooseWriter(FieldWriter):
         self.version = version
         self._cache = cache
         self._stack_traces = stack_traces
+        self._code: i64 = 0
 
-    def command(self, value: DataStructure) -> bytes:
-        """Returns the structure with its type, without a length. After an EncodeError the cache is as before."""
+    def command(self, value: DataStructure) -> i64:
+        """Encodes a structure with its type and returns its bytes. After an EncodeError the cache is as before."""
         self.clear()
         cache = self._cache
         if cache is not None:
             cache.begin()
         try:
             value.write(self)
-            return self._frame(value.code())
+            self._code = value.code()
+            return self._size()
         except (EncodeError, OverflowError, ValueError) as error:
             self.undo()
             name = value.__class__.__name__
@@ -59,12 +61,17 @@ class LooseWriter(FieldWriter):
             raise EncodeError(name, str(error)) from None
 
     def undo(self) -> None:
-        """Forgets the frame that `command` returned last: it is not sent."""
+        """Forgets the frame of the last `command`: it is not sent."""
         if self._cache is not None:
             self._cache.undo()
 
-    def _frame(self, code: int) -> bytes:
-        return bytes((code,)) + self.out.getvalue()
+    def _size(self) -> i64:
+        return len(self.out) + 1
+
+    def copy_to(self, out: BytesWriter) -> None:
+        """Writes the frame of the last `command`, without a length."""
+        out.append(u8(self._code))
+        out.write(self.out.getvalue())
 
     def flag(self, value: bool) -> None:
         self.out.append(u8(1) if value else u8(0))
@@ -161,21 +168,29 @@ class TightWriter(LooseWriter):
         self._octet = 0
         self._count = 0
 
-    def _frame(self, code: int) -> bytes:
+    def _size(self) -> i64:
         if self._count:
             self._bits.append(u8(self._octet))
             self._count = 0
-        bits = self._bits.getvalue()
-        size = len(bits)
-        if size < SHORT_BITS_BYTES:
-            head = bytes((code, size))
-        elif size < 256:
-            head = bytes((code, BITS_UINT8, size))
-        elif size <= BITS_BYTES_MAX:
-            head = bytes((code, BITS_INT16, size >> 8, size & 0xFF))
-        else:
+        size: i64 = len(self._bits)
+        if size > BITS_BYTES_MAX:
             raise EncodeError("bits", f"{size} bytes of bits: at most {BITS_BYTES_MAX} can be sent")
-        return b"".join((head, bits, self.out.getvalue()))
+        mark = 1 if size < SHORT_BITS_BYTES else 2 if size < 256 else 3
+        return 1 + mark + size + len(self.out)
+
+    def copy_to(self, out: BytesWriter) -> None:
+        size: i64 = len(self._bits)
+        out.append(u8(self._code))
+        if size < SHORT_BITS_BYTES:
+            out.append(u8(size))
+        elif size < 256:
+            out.append(u8(BITS_UINT8))
+            out.append(u8(size))
+        else:
+            out.append(u8(BITS_INT16))
+            write_i16_be(out, i16(size))
+        out.write(self._bits.getvalue())
+        out.write(self.out.getvalue())
 
     def flag(self, value: bool) -> None:
         if value:

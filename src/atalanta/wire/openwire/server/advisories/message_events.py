@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.sessions.clients import ClientObserver
 from atalanta.wire.openwire.conversion.delivered_message import delivered_message, message_id_of
-from atalanta.wire.openwire.conversion.message_id import Correlations, id_text
+from atalanta.wire.openwire.conversion.message_id import Correlations, IdTexts, id_text
 from atalanta.wire.openwire.encoding.structure import EncodeError
 from atalanta.wire.openwire.server.advisories.described_consumer import (
     HIDDEN,
@@ -46,7 +46,7 @@ class MessageEvents(ClientObserver):
         topic = topic_of(EXPIRED, destination)
         if not self.watchers.has_watcher(topic):
             return
-        message_id = message_id_of(message, self.node_id, 0)
+        message_id = message_id_of(message, self.node_id, 0, IdTexts())
         try:
             shown = delivered_message(message, message.body, destination, message_id, 0, self.temporary, NO_CONNECTIONS)
         except EncodeError:

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.openwire.bodies import compressed
-from atalanta.wire.openwire.conversion.delivered_message import CLASSES
+from atalanta.wire.openwire.commands import codes
+from atalanta.wire.openwire.commands.messages import (
+    ActiveMQBytesMessage,
+    ActiveMQMapMessage,
+    ActiveMQMessage,
+    ActiveMQObjectMessage,
+    ActiveMQStreamMessage,
+    ActiveMQTextMessage,
+)
 from atalanta.wire.openwire.networks.broker_path import longer_path
 
 if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
     from atalanta.wire.openwire.commands.identifiers import BrokerId, ProducerId
-    from atalanta.wire.openwire.commands.messages import ActiveMQMessage, OpenWireMessage
+    from atalanta.wire.openwire.commands.messages import OpenWireMessage
+
+CLASSES: Final[dict[int, type[ActiveMQMessage]]] = {
+    codes.MESSAGE: ActiveMQMessage,
+    codes.BYTES_MESSAGE: ActiveMQBytesMessage,
+    codes.MAP_MESSAGE: ActiveMQMapMessage,
+    codes.OBJECT_MESSAGE: ActiveMQObjectMessage,
+    codes.STREAM_MESSAGE: ActiveMQStreamMessage,
+    codes.TEXT_MESSAGE: ActiveMQTextMessage,
+}
 
 
 def forwarded_message(

@@ -30,11 +30,11 @@ def acknowledge(session: OpenWireSession, now: int, ack: MessageAck) -> None:
     consumer_id = ack.consumer_id
     if consumer_id is None:
         raise ProtocolError("MessageAck without ConsumerId")
-    if consumer_id in session.watchers:
-        session.done(session.answers.token_for(ack))
-        return
     subscription = session.subscriptions.get(consumer_id)
     if subscription is None:
+        if consumer_id in session.watchers:
+            session.done(session.answers.token_for(ack))
+            return
         raise BrokerError(ILLEGAL_STATE, f"the consumer of an acknowledgement does not exist: {consumer_id}")
     kind = ack.ack_type
     if kind == DELIVERED or kind == REDELIVERED:

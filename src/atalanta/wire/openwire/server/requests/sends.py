@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import BrokerError
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.openwire.conversion.destination import is_advisory, name_of, parts_of, target_of
+from atalanta.wire.openwire.conversion.destination import (
+    Route,
+    is_advisory,
+    name_of,
+    parts_of,
+    target_of,
+)
 from atalanta.wire.openwire.conversion.sent_message import sent_message
 from atalanta.wire.openwire.server.requests.subscription_queue import check_exists
 from atalanta.wire.openwire.server.requests.transactions import fail, send_in
@@ -17,6 +23,7 @@ from atalanta.wire.openwire.server.sessions.errors import MessageRefused
 if TYPE_CHECKING:
     from atalanta.message.message import Message
     from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
+    from atalanta.wire.openwire.commands.identifiers import ProducerId
     from atalanta.wire.openwire.commands.messages import OpenWireMessage
     from atalanta.wire.openwire.commands.producers import ProducerInfo
     from atalanta.wire.openwire.conversion.destination import Target
@@ -56,18 +63,14 @@ def send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
 
 def _send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
     """Sends a message; a composite destination gets one copy for each part."""
-    destination = command.destination
-    name_of(destination)
-    assert destination is not None
-    if is_advisory(destination):
-        raise ProtocolError(f"{destination.physical_name}: only the broker sends advisories")
-    targets = _targets(session, parts_of(destination))
+    route = _route(session, command.destination)
+    targets = route.targets
     _check_temporary(session, targets)
     size = len(command.content or b"") + len(command.marshalled_properties or b"")
     for target in targets:
         if not session.may_send(target.name(), size):
             return False
-    original = destination if len(targets) > 1 else command.original_destination
+    original = route.destination if len(targets) > 1 else command.original_destination
     messages = _converted(session, now, command, targets, original)
     token = _token(session, command, size, len(messages))
     try:
@@ -103,13 +106,31 @@ def _converted(
         raise MessageRefused(error.code, error.text) from None
 
 
+def _route(session: OpenWireSession, destination: ActiveMQDestination | None) -> Route:
+    """Returns the route of a destination: usually that of the last message, as its client sends a destination once."""
+    sender = session.sender
+    last = sender.last_route
+    if last is not None and last.destination is destination:
+        return last
+    name_of(destination)
+    assert destination is not None
+    if is_advisory(destination):
+        raise ProtocolError(f"{destination.physical_name}: only the broker sends advisories")
+    route = Route(destination, _targets(session, parts_of(destination)))
+    sender.remember_route(route)
+    return route
+
+
 def _token(session: OpenWireSession, command: OpenWireMessage, size: int, parts: int) -> int:
     """Returns the token of the answer: a Response, or a ProducerAck for a producer with a window."""
-    answer = Answer(command.command_id)
+    producer_id: ProducerId | None = None
     if not command.response_required:
         producer = None if command.producer_id is None else session.producers.get(command.producer_id)
         if producer is None or producer.producer_id is None or producer.window_size <= 0:
             return SILENT
-        answer.confirm_bytes(producer.producer_id, size + MESSAGE_BYTES)
+        producer_id = producer.producer_id
+    answer = Answer(command.command_id)
+    if producer_id is not None:
+        answer.confirm_bytes(producer_id, size + MESSAGE_BYTES)
     answer.set_parts(parts)
     return session.answers.add(answer)

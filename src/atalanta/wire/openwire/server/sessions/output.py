@@ -82,7 +82,8 @@ class OpenWireOutput(LoginConnection):
     def send(self, command: Command) -> None:
         """Sends a command. EncodeError: nothing was sent."""
         if not self.gone:
-            self._write(self.decoder.format.encode(command))
+            self.decoder.format.write(command, self.out)
+            self.flush_later()
 
     def _write(self, frame: bytes) -> None:
         self.flush_later()

@@ -190,7 +190,7 @@ class OpenWireSession(SessionEndpoint):
         subscription = self.parts[consumer.id]
         part = subscription.parts[consumer.id]
         self.last_delivery += 1
-        message_id = message_id_of(message, self.dispatches.node_id, self.last_delivery)
+        message_id = message_id_of(message, self.dispatches.node_id, self.last_delivery, self.sender.ids)
         delivery = Delivery(self.last_delivery, part, reference, message_id)
         subscription.hold(delivery)
         if message.large is not None:

@@ -4,6 +4,7 @@ import jakarta.jms.BytesMessage;
 import jakarta.jms.Connection;
 import jakarta.jms.DeliveryMode;
 import jakarta.jms.JMSException;
+import jakarta.jms.Message;
 import jakarta.jms.MessageConsumer;
 import jakarta.jms.MessageProducer;
 import jakarta.jms.Session;
@@ -12,14 +13,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
-import org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory;
 
 /**
  * Producers and consumers, a connection each; number i uses queue i modulo the number of queues.
  *
  * <p>Options: url, consumerUrl (another node), user, password, queue (a prefix), queues, producers, consumers, bytes,
- * durable, blocking (every send waits for the broker), backlog (messages sent and not yet received, in all), settleMs
- * (between consumers and producers: the nodes of a cluster tell each other of consumers).
+ * text (a TextMessage of as many characters), durable, blocking (every send waits for the broker), backlog (messages
+ * sent and not yet received, in all), settleMs (between consumers and producers: the nodes of a cluster tell each other
+ * of consumers).
  */
 final class Load {
     private static final long PAUSE_NS = 50_000;
@@ -70,12 +71,7 @@ final class Load {
     }
 
     private Connection connect(String url) throws JMSException {
-        boolean blocking = flag("blocking");
-        String more = "useTopologyForLoadBalancing=false&blockOnDurableSend=" + blocking
-                + "&blockOnNonDurableSend=" + blocking
-                + (flag("durable") && !blocking ? "&confirmationWindowSize=1048576" : "");
-        ActiveMQConnectionFactory factory = new ActiveMQConnectionFactory(url + "?" + more);
-        Connection connection = factory.createConnection(
+        Connection connection = Factory.of(url, flag("durable"), flag("blocking")).createConnection(
                 options.getOrDefault("user", "admin"), options.getOrDefault("password", "admin"));
         connections.add(connection);
         connection.start();
@@ -97,6 +93,7 @@ final class Load {
 
     private void send(Session session, MessageProducer producer) {
         byte[] body = new byte[number("bytes", 1024)];
+        String text = flag("text") ? "x".repeat(body.length) : null;
         long backlog = number("backlog", 10_000);
         boolean bounded = number("consumers", 1) > 0;
         try {
@@ -105,15 +102,19 @@ final class Load {
                 while (bounded && (i & 15) == 0 && !stopping && sent.sum() - received.sum() > backlog) {
                     LockSupport.parkNanos(PAUSE_NS);
                 }
-                BytesMessage message = session.createBytesMessage();
-                message.writeBytes(body);
-                producer.send(message);
+                producer.send(text == null ? bytes(session, body) : session.createTextMessage(text));
                 sent.increment();
             }
         } catch (JMSException problem) {
             errors.increment();
             System.err.println(problem);
         }
+    }
+
+    private static Message bytes(Session session, byte[] body) throws JMSException {
+        BytesMessage message = session.createBytesMessage();
+        message.writeBytes(body);
+        return message;
     }
 
     private String queue(int number) {
