@@ -269,3 +269,27 @@ def test_a_message_without_permission_stays(rig: NetworkRig) -> None:
     rig.run(5)
     assert depth(a, "orders.secret") == 1
     assert rig.events("network_bridge_lost")
+
+
+def test_a_slow_consumer_holds_up_its_prefetch_only(rig: NetworkRig) -> None:
+    """What the bridge may have under way is prefetchSize: the rest waits here."""
+    a, b = rig.start([connector(1, prefetch_size=5)], [])
+    consumer = rig.consumer(b, ORDERS)
+    rig.demand(a, ORDERS)
+    producer = rig.user(a)
+    for number in range(50):
+        producer.send(f"m{number}", ORDERS, persistent=number % 2 == 0)
+    rig.until(lambda: len(consumer.texts) == 50)
+    assert consumer.texts == numbered(50)
+    rig.until(lambda: depth(a, "orders") == 0)
+
+
+def test_messages_that_nobody_confirms(rig: NetworkRig) -> None:
+    """Without alwaysSyncSend, non-persistent messages are sent and forgotten."""
+    a, b = rig.start([connector(1, always_sync_send=False)], [])
+    consumer = rig.consumer(b, ORDERS)
+    rig.demand(a, ORDERS)
+    producer = rig.user(a)
+    for number in range(10):
+        producer.send(f"m{number}", ORDERS, persistent=False)
+    rig.until(lambda: len(consumer.texts) == 10 and depth(a, "orders") == 0)
