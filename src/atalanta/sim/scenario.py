@@ -124,11 +124,7 @@ class Scenario:
             self.network,
             self.hosts,
             [*senders, *machines],
-            [
-                each
-                for each in self.consumers
-                if isinstance(each, Consumer) and each.queue == ORDERS
-            ],
+            [each for each in self.consumers if isinstance(each, Consumer) and each.queue == ORDERS],
             [
                 *self.readers,
                 *self.consumers,

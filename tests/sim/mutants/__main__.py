@@ -45,6 +45,7 @@ def survey(count: int, names: list[str]) -> None:
         if names and mutant.__name__ not in names:
             continue
         grouped = getattr(module, "GROUPED", False)
+        networked = getattr(module, "NETWORKED", False)
         load = getattr(module, "LOAD", None)  # the only load of the worlds in which it is looked for
         found = []
         first = ""
@@ -52,7 +53,7 @@ def survey(count: int, names: list[str]) -> None:
             with pytest.MonkeyPatch.context() as patch:
                 getattr(module, "prepare", nothing)(patch)
                 mutant(patch)
-                outcome = run_seed(seed, 1 if grouped else 3, 12.0, load=load, grouped=grouped)
+                outcome = run_seed(seed, 1 if grouped else 3, 12.0, load=load, grouped=grouped, networked=networked)
             if isinstance(outcome, Failure):
                 found.append(seed)
                 first = first or outcome.report.split("\n")[0][:150]

@@ -125,13 +125,13 @@ class Networks(Subject):
         way = self.plan.way(source, target)
         if not self.plan.is_tree() or 0 <= self.plan.ttl < len(way) - 1:
             return False
-        return all(self._passes(here, there) for here, there in zip(way, way[1:], strict=False))
+        return all(self._passes(here, there, subscriber) for here, there in zip(way, way[1:], strict=False))
 
-    def _passes(self, here: int, there: int) -> bool:
-        """Tells whether the bridge between these nodes has a durable subscription."""
-        inbound = f"_n{there}_inbound_n{here}."
-        duplex = f"_n{here}_duplex_n{there}"
-        return any(index == here and (inbound in name or duplex in name) for index, name in self.known)
+    def _passes(self, here: int, there: int, subscriber: NetworkSubscriber) -> bool:
+        """Tells whether the bridge between these nodes has a durable subscription for the subscriber."""
+        bridge = f"_n{there}_inbound_n{here}."
+        own = "" if self.plan.conduit else f":{subscriber.name}:"
+        return any(index == here and bridge in name and own in name for index, name in self.known)
 
     # -- faults ---------------------------------------------------------------------------------
     def _strike(self) -> None:

@@ -1,0 +1,68 @@
+"""Networks of brokers."""
+
+from __future__ import annotations
+
+from atalanta.message.message import Message
+from atalanta.wire.openwire.commands.deliveries import MessageDispatch
+from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
+from atalanta.wire.openwire.commands.messages import OpenWireMessage
+from atalanta.wire.openwire.conversion import sent_message
+from atalanta.wire.openwire.conversion.destination import Target
+from atalanta.wire.openwire.conversion.sent_message import DUPLICATE_ID, Sender
+from atalanta.wire.openwire.networks.broker_path import BROKER_PATH
+from atalanta.wire.openwire.server.bridge.demand_bridge import DemandBridge
+from atalanta.wire.openwire.server.bridge.stuck_queues import StuckQueues
+from atalanta.wire.openwire.server.requests import sends
+from atalanta.wire.openwire.server.sessions.session import OpenWireSession
+from tests.sim.mutants.patching import Patch
+
+NETWORKED = True
+
+
+def bridge_acknowledges_before_the_answer(patch: Patch) -> None:
+    forward = DemandBridge._forward
+
+    def hasty(self: DemandBridge, dispatch: MessageDispatch) -> None:
+        forward(self, dispatch)
+        for sent in self.unanswered.values():
+            sent.demand.count_answered()
+            self.settled.append(sent)
+        self.unanswered.clear()
+
+    patch.setattr(DemandBridge, "_forward", hasty)
+
+
+def repeats_are_not_dropped(patch: Patch) -> None:
+    """The audit is off."""
+
+    def bare(
+        source: OpenWireMessage, target: Target, sender: Sender, now_ms: int, original: ActiveMQDestination | None
+    ) -> Message:
+        made = sent_message.sent_message(source, target, sender, now_ms, original)
+        made.properties.remove(DUPLICATE_ID)
+        made.properties_changed()
+        return made
+
+    patch.setattr(sends, "sent_message", bare)
+
+
+def broker_path_is_not_kept(patch: Patch) -> None:
+    put = sent_message._put_fields
+
+    def forgetful(message: Message, source: OpenWireMessage) -> None:
+        put(message, source)
+        if BROKER_PATH in message.properties:
+            message.properties.remove(BROKER_PATH)
+
+    patch.setattr(sent_message, "_put_fields", forgetful)
+
+
+def stuck_messages_stay(patch: Patch) -> None:
+    def idle(self: StuckQueues, now: int) -> None:
+        self._arm()
+
+    patch.setattr(StuckQueues, "on_timer", idle)
+
+
+def acknowledgement_answered_before_it_is_durable(patch: Patch) -> None:
+    patch.setattr(OpenWireSession, "done_when_durable", OpenWireSession.done)
