@@ -58,6 +58,7 @@ from atalanta.wire.core.packets.topology import SubscribeTopologyV2
 from tests.cluster.raw_client import RawClient
 
 ROUTED_PORT = 7000
+OPENWIRE_PORT = 61_617
 
 Kind = TypeVar("Kind", bound="Client")
 
@@ -128,13 +129,14 @@ class Rig:
         bridges: BridgeSettings | None = None,
         router: RouterConfig | None = None,
         backup_of: int = -1,
+        openwire: Callable[[AcceptorConfig], None] | None = None,
     ) -> Host:
         """A new node, not started; `peers` are its static connectors: None for all nodes before it, [] for itself.
 
         `change` is told its cluster connection, `whole` all its cluster settings; `doors` are further
         acceptors, port by the name of the cluster connection they serve; `own` is its atalanta.toml.
         `router` decides for those who come through the door at ROUTED_PORT.
-        `backup_of` is the node whose node id and journal it has.
+        `backup_of` is the node whose node id and journal it has; `openwire` is told the acceptor at OPENWIRE_PORT.
         """
         index = len(self.hosts)
         if peers is None:
@@ -152,10 +154,7 @@ class Rig:
                 whole(settings)
             config = node_config(index, shape, settings, addresses(queues or both()))
             config.security.add_rule("#", {name: ("all",) for name in PERMISSIONS})
-            for name, port in (doors or {}).items():
-                acceptor = AcceptorConfig(name, f"n{index}", port)
-                acceptor.cluster_connection = name
-                config.acceptors.append(acceptor)
+            config.acceptors += acceptors(index, doors or {}, openwire)
             if router is not None:
                 acceptor = AcceptorConfig("routed", f"n{index}", ROUTED_PORT)
                 acceptor.router = router.name
@@ -178,6 +177,8 @@ class Rig:
             host.listeners[port] = name
         if router is not None:
             host.listeners[ROUTED_PORT] = "routed"
+        if openwire is not None:
+            host.listeners[OPENWIRE_PORT] = "openwire"
         self.hosts.append(host)
         return host
 
@@ -402,6 +403,21 @@ class RawPeer(Machine):
 def both() -> list[QueueConfig]:
     """An anycast queue `orders`, and a subscription `archive` on the multicast address `prices`."""
     return [queue("orders", "orders", ANYCAST), queue("archive", "prices", MULTICAST)]
+
+
+def acceptors(
+    index: int, doors: dict[str, int], openwire: Callable[[AcceptorConfig], None] | None
+) -> list[AcceptorConfig]:
+    """Acceptors for cluster connections, port by the name of each, and one for OpenWire."""
+    made = []
+    for name, port in doors.items():
+        acceptor = AcceptorConfig(name, f"n{index}", port)
+        acceptor.cluster_connection = name
+        made.append(acceptor)
+    if openwire is not None:
+        made.append(AcceptorConfig("openwire", f"n{index}", OPENWIRE_PORT, protocols=("OPENWIRE",)))
+        openwire(made[-1])
+    return made
 
 
 def addresses(queues: list[QueueConfig]) -> list[AddressConfig]:

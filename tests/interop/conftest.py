@@ -29,7 +29,7 @@ OUTCOMES: pytest.StashKey[Table] = pytest.StashKey()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Which brokers the scenarios run against; a module's own USUAL_TARGET unless said."""
     group = parser.getgroup("interop")
-    group.addoption("--target", choices=(*KINDS, "both"))
+    group.addoption("--target", choices=(*KINDS, "classic", "both"))
     group.addoption("--lineup", choices=(OURS, ARTEMIS, MIXED, "all"), default=MIXED)
     group.addoption("--table", type=Path, help="write the outcomes of clusters into this file")
 

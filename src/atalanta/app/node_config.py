@@ -30,6 +30,7 @@ def node_config(configuration: Configuration, security: Security, node_id: uuid.
         grouping=configuration.grouping,
         bridges=bridge_settings(configuration),
         routers=routers_config(configuration),
+        networks=configuration.networks,
     )
 
 

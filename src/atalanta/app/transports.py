@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import ssl
+from typing import TYPE_CHECKING, Final
 
 from atalanta.config.configuration import Configuration
 from atalanta.runtime.net.acceptor import Listen
 from atalanta.tls.context import ClientTls, client_tls, server_context
 from atalanta.tls.errors import TlsError
-from atalanta.wire.core.config import AcceptorConfig
+from atalanta.wire.core.config import TLS_FIELDS, AcceptorConfig, read_tls
+from atalanta.wire.uri import UriError
+
+if TYPE_CHECKING:
+    from atalanta.cluster.networks.config import NetworkConnectorConfig
+
+# Options of Classic's addresses that say whether the certificate must name the host.
+HOST_CHECKS: Final = ("socket.verifyHostName", "transport.verifyHostName")
 
 
 def listens(configuration: Configuration) -> list[Listen]:
@@ -57,4 +65,36 @@ def secure_connectors(configuration: Configuration) -> dict[str, ClientTls]:
                 if not dials:
                     continue
                 raise TlsError(f"{configuration.path}: connector '{name}': {error}") from error
+    if configuration.networks.connectors:
+        made.update(_network_tls(configuration))
     return made
+
+
+def _network_tls(configuration: Configuration) -> dict[str, ClientTls]:
+    """Returns the settings of the network connectors that may dial over TLS, by the names that their bridges use."""
+    from atalanta.cluster.networks.config import is_secure, tls_name  # Most nodes have no networks.
+
+    made: dict[str, ClientTls] = {}
+    for network in configuration.networks.connectors:
+        targets = [target for bridge in network.way.bridges for target in bridge]
+        if network.way.group or any(is_secure(target.scheme) for target in targets):
+            made[tls_name(network)] = _connector_tls(configuration, network)
+    return made
+
+
+def _connector_tls(configuration: Configuration, network: NetworkConnectorConfig) -> ClientTls:
+    """Returns the settings of the broker's <sslContext>, with what the addresses of the connector say."""
+    params = dict(configuration.networks.tls)
+    for bridge in network.way.bridges:
+        for target in bridge:
+            for name, text in target.params:
+                if name in HOST_CHECKS:
+                    params["verifyHost"] = text
+                elif name in TLS_FIELDS:
+                    params[name] = text
+    try:
+        tls = read_tls({**params, "sslEnabled": "true"})
+        assert tls is not None
+        return client_tls(tls, configuration.store_folders)
+    except (TlsError, UriError) as error:
+        raise TlsError(f"{configuration.path}: network connector '{network.name}': {error}") from error

@@ -211,6 +211,8 @@ class BrokerXml:
                 )
                 continue
             self._list_unused(child, acceptor.unused)
+            if acceptor.discovery_uri:
+                self._published(child, acceptor)
             if others:
                 self.report.without_effect(
                     child.file,
@@ -220,6 +222,22 @@ class BrokerXml:
                     lost=True,
                 )
             self.configuration.acceptors.append(acceptor)
+
+    def _published(self, node: Node, acceptor: AcceptorConfig) -> None:
+        """Checks what clients with `discovery:` are told of an acceptor."""
+        # Most nodes have no need of it.
+        from atalanta.cluster.discovery.multicast_agent import parse_group
+
+        try:
+            parse_group(acceptor.discovery_uri)
+        except UriError as error:
+            self.report.problem(node.file, node.line, f"acceptor {acceptor.name}: discoveryUri: {error}")
+        if acceptor.host in WILDCARD_HOSTS and not acceptor.published_host:
+            acceptor.published_host = socket.gethostname()
+            self.configuration.warnings.append(
+                f"{node.file}:{node.line}: acceptor '{acceptor.name}' is published as {acceptor.published_host}, the"
+                " name of this machine: write publishedHost for another one"
+            )
 
     def _connectors(self, section: Node) -> None:
         for child in self._named(section, "connector"):

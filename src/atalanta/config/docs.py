@@ -179,7 +179,7 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         "`[networks.NAME]` of `atalanta.toml`",
         "A `<networkConnector>` of ActiveMQ Classic, by its name; also `excludedDestinations`,"
         " `dynamicallyIncludedDestinations`, `staticallyIncludedDestinations` and `durableDestinations`"
-        " (`queue://a.>,topic://b`). Recognised, no effect yet.",
+        " (`queue://a.>,topic://b`).",
         NetworkConnectorConfig,
     ),
     (

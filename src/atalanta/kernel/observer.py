@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.routing.address import Address
+    from atalanta.kernel.routing.bindings import RemoteBinding
     from atalanta.kernel.security.security import Identity
 
 
@@ -31,6 +32,10 @@ class Observer:
         return None
 
     def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
+        return None
+
+    def on_remote_consumers(self, now: int, remote: RemoteBinding) -> None:
+        """The consumers of another member's queue change. `remote` may not show it before the end of this input."""
         return None
 
     def on_address_added(self, now: int, address: Address) -> None:

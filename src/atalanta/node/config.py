@@ -10,6 +10,7 @@ from atalanta.cluster.connection_routers.config import RoutersConfig
 from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
+from atalanta.cluster.networks.settings import NetworkSettings
 from atalanta.cluster.replication.active.seat import ReplicationSeat
 from atalanta.kernel.ports import (
     Disk,
@@ -44,6 +45,7 @@ class NodeConfig:
     grouping: GroupingHandlerConfig | None = None
     bridges: BridgeSettings = field(default_factory=BridgeSettings)
     routers: RoutersConfig | None = None
+    networks: NetworkSettings = field(default_factory=NetworkSettings)
 
 
 @dataclass(eq=False, repr=False)

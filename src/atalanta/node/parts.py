@@ -15,6 +15,7 @@ from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.cluster.discovery.discovery import Discovery
 from atalanta.cluster.grouping.config import LOCAL, GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
+from atalanta.cluster.networks.settings import NetworkSettings
 from atalanta.cluster.part import Part
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.ports import Links, Process
@@ -22,10 +23,12 @@ from atalanta.management.resources.registry import ResourceRegistry
 from atalanta.wire.connection import Connection
 from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.host import Host
+from atalanta.wire.openwire.server.protocol import OpenWireProtocol
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
     from atalanta.cluster.connection_routers.routers import Routers
+    from atalanta.cluster.discovery.multicast_agent import MulticastAgents
     from atalanta.cluster.scale_down.scale_down import ScaleDown
 
 
@@ -36,6 +39,7 @@ class PartsConfig(Protocol):
     own: OwnSettings
     grouping: GroupingHandlerConfig | None
     bridges: BridgeSettings
+    networks: NetworkSettings
     routers: RoutersConfig | None
 
 
@@ -83,6 +87,16 @@ class Parts:
             config.bridges, notifications, resources, host, links, discovery
         )
         self.by_name["bridges"] = self.bridges
+        agents: MulticastAgents | None = None
+        heard = config.networks.multicast_uris()
+        if heard or any(acceptor.discovery_uri for acceptor in acceptors.values()):
+            from atalanta.cluster.discovery.multicast_agent import MulticastAgents, parse_group
+
+            agents = MulticastAgents(links, broker.timers, broker.trace)
+            agents.publish(acceptors.values())
+            for uri in heard:
+                agents.agent_of(parse_group(uri))
+            self.by_name["agents"] = agents
         self.routers: Routers | None = None
         if config.routers is not None:
             from atalanta.cluster.connection_routers.routers import Routers
@@ -91,6 +105,18 @@ class Parts:
                 config.routers, host, resources, links, self.clusters, discovery
             )
             self.by_name["routers"] = self.routers
+        if config.networks.connectors:
+            self._join_networks(config.networks, agents)
+
+    def _join_networks(self, settings: NetworkSettings, agents: MulticastAgents | None) -> None:
+        """Creates the part of a node with network connectors."""
+        from atalanta.cluster.networks.networks import Networks
+
+        for protocol in self.host.protocols:
+            if isinstance(protocol, OpenWireProtocol):
+                self.by_name["networks"] = Networks(
+                    settings, self.host, self.resources, self.links, protocol.node_clients, agents
+                )
 
     def _join(self, cluster: ClusterSettings, discovery: Discovery) -> None:
         """Creates the parts of a cluster member."""

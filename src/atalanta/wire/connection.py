@@ -166,6 +166,14 @@ class ClientConnection(Connection):
         """Returns the reason why this client cannot be redirected while it is connected; None if it can."""
         return NO_REDIRECT
 
+    def can_reach(self, node_id: str) -> bool:
+        """Returns True if the client's protocol is served at that member."""
+        return True
+
+    def uses_connectors(self) -> bool:
+        """Returns True if clients of the protocol are told the connector of a member, False if its acceptors."""
+        return True
+
     def begin_redirect(self, now: int, target_node: str) -> Redirect:
         """Returns the redirect of a client for which `can_move` returns None; it has begun."""
         raise NotImplementedError
@@ -227,8 +235,11 @@ class Redirect:
 
     While the redirect is pending the client gets no deliveries, so that it can acknowledge all it has. `on_answer` is
     called at the end of a batch of inputs in which something is written to the client. `since` and `sent_at` are times
-    in ns; `sent_at` is 0 while the redirect is pending.
+    in ns; `sent_at` is 0 while the redirect is pending. The connection of a client that does not go is closed after
+    `linger_ns`.
     """
+
+    linger_ns: int = 10_000_000_000
 
     def __init__(self, connection: ClientConnection, now: int, target_node: str) -> None:
         self.connection = connection

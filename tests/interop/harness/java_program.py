@@ -11,11 +11,19 @@ from .tools import SMALL_JVM, class_path, java
 ANSWER_SECONDS = 90.0
 
 
-class JavaProgram:
-    """`with JavaProgram("Driver", …) as program:` is the main class of that name; it is killed in the end."""
+class ProgramError(RuntimeError):
+    """The program refused a command; the message is its exception."""
 
-    def __init__(self, main: str, *arguments: str) -> None:
-        command = [java(), "-Xmx512M", *SMALL_JVM, "-cp", class_path(), f"atalanta.interop.{main}"]
+
+class JavaProgram:
+    """`with JavaProgram("Driver", …) as program:` is the main class of that name; it is killed in the end.
+
+    `classes` is its class path, that of tests/interop/java without one.
+    """
+
+    def __init__(self, main: str, *arguments: str, classes: str | None = None) -> None:
+        name = main if "." in main else f"atalanta.interop.{main}"
+        command = [java(), "-Xmx512M", *SMALL_JVM, "-cp", class_path() if classes is None else classes, name]
         self._process = subprocess.Popen(
             [*command, *arguments],
             stdin=subprocess.PIPE,
@@ -37,6 +45,17 @@ class JavaProgram:
             if stream is not None:
                 stream.close()
         self._lines.close()
+
+    def tell(self, *fields: object) -> list[str]:
+        """One command line of a driver: the fields of its answer. ProgramError if it failed."""
+        self._tell("\t".join(str(field) for field in fields))
+        line = self._answered()
+        if line is None:
+            raise ProgramError(f"no answer to {fields} within {ANSWER_SECONDS} s")
+        answer = line.rstrip("\n").split("\t")
+        if answer[0] != "ok":
+            raise ProgramError(f"{fields}: {' '.join(answer[1:]) or 'the program ended'}")
+        return answer[1:]
 
     def _tell(self, line: str) -> None:
         assert self._process.stdin is not None

@@ -6,7 +6,7 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from .java_program import ANSWER_SECONDS, JavaProgram
+from .java_program import JavaProgram, ProgramError
 from .node import BrokerProcess
 from .tools import JAVA_PROJECT, SMALL_JVM, class_path, java
 
@@ -60,14 +60,10 @@ class Jms(JavaProgram):
 
     def __call__(self, *fields: object) -> list[str]:
         """One command line of Driver.java."""
-        self._tell("\t".join(str(field) for field in fields))
-        line = self._answered()
-        if line is None:
-            raise JmsError(f"no answer to {fields} within {ANSWER_SECONDS} s")
-        answer = line.rstrip("\n").split("\t")
-        if answer[0] != "ok":
-            raise JmsError(f"{fields}: {' '.join(answer[1:]) or 'the JMS client ended'}")
-        return answer[1:]
+        try:
+            return self.tell(*fields)
+        except ProgramError as error:
+            raise JmsError(str(error)) from None
 
     def open(self, name: str, node: BrokerProcess, options: str = "", client_id: str = "") -> str:
         """Connects to `node` and stays there; with a name for the further calls."""

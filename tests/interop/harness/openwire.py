@@ -20,20 +20,25 @@ RUN_SECONDS = 600.0
 
 @cache
 def openwire_class_path(client: str) -> str:
-    """The class path of the flows; compiled when their sources have changed."""
-    built = CACHE / f"openwire-java-{client}"
-    sources = [PROJECT / "pom.xml", *sorted(PROJECT.rglob("*.java"))]
+    """The class path of the flows."""
+    core = "artemis-jms-client" if client == CLIENTS[0] else "artemis-jakarta-client"
+    return compiled(PROJECT, client, f"-Dcore={core}")
+
+
+def compiled(project: Path, client: str, *properties: str) -> str:
+    """The class path of a project for one version of activemq-client; compiled when its sources have changed."""
+    built = CACHE / f"{project.name.removeprefix('java-')}-java-{client}"
+    sources = [project / "pom.xml", *sorted(project.rglob("*.java"))]
     digest = hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()
     stamp = built / "digest"
     if not stamp.exists() or stamp.read_text() != digest:
         shutil.rmtree(built, ignore_errors=True)
         for path in sources[1:]:
-            target = built / path.relative_to(PROJECT)
+            target = built / path.relative_to(project)
             target.parent.mkdir(parents=True, exist_ok=True)
             text = path.read_text()
             target.write_text(text if client == CLIENTS[0] else text.replace("javax.jms", "jakarta.jms"))
-        core = "artemis-jms-client" if client == CLIENTS[0] else "artemis-jakarta-client"
-        maven("-f", str(PROJECT / "pom.xml"), f"-Dclient={client}", f"-Dcore={core}", f"-Dcache={built}", "compile")
+        maven("-f", str(project / "pom.xml"), f"-Dclient={client}", f"-Dcache={built}", *properties, "compile")
         stamp.write_text(digest)
     return f"{built / 'classes'}{os.pathsep}{built / 'lib'}{os.sep}*"
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from atalanta.cluster.balancing.member_brokers import MemberBrokers
 from atalanta.cluster.balancing.newcomers import Newcomers
 from atalanta.cluster.balancing.rebalance import Rebalance
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.part import Part
 from atalanta.wire.connection import ClientConnection
+from atalanta.wire.openwire.server.protocol import peer_brokers_of
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
@@ -43,6 +45,11 @@ class Balancers(Part):
             made.leaving = leaving
             self.by_number.append(made)
         clusters.host.register_routing(Newcomers(self.of))
+        self.members: MemberBrokers | None = None
+        peers = peer_brokers_of(clusters.host)
+        if peers is not None:
+            self.members = MemberBrokers(self, peers)
+            peers.use_cluster(self.members)
 
     def start(self, now: int) -> None:
         for each in self.by_number:
@@ -57,6 +64,8 @@ class Balancers(Part):
             return
         number = key[len(PREFIX) :].partition(".")[0]
         self.by_number[int(number)].on_tick(now)
+        if self.members is not None:
+            self.members.observe(now)
 
     def of(self, conn: int) -> Rebalance:
         """Returns the Rebalance of the cluster connection of `conn`'s acceptor; of the first one for -1."""

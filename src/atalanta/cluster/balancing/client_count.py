@@ -10,10 +10,12 @@ decides only if two cluster connections of a node announce the same connector.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.message.message import Message
+from atalanta.wire.openwire.server.peer_brokers import PeerBroker
 
 if TYPE_CHECKING:
     from atalanta.cluster.config import ClusterConnectionConfig, ClusterSettings
@@ -28,16 +30,23 @@ BOUND: Final = "_ATALANTA_Bound"
 UP: Final = "_ATALANTA_Up"
 NAME: Final = "_ATALANTA_Cluster"
 CONNECTOR: Final = "_ATALANTA_Door"
+BROKER: Final = "_ATALANTA_Name"
+OPENWIRE: Final = "_ATALANTA_OpenWire"
+HEARTBEAT_NS: Final = 5_000_000_000
+URIS_MAX: Final = 16
+TEXT_MAX: Final = 4096  # characters of a broker's name, or of its URIs
+URI: Final = re.compile(r"(tcp|ssl)://[\w.:\[\]%-]{1,280}", re.ASCII)
 
 
 class ClientCount:
     """The last count of a member, received at `received_ns`. `accepts`: it takes clients of others.
 
-    `bound` of the clients prefer a zone. `up_ns` is the time for which it had been up.
+    `bound` of the clients prefer a zone. `up_ns` is the time for which it had been up. `told` is what its OpenWire
+    clients are told of it.
     """
 
     def __init__(
-        self, clients: int, bound: int, zone: str | None, accepts: bool, up_ns: int, received_ns: int
+        self, clients: int, bound: int, zone: str | None, accepts: bool, up_ns: int, received_ns: int, told: PeerBroker
     ) -> None:
         self.clients = clients
         self.bound = bound
@@ -45,6 +54,7 @@ class ClientCount:
         self.accepts = accepts
         self.up_ns = up_ns
         self.received_ns = received_ns
+        self.told = told
 
 
 def read_count(
@@ -74,7 +84,18 @@ def read_count(
         properties.get(ACCEPTS) is not False,
         _number(properties.get(UP)) or 0,
         now,
+        PeerBroker(_text(properties.get(BROKER)), _uris(_text(properties.get(OPENWIRE)))),
     )
+
+
+def _text(value: object) -> str:
+    """Returns a text of reasonable length, "" for anything else."""
+    return value if isinstance(value, str) and len(value) <= TEXT_MAX else ""
+
+
+def _uris(text: str) -> tuple[str, ...]:
+    """Returns the URIs in a list with commas; what is none is left out."""
+    return tuple(part for part in text.split(",")[:URIS_MAX] if URI.fullmatch(part))
 
 
 def _number(value: object) -> int | None:
@@ -82,22 +103,41 @@ def _number(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def publish_count(
-    notifications: Notifications, now: int, source: tuple[str, str, str], count: ClientCount
-) -> None:
-    """Publishes the count to all peers. `source`: node id, cluster connection, host:port of its connector."""
-    node_id, name, connector = source
-    notifications.publish(
-        now,
-        KIND,
-        {
-            NODE: node_id,
-            NAME: name,
-            CONNECTOR: connector,
-            CLIENTS: count.clients,
-            BOUND: count.bound,
-            ZONE: count.zone,
-            ACCEPTS: count.accepts,
-            UP: count.up_ns,
-        },
-    )
+class PublishedCount:
+    """The counts that this node sends for one cluster connection: at each change, and every five seconds.
+
+    `source`: node id, cluster connection, host:port of its connector. `told` is what OpenWire clients are told of
+    this node.
+    """
+
+    def __init__(self, notifications: Notifications, source: tuple[str, str, str], told: PeerBroker) -> None:
+        self.notifications = notifications
+        self.source = source
+        self.told = told
+        self.last: tuple[int, int, bool] = (-1, 0, True)
+        self.last_at: int = 0
+
+    def publish(self, now: int, count: ClientCount) -> None:
+        """Sends the count to all peers if it is due."""
+        news = (count.clients, count.bound, count.accepts)
+        if news == self.last and now - self.last_at < HEARTBEAT_NS:
+            return
+        self.last = news
+        self.last_at = now
+        node_id, name, connector = self.source
+        self.notifications.publish(
+            now,
+            KIND,
+            {
+                NODE: node_id,
+                NAME: name,
+                CONNECTOR: connector,
+                CLIENTS: count.clients,
+                BOUND: count.bound,
+                ZONE: count.zone,
+                ACCEPTS: count.accepts,
+                UP: count.up_ns,
+                BROKER: count.told.name,
+                OPENWIRE: ",".join(count.told.uris),
+            },
+        )

@@ -91,7 +91,7 @@ class Eligibility:
             return "not known to reconnect"
         if connection.acceptor is not None and connection.acceptor.router is not None:
             return "placed by a connection router"
-        if not self._by_announced_acceptor(connection):
+        if connection.uses_connectors() and not self._by_announced_acceptor(connection):
             return "uses an acceptor that is not announced"
         return None
 

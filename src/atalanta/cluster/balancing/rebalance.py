@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.balancing.client_count import ClientCount, publish_count
+from atalanta.cluster.balancing.client_count import HEARTBEAT_NS, ClientCount, PublishedCount
+from atalanta.cluster.balancing.member_brokers import own_broker
 from atalanta.cluster.balancing.movable import Eligibility, is_client
 from atalanta.cluster.balancing.plan import MemberClients, homeward, moves_of
 from atalanta.cluster.balancing.redirects import Redirects
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 TICK: Final = "tick"
 SECOND_NS: Final = 1_000_000_000
 TICK_NS: Final = SECOND_NS
-HEARTBEAT_NS: Final = 5 * SECOND_NS
 STALE_NS: Final = 4 * HEARTBEAT_NS  # older counts of a member are ignored
 ASKED_NS: Final = 60 * SECOND_NS  # a request of an operator is valid so long at most
 CAME_BACK_MIN: Final = 5
@@ -68,12 +68,14 @@ class Rebalance:
             self.broker.clients, self.broker.branches, own.rebalance_any_client, self.follows
         )
         self.eligibility.connector = clusters.settings.transport(cluster.config.connector)
-        for acceptor in acceptors.values():
-            self.eligibility.acceptors += clusters.serving(acceptor) is cluster
         self.zones = Zones(own, self.broker.ids, cluster, self.target, self.places)
         self.clients: int = 0
-        self.announced: tuple[int, int, bool] = (-1, 0, True)
-        self.announced_at: int = 0
+        connector = self.eligibility.connector
+        source = (self.broker.node_id, cluster.config.name, connector.address)
+        serving = [each for each in acceptors.values() if clusters.serving(each) is cluster]
+        broker = own_broker(self.broker.config.name, serving, connector)
+        self.eligibility.acceptors = len(serving)
+        self.published = PublishedCount(clusters.notifications, source, broker)
         self.members: tuple[str, ...] = ()
         self.calm_at: int = 0
         self.asked_until: int = 0
@@ -150,16 +152,11 @@ class Rebalance:
             self._end_round()
 
     def _tell(self, now: int) -> None:
-        accepts = not self.leaving()
-        announced = (self.clients, self.zones.bound, accepts)
-        if announced != self.announced or now - self.announced_at >= HEARTBEAT_NS:
-            self.announced = announced
-            self.announced_at = now
-            name = self.cluster.config.name
-            source = (self.broker.node_id, name, self.eligibility.connector.address)
-            up_ns = now - self.zones.presence.started
-            count = ClientCount(self.clients, self.zones.bound, self.own.zone, accepts, up_ns, now)
-            publish_count(self.clusters.notifications, now, source, count)
+        up_ns = now - self.zones.presence.started
+        count = ClientCount(
+            self.clients, self.zones.bound, self.own.zone, not self.leaving(), up_ns, now, self.published.told
+        )
+        self.published.publish(now, count)
 
     def places(self, now: int) -> list[MemberClients]:
         """Returns this node and the members that take clients; redirected clients count at their target already."""

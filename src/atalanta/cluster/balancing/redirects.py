@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 SECOND_NS: Final = 1_000_000_000
 IDLE_NS: Final = SECOND_NS
 ARRIVAL_NS: Final = 3 * SECOND_NS  # a redirected client is counted at its target so long at most
-LINGER_NS: Final = 10 * SECOND_NS  # then the connection of a client that does not go is closed
 RETRY_NS: Final = 10 * SECOND_NS  # before a busy client is chosen again
 
 
@@ -66,7 +65,11 @@ class Redirects:
         the member before, then the newest.
         """
         node = self.node
-        here = [each for each in node.clients_here() if node.zones.may_go(now, each, node_id)]
+        here = [
+            each
+            for each in node.clients_here()
+            if node.zones.may_go(now, each, node_id) and each.can_reach(node_id)
+        ]
         here.reverse()
         here.sort(key=lambda connection: connection.came_from != node_id)
         here.sort(key=lambda connection: not node.zones.preferred.of(connection))
@@ -101,6 +104,7 @@ class Redirects:
         if (
             target is None
             or self.sent_in_tick >= self.node.own.rebalance_rate
+            or not connection.can_reach(redirect.target_node)
             or self.node.eligibility.unfinished(redirect) is not None
         ):
             return
@@ -162,7 +166,7 @@ class Redirects:
         for conn, redirect in list(self.sent.items()):
             if conn not in self.node.connections:
                 del self.sent[conn]
-            elif now - redirect.sent_at > LINGER_NS:
+            elif now - redirect.sent_at > redirect.linger_ns:
                 del self.sent[conn]
                 self.node.clusters.host.closing.append(
                     (conn, "was sent to another node and did not go")

@@ -153,6 +153,13 @@ class NetworkConnectorConfig(OptionGroup):
     check_duplicate_messages_on_duplex: bool = option(
         False, "checkDuplicateMessagesOnDuplex", "repeats over a duplex bridge are dropped", attribute=True
     )
+    replay_when_no_consumers: bool = option(
+        True, "replayWhenNoConsumers", "messages whose consumers have gone return to brokers that they have passed",
+        attribute=True,
+    )  # fmt: skip
+    replay_delay_ms: int = option(
+        5000, "replayDelay", "how long a queue has no consumer before that", unit="ms", minimum=0, attribute=True
+    )
     auto_start: bool = option(True, "autoStart", "false: not started with the broker", attribute=True)
     excluded: list[NetworkDestination] = field(default_factory=list)
     dynamically_included: list[NetworkDestination] = field(default_factory=list)
@@ -169,3 +176,13 @@ def message_hops(config: NetworkConnectorConfig) -> int:
 def consumer_hops(config: NetworkConnectorConfig) -> int:
     """Returns the brokers that demand may pass, -1 any."""
     return config.network_ttl if config.consumer_ttl is None else config.consumer_ttl
+
+
+def is_secure(scheme: str) -> bool:
+    """Returns True if brokers are reached over TLS by that scheme."""
+    return "ssl" in scheme.split("+")
+
+
+def tls_name(config: NetworkConnectorConfig) -> str:
+    """Returns the name under which the shell knows the TLS settings of a connector."""
+    return f"networks.{config.name}"

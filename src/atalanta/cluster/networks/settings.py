@@ -13,7 +13,15 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, repr=False)
 class NetworkSettings(OptionGroup):
-    """The network connectors. `discovery_uris`: acceptor -> the multicast group that announces it."""
+    """The network connectors. `discovery_uris`: acceptor -> the multicast group that announces it.
+
+    `tls`: the parameters of connections with TLS, as connectors of the broker have them.
+    """
 
     connectors: list[NetworkConnectorConfig] = field(default_factory=list)
     discovery_uris: dict[str, str] = field(default_factory=dict)
+    tls: dict[str, str] = field(default_factory=dict)
+
+    def multicast_uris(self) -> list[str]:
+        """Returns the uris of the connectors that hear of brokers by multicast."""
+        return [each.uri for each in self.connectors if each.way.group]

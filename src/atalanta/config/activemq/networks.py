@@ -7,14 +7,14 @@ from dataclasses import replace
 from atalanta.cluster.networks.config import NetworkConnectorConfig, NetworkDestination
 from atalanta.config.activemq import tables
 from atalanta.config.activemq.elements import Elements
-from atalanta.config.native.network_uri import NOT_YET, read_uri
+from atalanta.config.native.network_uri import read_uri
 from atalanta.config.xml.reader import XmlReader, into
 from atalanta.config.xml.tree import Node
 from atalanta.wire.uri import UriError
 
 
 class NetworkConnectors:
-    """Reads the connectors; each is a finding until networks of brokers are supported."""
+    """Reads the connectors."""
 
     def __init__(self, elements: Elements) -> None:
         self.elements = elements
@@ -55,7 +55,6 @@ class NetworkConnectors:
         if any(known.name == config.name for known in self.connectors):
             self.elements.problem(node, f"networkConnector '{config.name}' is given twice", "give each a name")
             return
-        self.elements.finding(node, f"networkConnector {config.name}", NOT_YET, True)
         self.connectors.append(config)
 
     def _destinations(self, section: Node, found: list[NetworkDestination]) -> None:

@@ -117,7 +117,7 @@ class BrokerReader:
         self._finish()
         configuration = made(broker, "configuration")
         configuration.children.append(core.node)
-        networks = NetworkSettings(self.networks.connectors, self.transports.discovery_uris)
+        networks = NetworkSettings(self.networks.connectors, self.transports.discovery_uris, self.transports.tls)
         return ClassicBroker(configuration, base_folder(self.path), self.plugins.logins, networks)
 
     def _finish(self) -> None:

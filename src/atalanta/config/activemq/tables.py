@@ -248,7 +248,7 @@ POLICY_SILENT: Final[dict[str, str]] = {
     "strictOrderDispatch": "consumers get messages in turn",
     "persistJMSRedelivered": "see persist-delivery-count-before-delivery in broker.xml",
     "blockedProducerWarningInterval": "see the metrics of the address",
-    "gcWithNetworkConsumers": "for networks of brokers, which are not supported yet",
+    "gcWithNetworkConsumers": "a queue with a consumer stays, also with one of a bridge",
     "sendFailIfNoSpaceAfterTimeout": "senders wait without a limit",
     "allowTempDestinationStealing": "only its own connection consumes from a temporary destination",
 }
@@ -261,7 +261,7 @@ POLICY_CHILDREN_SILENT: Final[dict[str, str]] = {
 }
 POLICY_CHILDREN_LOST: Final[dict[str, str]] = {
     "slowConsumerStrategy": "no consumer is closed: see slow-consumer-policy in broker.xml",
-    "networkBridgeFilterFactory": "networks of brokers are not supported yet",
+    "networkBridgeFilterFactory": "stuck messages return by default: see replayWhenNoConsumers of networkConnector",
     "messageInterceptorStrategy": _JAVA,
 }
 # What an <address-setting> says that another policy sets: in Classic, only the nearest policy counts.
@@ -313,7 +313,7 @@ COMPOSITE: Final = ("name", "forwardOnly", "sendWhenNotMatched")
 PLUGINS_SILENT: Final[dict[str, str]] = {
     "statisticsBrokerPlugin": "see docs/reference/management.md for figures of queues",
     "loggingBrokerPlugin": "see `atalanta run --log-level debug`",
-    "traceBrokerPathPlugin": "for networks of brokers, which are not supported yet",
+    "traceBrokerPathPlugin": "a message carries its path, but not as a property",
     "multicastTraceBrokerPlugin": "messages are not traced",
     "udpTraceBrokerPlugin": "messages are not traced",
     "subQueueSelectorCacheBrokerPlugin": "subscriptions keep their own queues",
@@ -327,7 +327,7 @@ PLUGINS_LOST: Final[dict[str, str]] = {
 }
 TIME_STAMPS_SILENT: Final = {
     "futureOnly": "the sender's time stays",
-    "processNetworkMessages": "for networks of brokers, which are not supported yet",
+    "processNetworkMessages": "messages of bridges keep their times",
 }
 REDELIVERY: Final = (
     "queue", "topic", "maximumRedeliveries", "initialRedeliveryDelay", "redeliveryDelay", "useExponentialBackOff",

@@ -103,8 +103,7 @@ class TransportConnectors:
                 options[each] = values[each]
         if values.get("discoveryUri"):
             self.discovery_uris[name] = values["discoveryUri"]
-            what, why = f"transportConnector {name}: discoveryUri", "networks of brokers are not supported yet"
-            self.elements.finding(node, what, why, True)
+            options["discoveryUri"] = values["discoveryUri"]
         port = DEFAULT_PORT if port is None else port
         self.core.add("acceptors", made(node, "acceptor", url(Endpoint(host, port), options), name=name))
 

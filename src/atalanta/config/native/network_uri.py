@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Final
 
+from atalanta.cluster.discovery.multicast_agent import parse_group
 from atalanta.cluster.networks.config import (
     MASTERSLAVE,
     MULTICAST,
@@ -19,7 +20,6 @@ from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_authority, parse_par
 
 KINDS: Final = (STATIC, MASTERSLAVE, MULTICAST)
 WORDS: Final = ("nio", "ssl")  # of schemes such as nio+ssl
-NOT_YET: Final = "recognised, no effect yet: networks of brokers are not supported"
 REFUSED: Final[dict[str, str]] = {
     "http": "brokers are not discovered over HTTP: name them with static:(…)",
     "https": "brokers are not discovered over HTTP: name them with static:(…)",
@@ -39,8 +39,10 @@ def read_uri(uri: str) -> NetworkWay:
     if not colon or scheme not in KINDS:
         raise UriError(f"uri '{uri}' begins with none of {', '.join(f'{kind}:' for kind in KINDS)}")
     if scheme == MULTICAST:
-        group, _, query = rest.removeprefix("//").partition("?")
-        return NetworkWay(scheme, [], group or "default", _retry(parse_params(query)))
+        params = parse_params(rest.partition("?")[2])
+        of_retry = {entry.metadata["xml"] for entry in fields(NetworkRetry)}
+        retry = {name: text for name, text in params.items() if name in of_retry}
+        return NetworkWay(scheme, [], parse_group(uri.strip()).name, _retry(retry))
     members, query = members_of(rest)
     bridges = [_alternatives(each) for each in members]
     if scheme == MASTERSLAVE:

@@ -134,12 +134,11 @@ class OwnReader:
                 self.problem(DNS, f"{DNS}: {error}")
 
     def _read_networks(self, value: object) -> None:
-        from atalanta.config.native.network_uri import NOT_YET  # Most nodes have no networks.
-        from atalanta.config.native.networks import read_own_networks
+        from atalanta.config.native.networks import (
+            read_own_networks,  # Most nodes have no networks.
+        )
 
         self.networks = read_own_networks(value, self._assign, self.problem)
-        for each in self.networks:
-            self.report.without_effect(str(self.path), self.line_of(each.name), f"networks {each.name}", NOT_YET, True)
 
     def _read_ha(self, table: object, ha: HaPolicy) -> None:
         if not isinstance(table, dict):

@@ -16,14 +16,17 @@ from atalanta.kernel.routing.router import Route, route
 from atalanta.kernel.security.permissions import check_type
 from atalanta.kernel.sessions.clients import ClientObserver
 from atalanta.kernel.sessions.session_consumer import SessionConsumer
+from atalanta.message.internal_headers import BROKER_PATH
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte, Int, PropertyValue
 
 if TYPE_CHECKING:
+    from atalanta.kernel.observer import Observer
     from atalanta.kernel.publish.plan_writer import PlanWriter
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
+    from atalanta.kernel.queue.spec import QueueSpec
     from atalanta.kernel.registry.addresses import AddressRegistry
     from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.kernel.routing.address import Address
@@ -74,16 +77,20 @@ class Notifications(ClientObserver):
     def on_queue_added(self, now: int, queue: Queue) -> None:
         """Sends BINDING_ADDED when the queue is durable, because peers store the id of a binding in their messages."""
         self._watch(queue)
-        if not self._is_ring(queue):
+        if not self._is_own(queue):
             self.publish(now, "BINDING_ADDED", self._binding_properties(queue), queue.lsn)
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
-        if not self._is_ring(queue):
+        if not self._is_own(queue):
             self.publish(now, "BINDING_REMOVED", self._binding_properties(queue))
 
-    def _is_ring(self, queue: Queue) -> bool:
-        """Returns True for the ring of a retroactive address: each node fills its own, so peers need not know it."""
-        return is_resource(self.config, queue.name)
+    def _is_own(self, queue: Queue) -> bool:
+        """Returns True for a queue of which peers need not know.
+
+        These are the rings of retroactive addresses, which each node fills itself, and the subscriptions of topics by
+        bridges of networks: another broker that has a bridge to each member would get each message more than once.
+        """
+        return is_resource(self.config, queue.name) or is_network_subscription(queue.spec)
 
     def on_consumer_added(self, now: int, consumer: Consumer) -> None:
         self._consumer(now, "CONSUMER_CREATED", consumer)
@@ -237,6 +244,7 @@ class Notifications(ClientObserver):
     def remote_binding(self, now: int, kind: str, remote: RemoteBinding) -> None:
         """Sends BINDING_ADDED or BINDING_REMOVED (`kind`) of a remote binding, one hop further away for peers."""
         self.publish(now, kind, remote_properties(remote))
+        tell_of_remote(self.queues.observers, now, remote)
 
     def remote_consumer(
         self, now: int, kind: str, remote: RemoteBinding, filter_text: str | None, distance: int
@@ -247,6 +255,7 @@ class Notifications(ClientObserver):
         properties["_AMQ_ConsumerCount"] = Int(remote.consumer_count)
         properties["_AMQ_FilterString"] = filter_text
         self.publish(now, kind, properties)
+        tell_of_remote(self.queues.observers, now, remote)
 
     # -- sending --------------------------------------------------------------------------------
     def publish(self, now: int, kind: str, properties: Properties, after_lsn: int = 0) -> None:
@@ -283,7 +292,8 @@ class Notifications(ClientObserver):
                 continue
             for group in list(address.groups.values()):
                 for local in group.locals:
-                    self._local_info(now, queue, local)
+                    if not is_network_subscription(local.spec):
+                        self._local_info(now, queue, local)
                 for remote in group.remotes:
                     self._remote_info(now, queue, remote)
         self._direct(now, queue, "", {"_AMQ_RESET_QUEUE_DATA_COMPLETE": True})
@@ -370,6 +380,16 @@ def covers(prefixes: str, address: str) -> bool:
             if address.startswith(prefix):
                 included = True
     return included or not any_include
+
+
+def tell_of_remote(observers: list[Observer], now: int, remote: RemoteBinding) -> None:
+    for observer in observers:
+        observer.on_remote_consumers(now, remote)
+
+
+def is_network_subscription(spec: QueueSpec) -> bool:
+    """Returns True for the queue of a bridge to another broker that consumes a topic: its filter asks for the path."""
+    return spec.routing_type == MULTICAST and BROKER_PATH in (spec.filter_text or "")
 
 
 def connection_name(client: Client) -> str:

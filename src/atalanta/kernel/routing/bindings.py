@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.queue.spec import MULTICAST
+from atalanta.message.internal_headers import BROKER_PATH
+
 if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
     from atalanta.message.message import Message
@@ -259,6 +262,8 @@ def _remote_eligible(
         return False
     if only_queue and not remote.is_of_queue(only_queue):
         return False
+    if message.special and routing_type == MULTICAST and message.has_property(BROKER_PATH):
+        return False  # a network of brokers brings a topic's messages to each member itself
     return remote.accepts(message)
 
 

@@ -6,6 +6,7 @@ Every parameter of Artemis (TransportConstants) is known by name. Parameters wit
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -75,10 +76,6 @@ UNUSED: Final[dict[str, str]] = {
     "openwireMaxPacketChunkSize": "frames are written as a whole",
     "openwireUseDuplicateDetectionOnFailover": "it is always on for failover clients",
     "virtualTopicConsumerWildcards": "only Consumer.*.VirtualTopic.> is a virtual topic",
-    "updateClusterClients": "OpenWire clients are not told of other nodes yet",
-    "rebalanceClusterClients": "OpenWire clients are not moved yet",
-    "updateClusterClientsOnRemove": "OpenWire clients are not told of other nodes yet",
-    "updateClusterFilter": "OpenWire clients are not told of other nodes yet",
     "maximumPacketSize": _OTHER_PROTOCOL,
     "defaultMqttSessionExpiryInterval": _OTHER_PROTOCOL,
     "topicAliasMaximum": _OTHER_PROTOCOL,
@@ -239,6 +236,27 @@ class AcceptorConfig(EndpointConfig):
         unit="ms",
         minimum=0,
     )
+    update_cluster_clients: bool = option(
+        False, "updateClusterClients", "failover clients of OpenWire are told of the other brokers"
+    )
+    rebalance_cluster_clients: bool = option(
+        False, "rebalanceClusterClients", "the same, and they are sent to brokers with fewer clients"
+    )
+    update_cluster_clients_on_remove: bool = option(
+        False, "updateClusterClientsOnRemove", "they are also told when a broker has gone"
+    )
+    update_cluster_filter: str = option(
+        "", "updateClusterFilter", "regular expressions with commas: names of the brokers that they are told of"
+    )
+    discovery_uri: str = option(
+        "", "discoveryUri", "`multicast://default`: clients with `discovery:` find this acceptor by UDP multicast"
+    )
+    published_host: str = option(
+        "",
+        "publishedHost",
+        "host by which OpenWire clients are told of this acceptor; empty: its own, or that of the cluster connection's"
+        " connector if it listens at all addresses",
+    )
 
     def serves(self, protocol: str) -> bool:
         return not self.protocols or protocol in self.protocols
@@ -283,6 +301,11 @@ def parse_acceptor(name: str, text: str) -> AcceptorConfig:
 def make_acceptor(name: str, uri: Uri) -> AcceptorConfig:
     config = AcceptorConfig(name, uri.host, _port_of(uri), params=dict(uri.params))
     _fill(config, uri.params)
+    for part in config.update_cluster_filter.split(","):
+        try:
+            re.compile(part)
+        except re.error as error:
+            raise UriError(f"updateClusterFilter: '{part}' is no regular expression: {error}") from None
     return config
 
 

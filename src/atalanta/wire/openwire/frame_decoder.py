@@ -75,6 +75,10 @@ class FrameDecoder:
             pieces.append(data)
         self._piece_bytes += len(data)
 
+    def has_part(self) -> bool:
+        """Returns True while a frame has arrived in part."""
+        return self._piece_bytes > 0 or self._position < len(self._data)
+
     def next(self) -> DataStructure | None:
         """Returns the next command, None if its bytes have not all come.
 

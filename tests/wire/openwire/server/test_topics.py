@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
-from atalanta.wire.openwire.commands.connections import RemoveInfo
+from atalanta.wire.openwire.commands.connections import ConnectionInfo, RemoveInfo
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo, RemoveSubscriptionInfo
 from atalanta.wire.openwire.commands.destinations import (
     ActiveMQQueue,
@@ -12,8 +12,10 @@ from atalanta.wire.openwire.commands.destinations import (
     ActiveMQTopic,
 )
 from atalanta.wire.openwire.commands.identifiers import ConnectionId, ConsumerId
+from atalanta.wire.openwire.commands.messages import ActiveMQTextMessage
 from atalanta.wire.openwire.commands.producers import DestinationInfo
-from atalanta.wire.openwire.server.requests.subscription_queue import durable_name
+from atalanta.wire.openwire.server.advisories.subscription_name import durable_name
+from tests.kernel.broker_rig import SECOND
 from tests.wire.core.server.server_rig import text_message
 from tests.wire.openwire.server.openwire_rig import OpenWireClient, OpenWireServer, properties, text
 from tests.wire.stomp.stomp_rig import publish
@@ -217,3 +219,57 @@ def test_clients_send_no_advisories(server: OpenWireServer) -> None:
     client = server.openwire_client()
     client.send(client.message("1", TEMPORARIES))
     assert client.closed is not None and "advisories" in client.closed
+
+
+# -- other advisories -----------------------------------------------------------------------------
+def topics_of(watcher: OpenWireClient) -> list[tuple[str, str]]:
+    """The topics of the advisories since the last call, and the classes of their data."""
+    found = []
+    for dispatch in watcher.dispatches():
+        assert dispatch.message is not None and dispatch.message.destination is not None
+        name = dispatch.message.destination.physical_name or ""
+        found.append((name.removeprefix("ActiveMQ.Advisory."), dispatch.message.data_structure.__class__.__name__))
+    return found
+
+
+def test_connections_are_advised_without_their_password(server: OpenWireServer) -> None:
+    watcher = server.openwire_client()
+    watcher.consume(ActiveMQTopic("ActiveMQ.Advisory.Connection"))
+    assert topics_of(watcher) == [("Connection", "ConnectionInfo")]
+    client, core = server.openwire_client("d"), server.login()
+    (dispatch, _) = watcher.dispatches()
+    assert dispatch.message is not None and isinstance(dispatch.message.data_structure, ConnectionInfo)
+    info = dispatch.message.data_structure
+    assert (info.client_id, info.user_name, info.password) == ("d", "admin", None)
+    assert info.connection_id == ConnectionId(client.id)
+    for conn in (client.conn, core.conn):
+        server.lost(conn)
+    assert topics_of(watcher) == [("Connection", "RemoveInfo")] * 2
+
+
+def test_queues_topics_and_producers_are_advised(server: OpenWireServer) -> None:
+    watcher, client = server.openwire_client(), server.openwire_client("d")
+    client.consume("before")
+    names = ("Queue", "Topic", "Producer.>")
+    watcher.consume(ActiveMQTopic(",".join(f"ActiveMQ.Advisory.{name}" for name in names)))
+    assert topics_of(watcher) == [("Queue", "DestinationInfo")]
+    client.consume("a")
+    client.consume(ActiveMQTopic("t"))
+    producer = client.producer(ActiveMQQueue("a"))
+    assert topics_of(watcher) == [
+        ("Queue", "DestinationInfo"), ("Topic", "DestinationInfo"), ("Producer.Queue.a", "ProducerInfo"),
+    ]  # fmt: skip
+    client.succeeds(RemoveInfo(producer))
+    client.temporary_queue()
+    assert topics_of(watcher) == [("Producer.Queue.a", "RemoveInfo")]
+
+
+def test_expired_messages_are_advised(server: OpenWireServer) -> None:
+    watcher, client = server.openwire_client(), server.openwire_client("d")
+    watcher.consume(ActiveMQTopic("ActiveMQ.Advisory.Expired.Queue.a"))
+    client.publish("1", "a", expiration=server.now // 1_000_000 + 10)
+    server.now += SECOND
+    client.consume("a")
+    (dispatch,) = watcher.dispatches()
+    assert dispatch.message is not None and isinstance(dispatch.message.data_structure, ActiveMQTextMessage)
+    assert properties(dispatch)["orignalMessageId"] == f"{client.id}:1:1:1" and client.dispatches() == []

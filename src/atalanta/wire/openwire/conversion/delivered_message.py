@@ -13,7 +13,7 @@ from atalanta.wire.openwire.commands.destinations import (
     ActiveMQQueue,
     ActiveMQTopic,
 )
-from atalanta.wire.openwire.commands.identifiers import MessageId
+from atalanta.wire.openwire.commands.identifiers import BrokerId, MessageId
 from atalanta.wire.openwire.commands.messages import (
     ActiveMQBytesMessage,
     ActiveMQMapMessage,
@@ -38,6 +38,7 @@ from atalanta.wire.openwire.conversion.sent_message import (
     TYPE,
 )
 from atalanta.wire.openwire.encoding.primitives import encode_map
+from atalanta.wire.openwire.networks.broker_path import BROKER_PATH, path_of
 
 ORIGINAL_ADDRESS: Final = "_AMQ_ORIG_ADDRESS"
 # Told to an OpenWire client that gets the encoded body of a message that cannot be converted.
@@ -68,6 +69,7 @@ class Fields:
         self.user_id: str | None = None
         self.reply_to: ActiveMQDestination | None = None
         self.original_destination: ActiveMQDestination | None = None
+        self.broker_path: list[BrokerId] | None = None
         self.properties: dict[str, object] = {}
 
     def take(self, name: str, code: int, value: PropertyValue) -> None:
@@ -92,6 +94,8 @@ class Fields:
             self.user_id = value
         elif name == REPLY_TO:
             self.reply_to = reply_destination(value, self.temporary)
+        elif name == BROKER_PATH:
+            self.broker_path = path_of(value)
         elif name == ORIGINAL_DESTINATION:
             self.original_destination = of_text(value)
         elif name == ORIGINAL_ADDRESS and self.original_destination is None:
@@ -139,6 +143,7 @@ def delivered_message(
         marshalled_properties=fields.encoded(),
         redelivery_counter=redeliveries,
         user_id=fields.user_id,
+        broker_path=fields.broker_path,
     )
 
 

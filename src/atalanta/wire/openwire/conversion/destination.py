@@ -6,10 +6,11 @@ are wildcards. `Consumer.NAME.VirtualTopic.TOPIC` is a durable queue of the mult
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.kernel.routing.wildcard import WildcardConfiguration
 from atalanta.kernel.security.resource_limits import check_name
 from atalanta.message.fqqn import join_fqqn
 from atalanta.wire.openwire.commands import codes
@@ -21,9 +22,8 @@ from atalanta.wire.openwire.commands.destinations import (
     ActiveMQTopic,
 )
 
-if TYPE_CHECKING:
-    from atalanta.kernel.routing.wildcard import WildcardConfiguration
-
+# As clients of ActiveMQ write wildcards, whatever the broker's own are.
+CLASSIC_WILDCARDS: Final = WildcardConfiguration(delimiter=".", any_words=">", single_word="*")
 ADVISORY_PREFIX: Final = "ActiveMQ.Advisory."
 VIRTUAL_CONSUMER: Final = "Consumer"
 VIRTUAL_TOPIC: Final = "VirtualTopic"
@@ -129,6 +129,12 @@ def wildcard_name(name: str, wildcard: WildcardConfiguration) -> str:
     """Returns a name with wildcards as the broker's own configuration writes it."""
     words = {">": wildcard.any_words, "*": wildcard.single_word}
     return wildcard.delimiter.join(words.get(word, word) for word in name.split("."))
+
+
+def classic_name(name: str, wildcard: WildcardConfiguration) -> str:
+    """Returns a name of the broker as OpenWire clients write it."""
+    words = {wildcard.any_words: CLASSIC_WILDCARDS.any_words, wildcard.single_word: CLASSIC_WILDCARDS.single_word}
+    return CLASSIC_WILDCARDS.delimiter.join(words.get(word, word) for word in name.split(wildcard.delimiter))
 
 
 def is_advisory(destination: ActiveMQDestination) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.queue.spec import MULTICAST
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte, Int
 from atalanta.wire.openwire.bodies import properties_of
@@ -17,6 +18,7 @@ from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.conversion.body import core_body, property_of
 from atalanta.wire.openwire.conversion.destination import Target, text_of_destination
 from atalanta.wire.openwire.conversion.message_id import id_text, uuid_of
+from atalanta.wire.openwire.networks.broker_path import BROKER_PATH, path_text
 
 MESSAGE_ID: Final = "__HDR_MESSAGE_ID"
 ORIGINAL_DESTINATION: Final = "__HDR_ORIG_DESTINATION"
@@ -43,12 +45,21 @@ DELAY_MS_MAX: Final = 100 * 365 * 86_400_000
 
 
 class Sender:
-    """The sender as the broker knows it. `repeats`: it may send again after a failover, so ids are checked."""
+    """The sender as the broker knows it. `repeats`: it may send again after a failover, so ids are checked.
+
+    `bridge`: it is the bridge of another broker, whose messages have ids of their own senders.
+    """
 
     def __init__(self, client_id: str, body_bytes_max: int) -> None:
         self.client_id = client_id
         self.body_bytes_max = body_bytes_max
         self.repeats: bool = False
+        self.bridge: bool = False
+
+    def become_bridge(self) -> None:
+        """Records that the client is the bridge of another broker: it sends again what was not confirmed."""
+        self.repeats = True
+        self.bridge = True
 
     def may_repeat(self) -> None:
         """Records that the client sends again after a failover."""
@@ -91,10 +102,25 @@ def sent_message(
         text = id_text(message_id)
         properties.put(MESSAGE_ID, text)
         message.user_id = uuid_of(text)
-        if sender.repeats and not target.temporary and DUPLICATE_ID not in properties:
-            properties.put(DUPLICATE_ID, text)
+        if sender.repeats and not target.temporary:
+            hops = len(source.broker_path or [])
+            if hops > 1 or DUPLICATE_ID not in properties:
+                properties.put(DUPLICATE_ID, _repeat_id(text, target, hops))
     # A copy has its properties encoded only: messages may wait long, and there may be many.
     return message.copy(0)
+
+
+def _repeat_id(text: str, target: Target, hops: int) -> str:
+    """Returns the id by which a repeat is found at the address.
+
+    A message of a queue may come back after it has passed more brokers; one of a topic that comes two ways is a repeat.
+    One that another broker has copied to several queues of one address comes once for each.
+    """
+    if target.queue:
+        text = f"{text} {target.queue}"
+    elif target.routing_type == MULTICAST:
+        return text
+    return f"{text} {hops}" if hops > 1 else text
 
 
 def _put_fields(message: Message, source: OpenWireMessage) -> None:
@@ -109,6 +135,8 @@ def _put_fields(message: Message, source: OpenWireMessage) -> None:
     if source.group_id is not None:
         properties.put(GROUP_ID, source.group_id)
         properties.put(GROUP_SEQUENCE, Int(source.group_sequence))
+    if source.broker_path:
+        properties.put(BROKER_PATH, path_text(source.broker_path))
 
 
 def _number(value: object) -> int:

@@ -12,7 +12,7 @@ from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import SESSION_CREATION_REJECTED, BrokerError
 from atalanta.kernel.security.resource_limits import check_name
 from atalanta.kernel.sessions.session import Session
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.connection import ProtocolError, Redirect
 from atalanta.wire.login import LoginRequest
 from atalanta.wire.openwire.commands.brokers import BrokerInfo
 from atalanta.wire.openwire.commands.connections import (
@@ -27,8 +27,16 @@ from atalanta.wire.openwire.commands.identifiers import BrokerId, ConnectionId
 from atalanta.wire.openwire.conversion.sent_message import Sender
 from atalanta.wire.openwire.encoding.structure import Command, DataStructure
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
+from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd, open_network
+from atalanta.wire.openwire.server.bridge.neighbour import Neighbour, same_neighbour
+from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
+from atalanta.wire.openwire.server.redirect import OpenWireRedirect
 from atalanta.wire.openwire.server.requests.commands import answer, remove_all
-from atalanta.wire.openwire.server.sessions.errors import ClientIdError, throwable_of
+from atalanta.wire.openwire.server.sessions.errors import (
+    ClientIdError,
+    bridge_throwable,
+    throwable_of,
+)
 from atalanta.wire.openwire.server.sessions.keep_alive import PARTS, KeepAlive
 from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
 from atalanta.wire.openwire.server.sessions.session import OpenWireSession
@@ -48,7 +56,8 @@ class OpenWireConnection(OpenWireOutput):
     """An OpenWire client. `held` is input that came while it was held; `waiting`: a command that has no room yet.
 
     `node_clients` is what the clients of the node have in common. `login_command` is the login that is being answered.
-    `fault_tolerant`: it is a failover client.
+    `fault_tolerant`: it is a failover client. `network`: the broker whose bridge it is; `duplex`: the bridge to that
+    broker on the same connection.
     """
 
     def __init__(
@@ -70,8 +79,11 @@ class OpenWireConnection(OpenWireOutput):
         self.waiting: Command | None = None
         self.held: list[bytes] = []
         self.fault_tolerant: bool = False
+        self.network: Neighbour | None = None
+        self.duplex: DuplexEnd | None = None
         self.closed_in_order: bool = False
         self.ttl_ns: int = -1
+        self.pending_redirect: OpenWireRedirect | None = None
         self._write(WireFormat(HANDSHAKE).encode(info_of(options)))
 
     # -- bytes in -------------------------------------------------------------------------------
@@ -111,6 +123,8 @@ class OpenWireConnection(OpenWireOutput):
                 self._process(now, command)
             except BrokerError as error:
                 self._refuse(command, error)
+        if self.pending_redirect is not None:
+            self.pending_redirect.mark_received()
 
     def _next(self, now: int) -> DataStructure | None:
         """Returns the next command. A WireFormatInfo is answered here."""
@@ -121,7 +135,8 @@ class OpenWireConnection(OpenWireOutput):
 
     def _refuse(self, command: Command, error: BrokerError) -> None:
         if command.response_required:
-            self.respond_error(command.command_id, throwable_of(error))
+            throwable = throwable_of(error) if self.network is None else bridge_throwable(error)
+            self.respond_error(command.command_id, throwable)
         else:
             self.report(error)
 
@@ -136,11 +151,8 @@ class OpenWireConnection(OpenWireOutput):
             self.keep_alive = KeepAlive(self.host.wire, self.conn, now, period_ns, frame)
             self.node_clients.keep_alives.add(now, self.keep_alive)
         broker = self.host.broker
-        self.send(
-            BrokerInfo(
-                BrokerId(broker.node_id), f"tcp://{self.client.local}", [], broker.config.name, connection_id=self.conn
-            )
-        )
+        url = f"{scheme_of(self)}://{self.client.local}"  # other brokers are told after the login
+        self.send(BrokerInfo(BrokerId(broker.node_id), url, [], broker.config.name, connection_id=self.conn))
 
     # -- commands -------------------------------------------------------------------------------
     def _process(self, now: int, command: Command) -> None:
@@ -154,6 +166,13 @@ class OpenWireConnection(OpenWireOutput):
                 raise ProtocolError("a second ConnectionInfo")
             if self.closed_in_order:
                 return  # the client closes: nothing else has an effect
+            redirect = self.pending_redirect
+            if redirect is not None and redirect.sent_at and command.response_required:
+                broker = self.host.broker
+                broker.trace.count("commands_after_redirect_undone")
+                return  # the client repeats it at the other node
+            if self.duplex is not None and self.duplex.takes(now, command):
+                return
             if not answer(session, now, command):
                 self.waiting = command
         elif isinstance(command, ConnectionInfo):
@@ -166,9 +185,18 @@ class OpenWireConnection(OpenWireOutput):
             if command.response_required:
                 self.send(KeepAliveInfo(command.command_id))
         elif isinstance(command, BrokerInfo):
-            raise ProtocolError("networks of brokers are not supported yet: connect them by JMS bridges")
+            self._meet(command)
         else:
             raise ProtocolError(f"{command.__class__.__name__} before ConnectionInfo")
+
+    def _meet(self, info: BrokerInfo) -> None:
+        """Processes the BrokerInfo with which the bridge of another broker begins."""
+        if self.network is not None:
+            raise ProtocolError("a second BrokerInfo")
+        broker = self.host.broker
+        self.network = Neighbour(info, broker.node_id, broker.config.name)
+        if info.response_required:
+            self.respond(info.command_id)
 
     def _close_in_order(self, now: int, command: RemoveInfo) -> None:
         """Processes the removal of the connection: its answer comes when everything is on disk."""
@@ -219,7 +247,9 @@ class OpenWireConnection(OpenWireOutput):
         self.decoder.open()
         self.client.client_id = client_id
         sender = Sender(client_id, self.options.frame_bytes_max)
-        if self.fault_tolerant:
+        if self.network is not None:
+            sender.become_bridge()
+        elif self.fault_tolerant:
             sender.may_repeat()
         others = self.node_clients
         session = OpenWireSession(
@@ -231,16 +261,29 @@ class OpenWireConnection(OpenWireOutput):
         session.attach(kernel)
         self.client.sessions[kernel.name] = kernel
         self.session = session
+        if self.fault_tolerant:
+            target = others.sent_to(now, client_id)  # it has come back if it could be there
+            self.came_from = broker.node_id if target is not None and self.can_reach(target) else ""
+        if command.manageable:  # told before the Response: the client may go at once
+            others.cluster_clients.greet(now, self, self.fault_tolerant, command.failover_reconnect)
         if command.response_required:
             self.respond(command.command_id)
         kernel.set_blocked(self.blocked)
         kernel.start()
+        advisories = others.advisories
+        advisories.connections.add(command.connection_id, self.client, identity.user)
+        if self.network is not None:
+            self.duplex = open_network(self, others.bridges, self.network, now)
         self.release_input()
 
     def _take_client_id(self, client_id: str, identity: Identity, reconnects: bool) -> None:
-        """Registers the client id. One that is in use is refused, unless its user comes back after a failover."""
+        """Registers the client id. One that is in use is refused, unless its user comes back after a failover.
+
+        The bridge of a broker comes back without saying so.
+        """
         other = self.node_clients.clients.get(client_id)
         if isinstance(other, OpenWireConnection) and not other.gone and not other.end_reason:
+            reconnects = reconnects or same_neighbour(self.network, other.network)
             if not reconnects or not other.belongs_to(identity):
                 name = self.node_clients.broker_name
                 raise ClientIdError(f"Broker: {name} - Client: {client_id} already connected from {other.peer()}")
@@ -255,11 +298,17 @@ class OpenWireConnection(OpenWireOutput):
     def replace(self) -> None:
         """Ends the former connection of a client that came back."""
         self.end("its client has reconnected")
+        self._leave(self.host.broker.now)
+
+    def _leave(self, now: int) -> None:
+        """Ends the session, and the bridge to the client's broker."""
         session = self.session
         if session is not None:
-            now = self.host.broker.now
             session.leave(now)
             session.kernel.close(now, True)
+        if self.duplex is not None:
+            self.duplex.bridge.close(now)
+            self.duplex = None
 
     def refuse_login(self, error: BrokerError) -> None:
         command = self.login_command
@@ -268,9 +317,63 @@ class OpenWireConnection(OpenWireOutput):
             self.respond_error(command.command_id, throwable_of(error))
         self.end(error.text)
 
+    def on_blocked(self, now: int, blocked: bool) -> None:
+        super().on_blocked(now, blocked)
+        if self.duplex is not None:
+            self.duplex.bridge.on_blocked(now, blocked)
+
     def block_deliveries(self, blocked: bool) -> None:
         if self.session is not None:
             self.session.kernel.set_blocked(blocked)
+
+    # -- other nodes ----------------------------------------------------------------------------
+    def can_move(self) -> str | None:
+        acceptor, session = self.acceptor, self.session
+        if not self.fault_tolerant or not can_be_told(self):
+            return "has no failover: in its URL"
+        if acceptor is None or not acceptor.rebalance_cluster_clients:
+            return "uses an acceptor without rebalanceClusterClients"
+        return "has temporary destinations" if session is not None and session.temporary else None
+
+    def uri_of_node(self, node_id: str) -> str | None:
+        """Returns the URI of a member for this client; None if it has none."""
+        members = self.node_clients.peers.members
+        member = members.of_node(self, node_id)
+        return None if member is None else member.uri_for(scheme_of(self))
+
+    def can_reach(self, node_id: str) -> bool:
+        return self.uri_of_node(node_id) is not None
+
+    def uses_connectors(self) -> bool:
+        return False
+
+    def begin_redirect(self, now: int, target_node: str) -> Redirect:
+        redirect = OpenWireRedirect(self, now, target_node, self.uri_of_node(target_node) or "")
+        self.pending_redirect = redirect
+        redirect.begin()
+        return redirect
+
+    def current_redirect(self) -> Redirect | None:
+        return self.pending_redirect
+
+    def end_redirect(self, now: int) -> None:
+        self.pending_redirect = None
+        self.show_blocked()
+        self.host.broker.wake(now)
+
+    def sent_away(self, now: int, node_id: str) -> None:
+        self.node_clients.sent_away(now, self, node_id)
+
+    def is_busy(self) -> bool:
+        answers = self.session is not None and len(self.session.answers.waiting) > 0
+        return answers or self.holds > 0 or len(self.held) > 0 or self.blocked or self.waiting is not None
+
+    def flush(self, now: int) -> None:
+        if self.pending_redirect is not None and len(self.out):
+            self.pending_redirect.answered(now)
+        super().flush(now)
+        if self.duplex is not None:
+            self.duplex.bridge.flush(now)
 
     # -- life -----------------------------------------------------------------------------------
     def stays_without_login(self, now: int) -> bool:
@@ -299,12 +402,10 @@ class OpenWireConnection(OpenWireOutput):
         if self.gone:
             return
         self.gone = True
+        self.node_clients.cluster_clients.forget(self.conn)
         if self.keep_alive is not None:
             self.keep_alive.end()
-        session = self.session
-        if session is not None:
-            session.leave(now)
-            session.kernel.close(now, True)
+        self._leave(now)
         client_id = self.client.client_id
         if client_id is not None and self.node_clients.clients.get(client_id) is self:
             del self.node_clients.clients[client_id]

@@ -2,25 +2,53 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from atalanta.wire.openwire.server.sessions.advisories import Advisories
+from atalanta.wire.openwire.server.advisories.advisories import Advisories
+from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
+from atalanta.wire.openwire.server.cluster_clients import ClusterClients
+from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
 from atalanta.wire.openwire.server.sessions.keep_alive import KeepAlives
 from atalanta.wire.openwire.server.sessions.pulls import Pulls
 from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
+    from atalanta.kernel.registry.queues import QueueRegistry
+    from atalanta.kernel.settings.broker_config import BrokerConfig
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
+
+SENT_NS: Final = 60_000_000_000  # a client that comes back within this time did not stay where it was sent
+SENT_MAX: Final = 10_000
 
 
 class NodeClients:
-    """The shared state. `clients` are the connections by client id, which is unique among OpenWire clients."""
+    """The shared state. `clients` are the connections by client id, which is unique among OpenWire clients.
 
-    def __init__(self, node_id: str, broker_name: str, timers: Timers) -> None:
-        self.broker_name = broker_name
+    `sent`: the time (ns) at which a client was sent to another node, and that node, by client id.
+    """
+
+    def __init__(self, node_id: str, config: BrokerConfig, timers: Timers, queues: QueueRegistry) -> None:
+        self.broker_name: str = config.name
         self.clients: dict[str, OpenWireOutput] = {}
-        self.advisories = Advisories(node_id, broker_name)
+        self.advisories = Advisories(node_id, config, timers, queues)
         self.keep_alives = KeepAlives(timers)
         self.pulls = Pulls(timers)
         self.wildcard_queues = WildcardQueues(timers)
+        self.bridges = NodeBridges(self.advisories, self.pulls, self.wildcard_queues, timers, queues)
+        self.peers = PeerBrokers()
+        self.cluster_clients = ClusterClients(self.peers)
+        self.sent: dict[str, tuple[int, str]] = {}
+
+    def sent_away(self, now: int, connection: OpenWireOutput, node_id: str) -> None:
+        """Records that a client was sent to another node."""
+        self.cluster_clients.forget(connection.conn)
+        if len(self.sent) >= SENT_MAX:
+            self.sent = {name: sent for name, sent in self.sent.items() if now - sent[0] < SENT_NS}
+        if len(self.sent) < SENT_MAX:
+            self.sent[connection.client.client_id or ""] = (now, node_id)
+
+    def sent_to(self, now: int, client_id: str) -> str | None:
+        """Returns, once, the node to which a client was sent a moment ago; None if it was not."""
+        at, node_id = self.sent.pop(client_id, (now - SENT_NS, ""))
+        return node_id if now - at < SENT_NS else None

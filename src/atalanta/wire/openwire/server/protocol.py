@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.openwire.options import MAGIC, WireFormatOptions
+from atalanta.wire.openwire.server.advisories.consumers_elsewhere import ELSEWHERE_TIMER
+from atalanta.wire.openwire.server.bridge.stuck_queues import STUCK_TIMER
 from atalanta.wire.openwire.server.connection import OpenWireConnection
 from atalanta.wire.openwire.server.node_clients import NodeClients
+from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
 from atalanta.wire.openwire.server.sessions.keep_alive import KEEP_ALIVE_TIMER
 from atalanta.wire.openwire.server.sessions.pulls import PULL_TIMER
 from atalanta.wire.openwire.server.sessions.wildcard_queues import QUEUES_TIMER
@@ -30,8 +33,13 @@ class OpenWireProtocol(Protocol):
         self.host = host
         self.name = "OPENWIRE"
         broker = host.broker
-        self.node_clients = NodeClients(broker.node_id, broker.config.name, timers)
+        self.node_clients = NodeClients(broker.node_id, broker.config, timers, broker.queue_registry)
         broker.add_observer(self.node_clients.wildcard_queues)
+        bridges = self.node_clients.bridges
+        broker.add_observer(bridges.stuck_queues)
+        advisories = self.node_clients.advisories
+        for observer in advisories.observers:
+            broker.add_observer(observer)
 
     def recognises(self, first: bytes) -> int:
         if first[:1] != b"\x00":  # a first frame of 16 MiB is no WireFormatInfo
@@ -56,6 +64,20 @@ class OpenWireProtocol(Protocol):
             self.node_clients.pulls.on_timer(now)
         elif key == QUEUES_TIMER:
             self.node_clients.wildcard_queues.on_timer(now)
+        elif key == ELSEWHERE_TIMER:
+            advisories = self.node_clients.advisories
+            advisories.elsewhere.on_timer(now)
+        elif key == STUCK_TIMER:
+            bridges = self.node_clients.bridges
+            bridges.stuck_queues.on_timer(now)
+
+
+def peer_brokers_of(host: Host) -> PeerBrokers | None:
+    """Returns the brokers that the OpenWire clients of a node are told of; None if it does not serve OpenWire."""
+    for protocol in host.protocols:
+        if isinstance(protocol, OpenWireProtocol):
+            return protocol.node_clients.peers
+    return None
 
 
 def options_for(acceptor: AcceptorConfig) -> WireFormatOptions:

@@ -24,6 +24,7 @@ from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.commands.producers import DestinationInfo, ProducerInfo, SessionInfo
 from atalanta.wire.openwire.commands.transactions import TransactionInfo
 from atalanta.wire.openwire.conversion.destination import is_queue, is_temporary, name_of, target_of
+from atalanta.wire.openwire.server.advisories.temporary_destinations import TemporaryOwner
 from atalanta.wire.openwire.server.requests.acknowledgements import acknowledge
 from atalanta.wire.openwire.server.requests.consumers import (
     add_consumer,
@@ -45,7 +46,7 @@ REMOVE: Final = 1
 TEMPORARY_MAX: Final = 10_000  # of one connection
 # What a broker of a network sends, and what no client of ours is to send.
 NOT_SUPPORTED: Final = {
-    codes.BROKER_INFO: "networks of brokers are not supported yet: connect them by JMS bridges",
+    codes.BROKER_INFO: "a bridge sends its BrokerInfo before it logs in",
     codes.CONTROL_COMMAND: "ControlCommand is not supported: stop the node by its own command",
     codes.MESSAGE_DISPATCH_NOTIFICATION: "master and slave of Classic are not supported: see high availability",
 }
@@ -127,12 +128,13 @@ def _add_temporary(session: OpenWireSession, now: int, info: DestinationInfo) ->
     name = name_of(destination)
     if len(session.temporary) >= TEMPORARY_MAX:
         raise BrokerError(ILLEGAL_STATE, f"a connection has at most {TEMPORARY_MAX} temporary destinations")
-    if name in session.advisories.temporary:
+    temporary = session.advisories.temporary
+    if name in temporary.kinds:
         raise BrokerError(ILLEGAL_STATE, f"temporary destination {name} belongs to another connection")
     if is_queue(destination):
         temporary_queue(session.kernel, now, name)
     session.temporary[name] = True
-    session.advisories.temporary_added(destination, session.connection_id)
+    temporary.add(destination, TemporaryOwner(session.connection.conn, session.connection_id, info.broker_path))
 
 
 def _remove_temporary(session: OpenWireSession, now: int, name: str, queue: bool) -> None:
@@ -141,7 +143,8 @@ def _remove_temporary(session: OpenWireSession, now: int, name: str, queue: bool
     if queue and name in session.queues.by_name:
         session.kernel.delete_queue(now, name)
     del session.temporary[name]
-    session.advisories.temporary_removed(name)
+    temporary = session.advisories.temporary
+    temporary.remove(name)
 
 
 # -- removals -------------------------------------------------------------------------------------
@@ -152,7 +155,7 @@ def _remove(session: OpenWireSession, now: int, info: RemoveInfo) -> None:
     if isinstance(removed, ConsumerId):
         remove_consumer(session, now, removed, last_delivered)
     elif isinstance(removed, ProducerId):
-        session.producers.pop(removed, None)
+        _remove_producer(session, removed)
     elif isinstance(removed, SessionId):
         remove_session(session, now, removed, last_delivered)
     else:
@@ -168,7 +171,13 @@ def remove_session(session: OpenWireSession, now: int, removed: SessionId, last_
             remove_consumer(session, now, consumer_id, last_delivered)
     for producer_id in list(session.producers):
         if producer_id.session_id == removed.value:
-            del session.producers[producer_id]
+            _remove_producer(session, producer_id)
+
+
+def _remove_producer(session: OpenWireSession, producer_id: ProducerId) -> None:
+    session.producers.pop(producer_id, None)
+    advisories = session.advisories
+    advisories.producers.remove(session.connection.conn, producer_id)
 
 
 def remove_all(session: OpenWireSession, now: int, last_delivered: int) -> None:

@@ -8,6 +8,7 @@ from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.reference import DELIVERING
 from atalanta.wire.connection import ProtocolError
+from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination, ActiveMQQueue
 from atalanta.wire.openwire.conversion.destination import (
     Target,
@@ -18,15 +19,16 @@ from atalanta.wire.openwire.conversion.destination import (
     parts_of,
     target_of,
 )
+from atalanta.wire.openwire.networks.bridge_filter import message_selector
+from atalanta.wire.openwire.server.advisories.subscription_name import durable_name
+from atalanta.wire.openwire.server.advisories.watchers import Watcher
 from atalanta.wire.openwire.server.requests.subscription_queue import (
     SubscriptionQueue,
     check_exists,
-    durable_name,
     durable_queue,
     queue_for,
     selector_text,
 )
-from atalanta.wire.openwire.server.sessions.advisories import Watcher
 from atalanta.wire.openwire.server.sessions.subscription import Part, Subscription
 from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardConsumer
 
@@ -60,7 +62,7 @@ def add_consumer(session: OpenWireSession, now: int, info: ConsumerInfo) -> None
     assert destination is not None
     try:
         if is_advisory(destination):
-            _watch(session, consumer_id, destination)
+            _watch(session, consumer_id, destination, info.no_local)
         else:
             _subscribe(session, now, consumer_id, info, destination)
     except BrokerError:
@@ -69,12 +71,15 @@ def add_consumer(session: OpenWireSession, now: int, info: ConsumerInfo) -> None
     session.done_when_durable(token)
 
 
-def _watch(session: OpenWireSession, consumer_id: ConsumerId, destination: ActiveMQDestination) -> None:
+def _watch(
+    session: OpenWireSession, consumer_id: ConsumerId, destination: ActiveMQDestination, no_local: bool
+) -> None:
     """Adds a consumer of advisories: it hears of what is there before it has its answer."""
     if len(session.watchers) >= WATCHERS_MAX:
         raise BrokerError(ILLEGAL_STATE, f"a connection has at most {WATCHERS_MAX} consumers of advisories")
     session.watchers[consumer_id] = True
-    session.advisories.watch(Watcher(session.connection, consumer_id, destination))
+    advisories = session.advisories
+    advisories.watchers.add(Watcher(session.connection, consumer_id, destination, no_local))
 
 
 def _subscribe(
@@ -92,7 +97,8 @@ def _subscribe(
         _close(session, now, subscription, [])
         raise
     session.subscriptions[consumer_id] = subscription
-    session.advisories.consumer_added(session.connection.conn, info)
+    advisories = session.advisories
+    advisories.consumers.add(session.connection.conn, consumer_id, info, destination)
     session.refill(subscription)
     if subscription.browser:
         if not subscription.parts:
@@ -165,6 +171,9 @@ def _queue_of(
             raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"temporary destination {name} belongs to another connection")
     client_id = session.sender.client_id
     selector = selector_text(info.selector, info.no_local and not is_queue(part), client_id)
+    predicate = info.additional_predicate
+    if isinstance(predicate, NetworkBridgeFilter) and predicate.network_broker_id is not None:
+        selector = message_selector(predicate.network_broker_id, predicate.message_ttl, selector)
     if info.subscription_name is None or is_queue(part):
         return queue_for(kernel, now, target, selector)
     if "," in name_of(info.destination):
@@ -201,14 +210,15 @@ def pull(session: OpenWireSession, now: int, command: MessagePull) -> None:
 # -- the end --------------------------------------------------------------------------------------
 def remove_consumer(session: OpenWireSession, now: int, consumer_id: ConsumerId, last_delivered: int) -> None:
     """Closes a consumer; `last_delivered`: the number of the last delivery that its application has."""
+    advisories = session.advisories
     if session.watchers.pop(consumer_id, None) is not None:
-        session.advisories.unwatch(session.connection.conn, consumer_id)
+        advisories.watchers.remove(session.connection.conn, consumer_id)
         return
     subscription = session.subscriptions.pop(consumer_id, None)
     if subscription is None:
         return
     _close(session, now, subscription, [delivery.number for delivery in subscription.uncounted(last_delivered)])
-    session.advisories.consumer_removed(session.connection.conn, consumer_id)
+    advisories.consumers.remove(session.connection.conn, consumer_id)
 
 
 def _close(

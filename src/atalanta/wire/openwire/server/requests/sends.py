@@ -12,8 +12,10 @@ from atalanta.wire.openwire.conversion.sent_message import sent_message
 from atalanta.wire.openwire.server.requests.subscription_queue import check_exists
 from atalanta.wire.openwire.server.requests.transactions import fail, send_in
 from atalanta.wire.openwire.server.sessions.answers import Answer
+from atalanta.wire.openwire.server.sessions.errors import MessageRefused
 
 if TYPE_CHECKING:
+    from atalanta.message.message import Message
     from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
     from atalanta.wire.openwire.commands.messages import OpenWireMessage
     from atalanta.wire.openwire.commands.producers import ProducerInfo
@@ -32,6 +34,9 @@ def add_producer(session: OpenWireSession, info: ProducerInfo) -> None:
             for target in _targets(session, parts_of(info.destination)):
                 session.kernel.check("send", target.name())
         session.add_producer(info.producer_id, info)
+        if info.destination is not None:
+            advisories = session.advisories
+            advisories.producers.add(session.connection.conn, info.producer_id, info, info.destination)
     session.done(session.answers.token_for(info))
 
 
@@ -57,13 +62,13 @@ def _send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
     if is_advisory(destination):
         raise ProtocolError(f"{destination.physical_name}: only the broker sends advisories")
     targets = _targets(session, parts_of(destination))
+    _check_temporary(session, targets)
     size = len(command.content or b"") + len(command.marshalled_properties or b"")
     for target in targets:
-        check_exists(session.kernel, target)
         if not session.may_send(target.name(), size):
             return False
     original = destination if len(targets) > 1 else command.original_destination
-    messages = [sent_message(command, target, session.sender, now // 1_000_000, original) for target in targets]
+    messages = _converted(session, now, command, targets, original)
     token = _token(session, command, size, len(messages))
     try:
         for message in messages:
@@ -73,6 +78,29 @@ def _send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
         session.answers.forget(token)
         raise
     return True
+
+
+def _check_temporary(session: OpenWireSession, targets: list[Target]) -> None:
+    """Raises MessageRefused for a temporary destination that has ended."""
+    try:
+        for target in targets:
+            check_exists(session.kernel, target)
+    except BrokerError as error:
+        raise MessageRefused(error.code, error.text) from None
+
+
+def _converted(
+    session: OpenWireSession,
+    now: int,
+    command: OpenWireMessage,
+    targets: list[Target],
+    original: ActiveMQDestination | None,
+) -> list[Message]:
+    """Returns the broker's messages, one for each target. MessageRefused: what is in it is not supported."""
+    try:
+        return [sent_message(command, target, session.sender, now // 1_000_000, original) for target in targets]
+    except BrokerError as error:
+        raise MessageRefused(error.code, error.text) from None
 
 
 def _token(session: OpenWireSession, command: OpenWireMessage, size: int, parts: int) -> int:

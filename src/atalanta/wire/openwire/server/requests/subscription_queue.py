@@ -69,15 +69,6 @@ def durable_queue(session: Session, now: int, target: Target, name: str, selecto
     return SubscriptionQueue(name, None, False)
 
 
-def durable_name(client_id: str, subscription: str) -> str:
-    """Returns the name of the queue of a durable subscription (ActiveMQDestination.createQueueNameForSubscription)."""
-    return f"{_escaped(client_id)}.{_escaped(subscription)}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace(".", "\\.")
-
-
 def temporary_queue(session: Session, now: int, name: str) -> None:
     """Creates a temporary queue, whose name the client made. BrokerError if it exists."""
     spec = QueueSpec(name, name, ANYCAST)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.sessions.session import Session
     from atalanta.message.message import Message
-    from atalanta.wire.openwire.server.sessions.advisories import Advisories
+    from atalanta.wire.openwire.server.advisories.advisories import Advisories
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
     from atalanta.wire.openwire.server.sessions.pulls import Pulls
     from atalanta.wire.openwire.server.sessions.subscription import Delivery, Subscription
@@ -45,7 +45,7 @@ class Dispatches:
         """Sends a message. One that OpenWire cannot carry to this client goes to the dead-letter address."""
         redeliveries = max(int(delivery.reference.delivery_count) - 1, 0)
         destination = delivery.part.shown(message.address)
-        temporary = self.advisories.temporary
+        temporary = self.advisories.temporary.kinds
         try:
             made = delivered_message(message, body, destination, delivery.message_id, redeliveries, temporary)
             self.connection.send_delivery(MessageDispatch(subscription.id, destination, made, redeliveries))

@@ -24,6 +24,10 @@ CLASSES: Final = {
     errors.TRANSACTION_TIMEOUT: "javax.jms.TransactionRolledBackException",
     errors.DUPLICATE_ID: "javax.jms.TransactionRolledBackException",
 }
+# The one refusal after which a bridge of Classic goes on: it takes the message for one to a temporary destination that
+# has ended, and moves it to its dead-letter queue. After any other one it connects again, and sends the message again.
+FINAL_FOR_BRIDGES: Final = "org.apache.activemq.broker.region.DestinationDoesNotExistException"
+FINAL_PREFIX: Final = "temp-"
 XA_CLASS: Final = "javax.transaction.xa.XAException"
 
 
@@ -32,6 +36,17 @@ class ClientIdError(BrokerError):
 
     def __init__(self, text: str) -> None:
         super().__init__(errors.ILLEGAL_STATE, text)
+
+
+class MessageRefused(BrokerError):
+    """A message that is never accepted, however often it is sent."""
+
+
+def bridge_throwable(error: BrokerError) -> Throwable:
+    """Returns the exception for a refusal of what the bridge of another broker has sent."""
+    if isinstance(error, MessageRefused):
+        return Throwable(FINAL_FOR_BRIDGES, f"{FINAL_PREFIX}refused: {error.text[:TEXT_CHARACTERS_MAX]}")
+    return throwable_of(error)
 
 
 def throwable_of(error: BrokerError) -> Throwable:

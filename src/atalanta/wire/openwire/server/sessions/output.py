@@ -16,6 +16,7 @@ from atalanta.wire.openwire.server.sessions.errors import throwable_of
 
 if TYPE_CHECKING:
     from atalanta.kernel.errors import BrokerError
+    from atalanta.kernel.ports import Journal
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.host import Host
     from atalanta.wire.openwire.encoding.structure import Command
@@ -56,7 +57,26 @@ class OpenWireOutput(LoginConnection):
     def show_blocked(self) -> None:
         """Stops the deliveries while anything is in their way."""
         if not self.gone:
-            self.block_deliveries(self.blocked or self.full or self.end_reason != "")
+            moves = self.current_redirect() is not None
+            self.block_deliveries(self.blocked or self.full or moves or self.end_reason != "")
+
+    # -- redirects ------------------------------------------------------------------------------
+    def journal(self) -> Journal:
+        """Returns the journal of the node."""
+        broker = self.host.broker
+        return broker.journal
+
+    def is_busy(self) -> bool:
+        """Returns True while answers or commands of the client are on their way."""
+        raise NotImplementedError
+
+    def sent_away(self, now: int, node_id: str) -> None:
+        """Records that the client was sent to another node."""
+        raise NotImplementedError
+
+    def end_redirect(self, now: int) -> None:
+        """Gives the redirect up: deliveries go on."""
+        raise NotImplementedError
 
     # -- commands out ---------------------------------------------------------------------------
     def send(self, command: Command) -> None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.producers import ProducerInfo
     from atalanta.wire.openwire.commands.transactions import TransactionId
     from atalanta.wire.openwire.conversion.sent_message import Sender
-    from atalanta.wire.openwire.server.sessions.advisories import Advisories
+    from atalanta.wire.openwire.server.advisories.advisories import Advisories
     from atalanta.wire.openwire.server.sessions.local_transaction import LocalTransaction
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
     from atalanta.wire.openwire.server.sessions.pulls import Pulls
@@ -294,15 +294,18 @@ class OpenWireSession(SessionEndpoint):
     def leave(self, now: int) -> None:
         """Ends what the kernel does not know of: advisories, waiting pulls and unprepared branches."""
         conn = self.connection.conn
+        advisories = self.advisories
         for consumer_id in list(self.watchers):
-            self.advisories.unwatch(conn, consumer_id)
+            advisories.watchers.remove(conn, consumer_id)
         self.watchers.clear()
         for subscription in list(self.subscriptions.values()):
             self.pulls.end(subscription)
             self.wildcard_queues.unwatch(conn, subscription.id)
-            self.advisories.consumer_removed(conn, subscription.id)
+            advisories.consumers.remove(conn, subscription.id)
+        for producer_id in list(self.producers):
+            advisories.producers.remove(conn, producer_id)
         for name in list(self.temporary):
-            self.advisories.temporary_removed(name)
+            advisories.temporary.remove(name)
         branches = self.branches_of_node
         for xid in list(self.branches):
             branch = branches.by_xid.get(xid)

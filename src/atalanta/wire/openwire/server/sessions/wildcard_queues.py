@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.routing.wildcard import WildcardConfiguration
 from atalanta.kernel.routing.wildcard_addresses import AddressPattern
 from atalanta.kernel.sessions.clients import ClientObserver
+from atalanta.wire.openwire.conversion.destination import CLASSIC_WILDCARDS
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.identifiers import ConsumerId
 
 QUEUES_TIMER: Final = "wire.openwire.queues"
-# As clients of ActiveMQ write wildcards, whatever the broker's own are.
-WILDCARDS: Final = WildcardConfiguration(delimiter=".", any_words=">", single_word="*")
 HIDDEN_PREFIX: Final = "$"  # names of the broker's own queues
 
 
@@ -25,7 +23,7 @@ class WildcardConsumer:
     """A consumer with a pattern. `add` creates its part for one more queue: (now, name of the queue)."""
 
     def __init__(self, name: str, add: Callable[[int, str], None]) -> None:
-        self.pattern = AddressPattern(name, WILDCARDS)
+        self.pattern = AddressPattern(name, CLASSIC_WILDCARDS)
         self.add = add
 
     def takes(self, queue: Queue) -> bool:

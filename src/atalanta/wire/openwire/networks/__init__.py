@@ -1,0 +1,1 @@
+"""What the brokers of a network know of each other's messages and consumers."""

@@ -1,0 +1,1 @@
+"""Advisories: what an OpenWire broker tells the consumers of `ActiveMQ.Advisory.…` topics."""

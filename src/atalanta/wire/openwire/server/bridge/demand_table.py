@@ -1,0 +1,201 @@
+"""What the consumers of another broker want from this one: the demand of one bridge.
+
+Follows ConduitBridge and DurableConduitBridge of ActiveMQ Classic. A durable subscription there is a durable one here,
+which stays while its consumer is away.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
+from atalanta.wire.openwire.commands.consumers import ConsumerInfo
+from atalanta.wire.openwire.commands.identifiers import ConsumerId
+from atalanta.wire.openwire.conversion.destination import (
+    is_advisory,
+    is_queue,
+    is_temporary,
+    parts_of,
+)
+from atalanta.wire.openwire.networks.bridge_filter import takes_demand
+from atalanta.wire.openwire.networks.broker_path import longer_path
+from atalanta.wire.openwire.server.bridge.demand import Demand
+from atalanta.wire.openwire.server.bridge.local_side import SESSION
+
+if TYPE_CHECKING:
+    from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
+    from atalanta.wire.openwire.commands.identifiers import BrokerId
+    from atalanta.wire.openwire.server.bridge.rules import BridgeRules
+
+
+class Changes:
+    """What a piece of news changes: demands to open, and demands that have lost their reason."""
+
+    def __init__(self) -> None:
+        self.opened: list[Demand] = []
+        self.closed: list[Demand] = []
+
+
+class DemandTable:
+    """The demand of the broker `remote`, for the broker `own`. `by_id`: by the id of the consumer here.
+
+    `connection_id` is that of the bridge at its own broker. `known`: the destinations of each consumer there.
+    """
+
+    def __init__(self, rules: BridgeRules, own: BrokerId, remote: BrokerId, connection_id: str) -> None:
+        self.rules = rules
+        self.own = own
+        self.remote = remote
+        self.connection_id = connection_id
+        self.by_id: dict[ConsumerId, Demand] = {}
+        self.known: dict[ConsumerId, list[ActiveMQDestination]] = {}
+        self.last_number: int = 0
+        self.durables_stay: bool = rules.conduit and not rules.dynamic_only
+
+    def add(self, info: ConsumerInfo) -> Changes:
+        """Adds a consumer of the other broker, each destination once. BrokerError: its destination has no name."""
+        changes = Changes()
+        consumer_id = info.consumer_id
+        if consumer_id is None or info.destination is None or info.browser:
+            return changes
+        if not takes_demand(info.broker_path, self.own, self.rules.consumer_ttl):
+            return changes
+        for part in parts_of(info.destination):
+            known = self.known.get(consumer_id, [])
+            if part not in known and not is_advisory(part) and self.rules.permits(part):
+                self.known[consumer_id] = [*known, part]
+                self._add_part(info, consumer_id, part, changes)
+        return changes
+
+    def _add_part(
+        self, info: ConsumerInfo, consumer_id: ConsumerId, part: ActiveMQDestination, changes: Changes
+    ) -> None:
+        subscription: tuple[str, str] | None = None
+        if info.subscription_name is not None and not is_queue(part) and not is_temporary(part):
+            subscription = (info.client_id or "", info.subscription_name)
+        if self.rules.conduit and self._joins(info, consumer_id, part, subscription):
+            return
+        demand = self._made(info, part, self._name_of(part, subscription), info.network_subscription)
+        demand.join(consumer_id, subscription)
+        if demand.durable and self.rules.conduit:
+            for other in list(self.by_id.values()):
+                if other is not demand and other.destination == part and not (other.durable or other.network):
+                    demand.take_over(other)
+                    changes.closed.append(self._removed(other))
+        changes.opened.append(demand)
+
+    def _joins(
+        self, info: ConsumerInfo, consumer_id: ConsumerId, part: ActiveMQDestination,
+        subscription: tuple[str, str] | None,
+    ) -> bool:  # fmt: skip
+        """Adds the consumer to the demands that cover its destination; returns False if there is none."""
+        if info.network_subscription and is_queue(part) and not self.rules.conduit_network_queues:
+            return False
+        joined = False
+        for demand in self.by_id.values():
+            if demand.network and not demand.permanent:
+                continue  # a consumer of a third broker stays apart, as its way is longer
+            if demand.covers(part) and (demand.durable or subscription is None):
+                demand.join(consumer_id, subscription)
+                joined = True
+        return joined
+
+    def _name_of(self, part: ActiveMQDestination, subscription: tuple[str, str] | None) -> str | None:
+        """Returns the name of the durable subscription here, None without one."""
+        if subscription is None:
+            return None
+        if self.rules.conduit:
+            return self.rules.names.subscription_name(part.physical_name or "")
+        return ":".join(subscription)
+
+    def add_static(self, destination: ActiveMQDestination, subscription_name: str | None = None) -> Demand | None:
+        """Adds a demand that needs no consumer; None if there is one already, or the bridge does not forward it."""
+        if not self.rules.permits(destination):
+            return None
+        if any(demand.destination == destination for demand in self.by_id.values()):
+            return None
+        return self._made(ConsumerInfo(), destination, subscription_name, True, True)
+
+    def _made(
+        self, source: ConsumerInfo, part: ActiveMQDestination, name: str | None, network: bool, permanent: bool = False
+    ) -> Demand:
+        """Returns a new demand, for the consumer `source` at the other broker."""
+        rules = self.rules
+        path = longer_path(source.broker_path, self.remote)
+        ways = list(source.network_consumer_path or [])
+        if source.consumer_id is not None:
+            ways.append(source.consumer_id)
+        selector = None if rules.conduit else source.selector
+        info = self._consumer(part, selector, rules.priority(len(path)), path, ways, name, source.exclusive)
+        demand = self._entered(info, part, network, permanent)
+        if ways and rules.suppresses(is_queue(part)):
+            demand.let_suppress()
+        return demand
+
+    def _consumer(
+        self, part: ActiveMQDestination, selector: str | None, priority: int, path: list[BrokerId],
+        ways: list[ConsumerId], name: str | None, exclusive: bool, filtered: bool = True,
+    ) -> ConsumerInfo:  # fmt: skip
+        self.last_number += 1
+        rules = self.rules
+        predicate = NetworkBridgeFilter(rules.message_ttl, self.remote, rules.message_ttl, rules.consumer_ttl)
+        # What is kept for the other broker has no filter: it would change with the id of that broker.
+        return ConsumerInfo(
+            ConsumerId(self.connection_id, SESSION, self.last_number),
+            destination=part,
+            prefetch_size=rules.prefetch,
+            dispatch_async=True,
+            selector=selector,
+            subscription_name=name,
+            exclusive=exclusive,
+            priority=priority,
+            broker_path=path,
+            additional_predicate=predicate if filtered and name is None else None,
+            network_subscription=True,
+            network_consumer_path=ways,
+        )
+
+    def _entered(self, info: ConsumerInfo, part: ActiveMQDestination, network: bool, permanent: bool) -> Demand:
+        assert info.consumer_id is not None
+        demand = Demand(info, info.consumer_id, part, network, permanent)
+        self.by_id[info.consumer_id] = demand
+        return demand
+
+    def add_returning(self, demand: Demand, selector: str, priority: int) -> Demand:
+        """Adds a demand beside another one, for messages that have passed the other broker."""
+        path = list(demand.info.broker_path or [])
+        info = self._consumer(demand.destination, selector, priority, path, [], None, False, False)
+        found = self._entered(info, demand.destination, True, True)
+        found.let_return()
+        return found
+
+    # -- the end --------------------------------------------------------------------------------
+    def remove(self, consumer_id: ConsumerId) -> list[Demand]:
+        """Removes a consumer of the other broker; returns the demands that have lost their reason."""
+        self.known.pop(consumer_id, None)
+        ended = [
+            demand for demand in self.by_id.values()
+            if demand.leave(consumer_id) and not demand.is_needed(self.durables_stay)
+        ]  # fmt: skip
+        return [self._removed(demand) for demand in ended]
+
+    def remove_subscription(self, client_id: str, name: str) -> list[Demand]:
+        """Removes a durable subscription of the other broker; returns the demands that have lost their reason."""
+        ended = [
+            demand for demand in self.by_id.values()
+            if demand.end_subscription((client_id, name)) and not demand.is_needed(self.durables_stay)
+        ]  # fmt: skip
+        return [self._removed(demand) for demand in ended]
+
+    def remove_destination(self, destination: ActiveMQDestination) -> list[Demand]:
+        """Removes the demands for a temporary destination that has ended, and returns them."""
+        ended = [demand for demand in self.by_id.values() if demand.destination == destination]
+        return [self._removed(demand) for demand in ended]
+
+    def discard(self, demand: Demand) -> None:
+        """Removes a demand."""
+        self.by_id.pop(demand.id, None)
+
+    def _removed(self, demand: Demand) -> Demand:
+        self.by_id.pop(demand.id, None)
+        return demand

@@ -1,0 +1,31 @@
+"""The receiver of what a broker sends to a bridge in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mypy_extensions import mypyc_attr
+
+if TYPE_CHECKING:
+    from atalanta.wire.openwire.encoding.structure import Command
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class LocalReceiver:
+    """The receiver: a bridge, or the session of another broker's bridge."""
+
+    def take(self, command: Command) -> None:
+        """Takes a command of the broker. EncodeError: the message cannot go on, and is set aside."""
+        raise NotImplementedError
+
+    def local_ended(self, why: str) -> None:
+        """Handles the end of the session: a queue was deleted, or an operator has closed it."""
+        raise NotImplementedError
+
+    def hold(self) -> None:
+        """Stops the input that the bridge gives to the broker."""
+        return None
+
+    def release(self) -> None:
+        """Lets the input go on."""
+        return None

@@ -1,0 +1,40 @@
+"""Another broker of the network, as its bridge introduces it before the login."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.openwire.server.bridge.network_properties import NetworkProperties
+
+if TYPE_CHECKING:
+    from atalanta.wire.openwire.commands.brokers import BrokerInfo
+    from atalanta.wire.openwire.server.bridge.rules import BridgeRules
+
+
+class Neighbour:
+    """The broker. `duplex`: messages flow to it over the same connection, by `rules`.
+
+    ProtocolError: it is no neighbour of a network, or its options cannot be read.
+    """
+
+    def __init__(self, info: BrokerInfo, own_id: str, own_name: str) -> None:
+        broker_id = info.broker_id
+        if not info.network_connection or info.slave_broker or broker_id is None or not broker_id.value:
+            raise ProtocolError("BrokerInfo of a client that is no bridge of a network")
+        if broker_id.value == own_id:
+            raise ProtocolError("the networkConnector leads to the broker that it belongs to")
+        self.id = broker_id
+        self.name: str = info.broker_name or ""
+        self.duplex: bool = info.duplex_connection
+        self.properties = NetworkProperties(info.network_properties or "")
+        self.rules: BridgeRules = self.properties.rules(own_name, self.name)
+        self.static: bool = self.properties.flag("staticBridge", False)
+        self.wants_subscriptions: bool = self.properties.flag("syncDurableSubs", False)
+        self.advisory_prefetch: int = self.properties.number("advisoryPrefetchSize", 0) or self.rules.prefetch
+        self.advisory_percentage: int = self.properties.number("advisoryAckPercentage", 75)
+
+
+def same_neighbour(one: Neighbour | None, other: Neighbour | None) -> bool:
+    """Returns True if both are one broker."""
+    return one is not None and other is not None and one.id == other.id

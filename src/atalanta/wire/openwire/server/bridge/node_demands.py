@@ -1,0 +1,82 @@
+"""The demand of all bridges of a node. Of several ways to one consumer only the best is used.
+
+Classic suppresses the worse way for good (suppressDuplicateTopicSubscriptions, …QueueSubscriptions); here it is used
+when the better one has ended.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mypy_extensions import mypyc_attr
+
+from atalanta.wire.openwire.server.bridge.local_receiver import LocalReceiver
+
+if TYPE_CHECKING:
+    from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
+    from atalanta.wire.openwire.server.bridge.demand import Demand
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class DemandOwner(LocalReceiver):
+    """A bridge, whose demands are opened and closed."""
+
+    def open_demand(self, now: int, demand: Demand) -> None:
+        """Creates the consumer of the demand."""
+        raise NotImplementedError
+
+    def close_demand(self, now: int, demand: Demand) -> None:
+        """Ends the consumer of the demand: another way is better."""
+        raise NotImplementedError
+
+    def replay_delay_ms(self) -> int:
+        """Returns how long a queue has no consumer before its messages go back, -1 never."""
+        raise NotImplementedError
+
+    def return_to(self, now: int, demand: Demand) -> Demand:
+        """Opens the way back beside a demand, and returns it: nobody here consumes its queue."""
+        raise NotImplementedError
+
+
+class NodeDemands:
+    """The demands by destination, the oldest first, each with its bridge."""
+
+    def __init__(self) -> None:
+        self.by_destination: dict[ActiveMQDestination, list[tuple[Demand, DemandOwner]]] = {}
+
+    def add(self, now: int, demand: Demand, owner: DemandOwner) -> None:
+        """Adds a demand, and opens it unless another way is as good."""
+        self.by_destination.setdefault(demand.destination, []).append((demand, owner))
+        self._choose(now, demand.destination)
+
+    def remove(self, now: int, demand: Demand) -> None:
+        """Removes a demand; its bridge has closed it."""
+        left = [each for each in self.by_destination.get(demand.destination, []) if each[0] is not demand]
+        if left:
+            self.by_destination[demand.destination] = left
+            self._choose(now, demand.destination)
+        else:
+            self.by_destination.pop(demand.destination, None)
+
+    def _choose(self, now: int, destination: ActiveMQDestination) -> None:
+        entries = sorted(self.by_destination[destination], key=_rank)
+        used: list[Demand] = []
+        worse: list[tuple[Demand, DemandOwner]] = []
+        better: list[tuple[Demand, DemandOwner]] = []
+        for entry in entries:
+            demand = entry[0]
+            if demand.suppressible and any(demand.meets(other) for other in used):
+                worse.append(entry)
+            else:
+                used.append(demand)
+                better.append(entry)
+        for demand, owner in better:
+            if not demand.opened or demand.ending:
+                owner.open_demand(now, demand)
+        for demand, owner in worse:
+            if demand.opened and not demand.ending:
+                owner.close_demand(now, demand)
+
+
+def _rank(entry: tuple[Demand, DemandOwner]) -> int:
+    return -entry[0].info.priority

@@ -1,0 +1,140 @@
+"""What failover clients are told of other brokers: ConnectionControl with ConnectedBrokers.
+
+As TransportConnector of ActiveMQ Classic: at the login, and when brokers come or go. A client that is told a list takes
+it in addition to the URIs of its own URL (FailoverTransport, getConnectList). It reconnects only if the list has other
+URIs than the one before, and RebalanceConnection is set; that is left to the plan of the cluster, if there is one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from atalanta.wire.openwire.commands.connections import ConnectionControl
+
+if TYPE_CHECKING:
+    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.openwire.server.peer_brokers import PeerBroker, PeerBrokers
+    from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
+
+VERSION_MIN: Final = 6  # ConnectionControl names brokers since this version of OpenWire
+KEPT_MAX: Final = 1_000
+
+
+def scheme_of(connection: OpenWireOutput) -> str:
+    """Returns the scheme by which a client came."""
+    acceptor = connection.acceptor
+    return "ssl" if acceptor is not None and acceptor.tls is not None else "tcp"
+
+
+def can_be_told(connection: OpenWireOutput) -> bool:
+    """Tells if the version of a client has lists of brokers."""
+    options = connection.decoder.format.options
+    return options.version >= VERSION_MIN
+
+
+class AcceptorList:
+    """The brokers that clients of one acceptor are told of. `kept` are URIs of brokers that were there once."""
+
+    def __init__(self, acceptor: AcceptorConfig, peers: PeerBrokers) -> None:
+        self.peers = peers
+        self.rotates: bool = acceptor.rebalance_cluster_clients
+        self.forgets: bool = acceptor.update_cluster_clients_on_remove
+        self.patterns = [re.compile(part.strip()) for part in acceptor.update_cluster_filter.split(",") if part.strip()]
+        self.kept: dict[str, bool] = {}
+        self.turn: int = 0
+
+    def matches(self, peer: PeerBroker) -> bool:
+        """Tells if clients may be told of a broker (updateClusterFilter)."""
+        return not self.patterns or any(each.fullmatch(peer.name) for each in self.patterns)
+
+    def own_uri(self, connection: OpenWireOutput) -> str:
+        """Returns the URI of this node for a client."""
+        scheme = scheme_of(connection)
+        members = self.peers.members
+        own = members.own(connection)
+        uri = None if own is None else own.uri_for(scheme)
+        return f"{scheme}://{connection.client.local}" if uri is None else uri
+
+    def uris(self, now: int, connection: OpenWireOutput) -> list[str]:
+        """Returns the URIs for a client: those in its zone first, rotated for each client if clients are balanced.
+
+        Others are never left out: a client that was sent elsewhere has lost the URIs of its own URL.
+        """
+        members = self.peers.members
+        told = members.told_to(now, connection)
+        own = self.own_uri(connection)
+        near = self._turned([own] if told.own_near else [], told.near, connection)
+        far = self._turned([] if told.own_near else [own], [*told.far, *self.peers.neighbours.values()], connection)
+        found = list(dict.fromkeys([*near, *far]))
+        for uri in found:
+            if len(self.kept) < KEPT_MAX:
+                self.kept[uri] = True
+        if not self.forgets:
+            scheme = scheme_of(connection)
+            found += [uri for uri in self.kept if uri not in found and uri.startswith(f"{scheme}://")]
+        self.turn += 1
+        return found
+
+    def _turned(self, first: list[str], peers: list[PeerBroker], connection: OpenWireOutput) -> list[str]:
+        """Returns the URIs, with another one in front for each client."""
+        scheme = scheme_of(connection)
+        found = list(first)
+        for peer in peers:
+            uri = peer.uri_for(scheme)
+            if uri is not None and self.matches(peer):
+                found.append(uri)
+        at = self.turn % len(found) if self.rotates and found else 0
+        return found[at:] + found[:at]
+
+
+class ClusterClients:
+    """The clients of a node that are told of other brokers, by connection; `known`: the last list of each."""
+
+    def __init__(self, peers: PeerBrokers) -> None:
+        self.peers = peers
+        self.lists: dict[str, AcceptorList] = {}
+        self.clients: dict[int, OpenWireOutput] = {}
+        self.known: dict[int, list[str]] = {}
+        peers.on_change = self.on_change
+
+    def list_of(self, connection: OpenWireOutput) -> AcceptorList | None:
+        """Returns the list of a client's acceptor; None if its clients are told nothing."""
+        acceptor = connection.acceptor
+        if acceptor is None or not (acceptor.update_cluster_clients or acceptor.rebalance_cluster_clients):
+            return None
+        found = self.lists.get(acceptor.name)
+        if found is None:
+            found = AcceptorList(acceptor, self.peers)
+            self.lists[acceptor.name] = found
+        return found
+
+    def greet(self, now: int, connection: OpenWireOutput, fault_tolerant: bool, returns: bool) -> None:
+        """Tells a client that has logged in. `returns`: it reconnects, and stays (FailoverReconnect)."""
+        brokers = self.list_of(connection)
+        if brokers is None or not can_be_told(connection):
+            return
+        self._tell(now, connection, brokers, not returns)
+        if fault_tolerant:
+            self.clients[connection.conn] = connection
+
+    def forget(self, conn: int) -> None:
+        """Forgets a client that has gone, or was sent elsewhere."""
+        self.clients.pop(conn, None)
+        self.known.pop(conn, None)
+
+    def on_change(self, now: int) -> None:
+        """Tells the clients whose list has changed."""
+        for connection in list(self.clients.values()):
+            brokers = self.list_of(connection)
+            if brokers is not None:
+                self._tell(now, connection, brokers, True)
+
+    def _tell(self, now: int, connection: OpenWireOutput, brokers: AcceptorList, moves: bool) -> None:
+        uris = brokers.uris(now, connection)
+        if sorted(uris) == self.known.get(connection.conn):
+            return
+        self.known[connection.conn] = sorted(uris)
+        members = self.peers.members
+        moves = moves and brokers.rotates and not members.planned
+        connection.send(ConnectionControl(connected_brokers=",".join(uris), rebalance_connection=moves))

@@ -1,0 +1,96 @@
+"""The brokers that OpenWire clients are told of: members of the cluster, and neighbours in a network of brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from mypy_extensions import mypyc_attr
+
+if TYPE_CHECKING:
+    from atalanta.wire.connection import ClientConnection
+    from atalanta.wire.core.config import AcceptorConfig
+
+NEIGHBOURS_MAX: Final = 1_000
+EVERY_ADDRESS: Final = ("", "0.0.0.0", "::")
+
+
+def uri_of(acceptor: AcceptorConfig, host: str) -> str:
+    """Returns the URI by which OpenWire clients reach an acceptor; `host` is taken if it listens at all addresses."""
+    told = acceptor.published_host or (host if acceptor.host in EVERY_ADDRESS else acceptor.host)
+    scheme = "tcp" if acceptor.tls is None else "ssl"
+    return f"{scheme}://[{told}]:{acceptor.port}" if ":" in told else f"{scheme}://{told}:{acceptor.port}"
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class PeerBroker:
+    """A broker. `uris` are those of its acceptors for OpenWire, `tcp://host:port` or `ssl://host:port`."""
+
+    def __init__(self, name: str, uris: tuple[str, ...]) -> None:
+        self.name = name
+        self.uris = uris
+
+    def uri_for(self, scheme: str) -> str | None:
+        """Returns the first URI of the scheme without its options, which are a server's; None if there is none."""
+        for uri in self.uris:
+            if uri.startswith(f"{scheme}://"):
+                return uri.partition("?")[0]
+        return None
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ToldMembers:
+    """The members that one client is told of: those in its zone, which it is to prefer, and the others.
+
+    `own_near`: this node is in its zone.
+    """
+
+    def __init__(self, near: list[PeerBroker], far: list[PeerBroker], own_near: bool) -> None:
+        self.near = near
+        self.far = far
+        self.own_near = own_near
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ClusterMembers:
+    """The questions to the cluster. This base serves a node without a cluster. `planned`: a plan moves the clients."""
+
+    planned: bool = False
+
+    def own(self, connection: ClientConnection) -> PeerBroker | None:
+        """Returns this node as clients are told of it."""
+        return None
+
+    def told_to(self, now: int, connection: ClientConnection) -> ToldMembers:
+        """Returns the members that a client is told of."""
+        return ToldMembers([], [], True)
+
+    def of_node(self, connection: ClientConnection, node_id: str) -> PeerBroker | None:
+        """Returns a member of the client's cluster."""
+        return None
+
+
+class PeerBrokers:
+    """The other brokers of a node. `on_change` is called when they have changed."""
+
+    def __init__(self) -> None:
+        self.members: ClusterMembers = ClusterMembers()
+        self.neighbours: dict[str, PeerBroker] = {}
+        self.on_change: Callable[[int], None] | None = None
+
+    def use_cluster(self, members: ClusterMembers) -> None:
+        """Registers the cluster of the node."""
+        self.members = members
+
+    def tell(self, now: int, key: str, peer: PeerBroker | None) -> None:
+        """Records a neighbour in a network of brokers, by a key of the caller; None: its bridge is lost."""
+        if peer is None:
+            self.neighbours.pop(key, None)
+        elif key in self.neighbours or len(self.neighbours) < NEIGHBOURS_MAX:
+            self.neighbours[key] = peer
+        self.changed(now)
+
+    def changed(self, now: int) -> None:
+        """Tells the clients of other brokers, as far as they want to know."""
+        if self.on_change is not None:
+            self.on_change(now)

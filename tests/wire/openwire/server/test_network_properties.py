@@ -1,0 +1,39 @@
+"""What a network connector tells of its options, as Java writes properties."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.wire.connection import ProtocolError
+from atalanta.wire.openwire.server.bridge.network_properties import NetworkProperties
+
+TEXT = r"""#Sat Nov 28 05:50:03 UTC 2026
+name=NC\:one
+messageTTL=3
+conduitSubscriptions=false
+dynamicallyIncludedDestinations=[queue\://a.>,topic\://b?consumer.prefetchSize\=1]
+staticallyIncludedDestinations=queue\://c, topic\://d
+destinationFilter=\u003E
+userName=
+"""
+
+
+def test_options_are_read_as_classic_writes_them() -> None:
+    found = NetworkProperties(TEXT)
+    rules = found.rules("here", "there")
+    assert (rules.names.connector, rules.message_ttl, rules.consumer_ttl, rules.conduit) == ("NC:one", 3, 1, False)
+    assert rules.dynamic.names == [(True, "a.>"), (False, "b")]
+    assert rules.static.names == [(True, "c"), (False, "d")] and rules.excluded.names == []
+    assert found.text("destinationFilter") == ">" and found.text("userName", "x") == ""
+    assert rules.names.local_client_id() == "NC:one_there_inbound_here"
+
+
+@pytest.mark.parametrize("text", ["prefetchSize=many", "messageTTL=99999999999", "x=" + "y" * 70_000])
+def test_options_that_cannot_be_read_are_told(text: str) -> None:
+    with pytest.raises(ProtocolError, match="networkProperties"):
+        NetworkProperties(text).rules("here", "there")
+
+
+@pytest.mark.parametrize("text", ["", "\\", "a", "=b", "a\\", "a=\\u12", "\n\n#\n!"])
+def test_odd_lines_do_no_harm(text: str) -> None:
+    NetworkProperties(text).rules("here", "there")
