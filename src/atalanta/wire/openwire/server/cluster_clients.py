@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 VERSION_MIN: Final = 6  # ConnectionControl names brokers since this version of OpenWire
 KEPT_MAX: Final = 1_000
+# A client that is sent away takes the target with four times the probability of all other brokers together, those of
+# its own URL included, which may be as many as OWN_URIS.
+NAMES_FOR_EACH: Final = 4
+NAMES_MAX: Final = 60
+OWN_URIS: Final = 3
+TIMEOUT_MS: Final = 2_000  # of an attempt to connect; those to a dead host add up
 
 
 def scheme_of(connection: OpenWireOutput) -> str:
@@ -122,6 +128,15 @@ class ClusterClients:
         """Forgets a client that has gone, or was sent elsewhere."""
         self.clients.pop(conn, None)
         self.known.pop(conn, None)
+
+    def send_to(self, now: int, connection: OpenWireOutput, uri: str) -> None:
+        """Sends a client to the broker of that URI, with the others as its alternatives (redirect.py)."""
+        brokers = self.list_of(connection)
+        others = [] if brokers is None else [each for each in brokers.uris(now, connection) if each != uri]
+        count = NAMES_FOR_EACH * (len(others) + OWN_URIS)
+        names = [f"{uri}?connectionTimeout={TIMEOUT_MS + number}" for number in range(min(count, NAMES_MAX))]
+        control = ConnectionControl(connected_brokers=",".join([*names, *others]), rebalance_connection=True)
+        connection.send(control)
 
     def on_change(self, now: int) -> None:
         """Tells the clients whose list has changed."""

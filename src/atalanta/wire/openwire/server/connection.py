@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.node_clients import NodeClients
 
 NS_PER_MS: Final = 1_000_000
+RESERVES_MAX: Final = 500  # of one host; each has at most one frame of 64 KiB in part
 STOPPING: Final = "the node is stopping"
 
 
@@ -277,14 +278,17 @@ class OpenWireConnection(OpenWireOutput):
         self.release_input()
 
     def _take_client_id(self, client_id: str, identity: Identity, reconnects: bool) -> None:
-        """Registers the client id. One that is in use is refused, unless its user comes back after a failover.
+        """Registers the client id.
 
+        One that is in use is refused, unless its user comes back after a failover, or with allowLinkStealing.
         The bridge of a broker comes back without saying so.
         """
         other = self.node_clients.clients.get(client_id)
         if isinstance(other, OpenWireConnection) and not other.gone and not other.end_reason:
-            reconnects = reconnects or same_neighbour(self.network, other.network)
-            if not reconnects or not other.belongs_to(identity):
+            acceptor = self.acceptor
+            steals = acceptor is not None and acceptor.allow_link_stealing
+            replaces = reconnects or steals or same_neighbour(self.network, other.network)
+            if not replaces or not other.belongs_to(identity):
                 name = self.node_clients.broker_name
                 raise ClientIdError(f"Broker: {name} - Client: {client_id} already connected from {other.peer()}")
             other.replace()
@@ -361,7 +365,8 @@ class OpenWireConnection(OpenWireOutput):
         self.show_blocked()
         self.host.broker.wake(now)
 
-    def sent_away(self, now: int, node_id: str) -> None:
+    def send_away(self, now: int, node_id: str, uri: str) -> None:
+        self.node_clients.cluster_clients.send_to(now, self, uri)
         self.node_clients.sent_away(now, self, node_id)
 
     def is_busy(self) -> bool:
@@ -379,6 +384,9 @@ class OpenWireConnection(OpenWireOutput):
     def stays_without_login(self, now: int) -> bool:
         """Returns True for a reserve of a failover client: it has negotiated, and logs in when it is needed."""
         return not self.authenticated and self.decoder.theirs is not None and self.handshake_overdue(now)
+
+    def reserves_max(self) -> int:
+        return RESERVES_MAX
 
     def check_alive(self, now: int) -> bool:
         if self.holds > 0 and self.authenticated:

@@ -1,12 +1,13 @@
 """The move of a connected failover client to another node (FailoverTransport of activemq-client 5.18 and 6.1).
 
-Two ConnectionControl make the client go to one URI, whatever its `randomize` is: the first makes this URI the only one
-of the list that brokers tell, the second makes it the only one of the client's own (ReconnectTo), and lets it
-reconnect. With one command the client could begin between both. The target tells it of all brokers at its login there.
+A client that is told other brokers with RebalanceConnection drops its connection and takes one of them, or of the URIs
+of its own URL: the first one, or with `randomize` (the default) any. So the target is told in front, and under many
+names that differ in a harmless option. Most probably the client takes one of them; if the target is away then, it still
+finds another broker. A client that has taken another one is moved again, if it has to be. ReconnectTo would be
+exact, but it replaces the URIs of the client's own URL: a client whose target dies at that moment would wait for it.
 
 A client at a URI of its `priorityURIs`, or at the first one of its URL with `priorityBackup`, takes note, but stays.
-The end of the connection makes it go. So does it for a client that does not obey (`reconnectSupported=false`); that one
-goes where it wants to.
+The end of the connection makes it go. So does it for a client that has taken this node again.
 
 Behind the order nothing is executed that the client waits for: it repeats that at the target. What it does not wait for
 is executed here, as it is never repeated.
@@ -17,7 +18,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.connection import Redirect
-from atalanta.wire.openwire.commands.connections import ConnectionControl
 
 if TYPE_CHECKING:
     from atalanta.wire.core.transport import TransportConfiguration
@@ -58,9 +58,7 @@ class OpenWireRedirect(Redirect):
     def send(self, now: int, target: TransportConfiguration, others: list[tuple[str, int]]) -> None:
         self.sent_at = now
         self.on_answer = None
-        self.output.send(ConnectionControl(connected_brokers=self.uri))
-        self.output.send(ConnectionControl(connected_brokers=self.uri, reconnect_to=self.uri))
-        self.output.sent_away(now, self.target_node)
+        self.output.send_away(now, self.target_node, self.uri)
 
     def is_sending(self) -> bool:
         return self.output.decoder.has_part()

@@ -22,6 +22,7 @@ from atalanta.wire.openwire.commands.deliveries import MessageAck
 from atalanta.wire.openwire.commands.identifiers import ConsumerId, ProducerId, SessionId
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.commands.producers import DestinationInfo, ProducerInfo, SessionInfo
+from atalanta.wire.openwire.commands.responses import Response
 from atalanta.wire.openwire.commands.transactions import TransactionInfo
 from atalanta.wire.openwire.conversion.destination import is_queue, is_temporary, name_of, target_of
 from atalanta.wire.openwire.server.advisories.temporary_destinations import TemporaryOwner
@@ -90,7 +91,8 @@ def _answer_rare(session: OpenWireSession, now: int, command: Command) -> None:
     elif isinstance(command, KeepAliveInfo):
         if command.response_required:
             session.connection.send(KeepAliveInfo(command.command_id))
-    elif isinstance(command, ConnectionControl):
+    elif isinstance(command, (ConnectionControl, Response)):
+        # FailoverTransport sends what it has tracked again behind a reconnect: for some of it an empty Response.
         session.done(session.answers.token_for(command))
     elif command.code() == codes.FLUSH_COMMAND:
         session.done_when_durable(session.answers.token_for(command))

@@ -70,8 +70,8 @@ class OpenWireOutput(LoginConnection):
         """Returns True while answers or commands of the client are on their way."""
         raise NotImplementedError
 
-    def sent_away(self, now: int, node_id: str) -> None:
-        """Records that the client was sent to another node."""
+    def send_away(self, now: int, node_id: str, uri: str) -> None:
+        """Sends the client to another node."""
         raise NotImplementedError
 
     def end_redirect(self, now: int) -> None:
