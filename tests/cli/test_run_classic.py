@@ -34,7 +34,7 @@ def test_messages_go_where_the_file_says(tmp_path: Path) -> None:
     path = classic_file(tmp_path, INSIDE.format(port=port), 'dataDirectory="${activemq.data}"')
     url = f"tcp://127.0.0.1:{port}"
     with BrokerProcess(path) as broker:
-        broker.until_logged("networkConnector north: recognised, no effect yet: networks of brokers are not supported")
+        broker.until_logged("network_bridge_connect_failed")
         with connect(url, user="system", password="manager") as client:
             producer = client.producer("IN", routing="anycast")
             producer.send(Message(text="one", properties={"x": 1}))

@@ -44,7 +44,6 @@ def test_a_network_of_three(tmp_path: Path) -> None:
     assert plan["islands"] == [["a", "b", "c"]]
     assert plan["without"] == {"a": [["b", "c"]], "b": [["a", "c"]], "c": [["a", "b"]]}
     assert "c: network 'to-next' leads to far:61999, which is in none of these files" in texts(plan, "info")
-    assert "networkConnector to-next (recognised, no effect yet" in texts(plan, "warning")
     picture = drawing.read_text()
     ElementTree.fromstring(picture)
     assert picture.count("stroke-dasharray") == 4

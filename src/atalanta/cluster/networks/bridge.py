@@ -98,7 +98,9 @@ class NetworkBridge(LinkOwner):
         return self.link
 
     def on_dial_failed(self, now: int, why: str) -> None:
-        self._failed(now, "network_bridge_connect_failed", why)
+        if self._is_news(why):
+            self.tell("network_bridge_connect_failed", why)
+        self._dial_later(now)
 
     def on_connected(self, now: int, link: NetworkLink) -> None:
         self.told = ""
@@ -120,18 +122,26 @@ class NetworkBridge(LinkOwner):
             self.failures = 0
             self.turn = 0
             self.told = ""
-        self._failed(now, "network_bridge_lost" if link.connected_at else "network_bridge_refused", why)
+        if self._is_news(why):
+            if link.connected_at:
+                self.tell("network_bridge_lost", why)
+            else:
+                self.tell("network_bridge_refused", why)
+        self._dial_later(now)
 
     def _retry(self) -> NetworkRetry:
         return self.config.way.retry
 
-    def _failed(self, now: int, event: str, why: str) -> None:
-        """Reports a failure, unless it is that of the attempt before, and dials again: the next broker at once."""
+    def _is_news(self, why: str) -> bool:
+        """Records the reason of a failure; returns False for that of the attempt before, which is told once."""
+        known = self.stopped or _without_numbers(why) == _without_numbers(self.told)
+        self.told = why
+        return not known
+
+    def _dial_later(self, now: int) -> None:
+        """Dials again after a failure: the next broker at once, the first one after a pause."""
         if self.stopped:
             return
-        if _without_numbers(why) != _without_numbers(self.told):
-            self.tell(event, why)
-        self.told = why
         self.turn += 1
         if self.turn % len(self.targets):
             self.timers.set(self.prefix + "retry", now)

@@ -61,11 +61,6 @@ class Client(QueueOwner):
         self.sessions: dict[str, Session] = {}
         self.consumer_memory = ConsumerMemory()
 
-    def describe(self, protocol: str, client_id: str) -> None:
-        """Records protocol and client id of a client that is a part of this node."""
-        self.protocol = protocol
-        self.client_id = client_id
-
     def hand_over(self, other: Client, session: Session) -> None:
         """Moves `session`, and the queues that are deleted with a connection, to another connection of the client."""
         self.sessions.pop(session.name, None)

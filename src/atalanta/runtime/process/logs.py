@@ -39,6 +39,7 @@ LEVELS: Final = {
     "discovery_no_announcement": logging.WARNING,
     "member_deposed": logging.WARNING,
     "member_unreachable": logging.WARNING,
+    "network_bridge_gave_up": logging.WARNING,
     "node_id_shared": logging.ERROR,
     "not_dialed_back": logging.WARNING,
     "epoch_lost": logging.ERROR,

@@ -42,7 +42,7 @@ class Advisories:
         self.connections = ConnectionAdvisories(self.watchers)
         self.elsewhere = ConsumersElsewhere(self.consumers, node_id, timers, queues.addresses)
         destinations = DestinationAdvisories(self.watchers, queues)
-        self.watchers.sources = [self.temporary, self.consumers, self.producers, self.connections, destinations]
+        self.watchers.use([self.temporary, self.consumers, self.producers, self.connections, destinations])
         self.observers: list[ClientObserver] = [
             OtherConsumers(self.consumers, node_id, wildcard),
             self.elsewhere,

@@ -61,6 +61,10 @@ class Watchers:
         self.sources: list[AdvisorySource] = []
         self.number: int = 0
 
+    def use(self, sources: list[AdvisorySource]) -> None:
+        """Registers what new watchers are told of."""
+        self.sources = sources
+
     def add(self, watcher: Watcher) -> None:
         """Adds a watcher, and sends it what is there already."""
         self.by_id[watcher.connection.conn, watcher.consumer_id] = watcher

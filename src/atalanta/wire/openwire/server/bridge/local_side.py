@@ -47,7 +47,8 @@ class LocalSide(OpenWireOutput):
         super().__init__(host, number, "", now, None, WireFormatOptions())
         self.receiver = receiver
         self.authenticated = True
-        self.client.describe("OPENWIRE", client_id)
+        self.client.protocol = "OPENWIRE"
+        self.client.client_id = client_id
         self.id = f"ID:{broker.node_id}-bridge{number}:1"
         sender = Sender(client_id, FRAME_BYTES_MAX)
         sender.become_bridge()
