@@ -92,7 +92,7 @@ class Parts:
         if heard or any(acceptor.discovery_uri for acceptor in acceptors.values()):
             from atalanta.cluster.discovery.multicast_agent import MulticastAgents, parse_group
 
-            agents = MulticastAgents(links, broker.timers, broker.trace)
+            agents = MulticastAgents(links, broker.timers)
             agents.publish(acceptors.values())
             for uri in heard:
                 agents.agent_of(parse_group(uri))

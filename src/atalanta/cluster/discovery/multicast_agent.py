@@ -20,7 +20,7 @@ from atalanta.wire.uri import UriError, parse_authority, parse_params
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from atalanta.kernel.ports import Links, Timers, Trace
+    from atalanta.kernel.ports import Links, Timers
     from atalanta.wire.core.config import AcceptorConfig
 
 SCHEME: Final = "multicast://"
@@ -155,10 +155,9 @@ class MulticastAgent:
 class MulticastAgents(Part):
     """The agents of a node, one for each group. Timers and groups at the Links port are "agents.<number>"."""
 
-    def __init__(self, links: Links, timers: Timers, trace: Trace) -> None:
+    def __init__(self, links: Links, timers: Timers) -> None:
         self.links = links
         self.timers = timers
-        self.trace = trace
         self.agents: list[MulticastAgent] = []
         self.stopped = False
 

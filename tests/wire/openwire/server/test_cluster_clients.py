@@ -190,3 +190,12 @@ def test_a_response_of_a_client_is_ignored() -> None:
     client.send(Response(7))
     assert client.output() == []
     client.consume("q")
+
+
+def test_a_list_that_is_too_long_for_a_text_is_cut() -> None:
+    many = [PeerBroker(f"b{number}", (f"tcp://{'x' * 200}{number:03}:1",)) for number in range(300)]
+    server = serving("rebalanceClusterClients=true", Members(A, *many))
+    client, (control,) = logged_in(server, "x")
+    assert 25_000 < len(control.connected_brokers or "") <= 30_000
+    (order,) = moved(server, client)
+    assert (order.connected_brokers or "").count("tcp://a:61616?") == 60

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 VERSION_MIN: Final = 6  # ConnectionControl names brokers since this version of OpenWire
 KEPT_MAX: Final = 1_000
+LIST_CHARACTERS_MAX: Final = 30_000  # a text has at most 32,766 bytes
 # A client that is sent away takes the target with four times the probability of all other brokers together, those of
 # its own URL included, which may be as many as OWN_URIS.
 NAMES_FOR_EACH: Final = 4
@@ -37,6 +38,16 @@ def can_be_told(connection: OpenWireOutput) -> bool:
     """Tells if the version of a client has lists of brokers."""
     options = connection.decoder.format.options
     return options.version >= VERSION_MIN
+
+
+def joined(uris: list[str]) -> str:
+    """Returns a list of URIs as text. Those beyond LIST_CHARACTERS_MAX are left out."""
+    text = ""
+    for uri in uris:
+        if len(text) + len(uri) >= LIST_CHARACTERS_MAX:
+            break
+        text += f",{uri}" if text else uri
+    return text
 
 
 class AcceptorList:
@@ -63,10 +74,7 @@ class AcceptorList:
         return f"{scheme}://{connection.client.local}" if uri is None else uri
 
     def uris(self, now: int, connection: OpenWireOutput) -> list[str]:
-        """Returns the URIs for a client: those in its zone first, rotated for each client if clients are balanced.
-
-        Others are never left out: a client that was sent elsewhere has lost the URIs of its own URL.
-        """
+        """Returns the URIs for a client: those in its zone first, rotated for each client if clients are balanced."""
         members = self.peers.members
         told = members.told_to(now, connection)
         own = self.own_uri(connection)
@@ -135,8 +143,7 @@ class ClusterClients:
         others = [] if brokers is None else [each for each in brokers.uris(now, connection) if each != uri]
         count = NAMES_FOR_EACH * (len(others) + OWN_URIS)
         names = [f"{uri}?connectionTimeout={TIMEOUT_MS + number}" for number in range(min(count, NAMES_MAX))]
-        control = ConnectionControl(connected_brokers=",".join([*names, *others]), rebalance_connection=True)
-        connection.send(control)
+        connection.send(ConnectionControl(connected_brokers=joined([*names, *others]), rebalance_connection=True))
 
     def on_change(self, now: int) -> None:
         """Tells the clients whose list has changed."""
@@ -152,4 +159,4 @@ class ClusterClients:
         self.known[connection.conn] = sorted(uris)
         members = self.peers.members
         moves = moves and brokers.rotates and not members.planned
-        connection.send(ConnectionControl(connected_brokers=",".join(uris), rebalance_connection=moves))
+        connection.send(ConnectionControl(connected_brokers=joined(uris), rebalance_connection=moves))
