@@ -68,6 +68,9 @@ class MemberBrokers(ClusterMembers):
         far = [peer for peer in members.values() if peer not in near]
         return ToldMembers(near, far, zone is None or zone == zones.own)
 
+    def is_member(self, node_id: str) -> bool:
+        return any(rebalance.cluster.peers.get(node_id) is not None for rebalance in self.balancers.by_number)
+
     def of_node(self, connection: ClientConnection, node_id: str) -> PeerBroker | None:
         record = self.balancers.of(connection.conn).cluster.peers.get(node_id)
         if record is None or record.clients is None or not record.linked():

@@ -24,9 +24,11 @@ from atalanta.wire.openwire.commands.connections import (
     WireFormatInfo,
 )
 from atalanta.wire.openwire.commands.identifiers import BrokerId, ConnectionId
+from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.conversion.sent_message import Sender
 from atalanta.wire.openwire.encoding.structure import Command, DataStructure
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
+from atalanta.wire.openwire.server.bridge.cluster_copies import comes_again
 from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd, open_network
 from atalanta.wire.openwire.server.bridge.neighbour import Neighbour, same_neighbour
 from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
@@ -172,6 +174,11 @@ class OpenWireConnection(OpenWireOutput):
                 broker = self.host.broker
                 broker.trace.count("commands_after_redirect_undone")
                 return  # the client repeats it at the other node
+            if self.network is not None and isinstance(command, OpenWireMessage):
+                if comes_again(command, self.node_clients.peers):
+                    if command.response_required:
+                        self.respond(command.command_id)
+                    return
             if self.duplex is not None and self.duplex.takes(now, command):
                 return
             if not answer(session, now, command):

@@ -65,6 +65,10 @@ class ClusterMembers:
         """Returns the members that a client is told of."""
         return ToldMembers([], [], True)
 
+    def is_member(self, node_id: str) -> bool:
+        """Returns True for the id of another member, also of one that is away."""
+        return False
+
     def of_node(self, connection: ClientConnection, node_id: str) -> PeerBroker | None:
         """Returns a member of the client's cluster."""
         return None
