@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangle
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
 from examples.network.places import PLACES, ZONES, Place
 from examples.network.timeline import Phase, Timeline
@@ -126,7 +126,7 @@ def draw_broker(axes: Axes, place: Place, phase: Phase, timeline: Timeline) -> N
     for at, zone in enumerate(dots):
         line, column = divmod(at, DOTS_A_LINE)
         centre = (left + 0.42 + column * 0.57, bottom + BOX_HEIGHT - 0.98 - line * 0.5)
-        axes.add_patch(Circle(centre, 0.19, facecolor=ZONE_COLOUR[zone], edgecolor="white", linewidth=0.6))
+        axes.plot(*centre, marker="o", markersize=6.2, color=ZONE_COLOUR[zone], markeredgecolor="white")
 
 
 # -- the times ---------------------------------------------------------------------------------------
@@ -141,18 +141,18 @@ def draw_timeline(axes: Axes, timeline: Timeline) -> None:
     for row, name in enumerate(names):
         for since, until, place in timeline.stays(name):
             axes.barh(row, until - since, left=since, height=0.74, color=PLACE_COLOUR[place], linewidth=0)
-    lines = dict(enumerate(names))
-    for row, place in enumerate(PLACES):
+    lines: dict[float, str] = dict(enumerate(names))
+    for row, broker in enumerate(PLACES):
         at = len(names) + 0.6 + row
-        axes.barh(at, end - begin, left=begin, height=0.5, color=PLACE_COLOUR[place.name], alpha=0.3, linewidth=0)
+        axes.barh(at, end - begin, left=begin, height=0.5, color=PLACE_COLOUR[broker.name], alpha=0.3, linewidth=0)
         for outage in timeline.outages:
-            if outage.place == place.name:
+            if outage.place == broker.name:
                 length = (outage.ended or end) - outage.begun
                 axes.barh(at, length, left=outage.begun, height=0.62, color=DEAD if outage.killed else FAINT)
                 text = KILLED if outage.killed else "stopped"
                 axes.text(outage.begun + length / 2, at, text, fontsize=8, color="white", ha="center", va="center",
                           clip_on=True)  # fmt: skip
-        lines[at] = place.name  # type: ignore[index]
+        lines[at] = broker.name
     axes.set_yticks(list(lines), list(lines.values()), fontsize=8.5)
     for label in axes.get_yticklabels():
         name = label.get_text()

@@ -114,8 +114,10 @@ class Parts:
 
         for protocol in self.host.protocols:
             if isinstance(protocol, OpenWireProtocol):
+                node_clients = protocol.node_clients
+                node_clients.peers.use_acceptors(self.acceptors.values())
                 self.by_name["networks"] = Networks(
-                    settings, self.host, self.resources, self.links, protocol.node_clients, agents
+                    settings, self.host, self.resources, self.links, node_clients, agents
                 )
 
     def _join(self, cluster: ClusterSettings, discovery: Discovery) -> None:

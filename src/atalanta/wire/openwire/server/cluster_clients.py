@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.openwire.commands.connections import ConnectionControl
+from atalanta.wire.openwire.server.peer_brokers import uri_at
 
 if TYPE_CHECKING:
     from atalanta.wire.core.config import AcceptorConfig
@@ -71,7 +72,10 @@ class AcceptorList:
         members = self.peers.members
         own = members.own(connection)
         uri = None if own is None else own.uri_for(scheme)
-        return f"{scheme}://{connection.client.local}" if uri is None else uri
+        if uri is None:
+            acceptor, local = connection.acceptor, connection.client.local
+            uri = f"{scheme}://{local}" if acceptor is None else uri_at(acceptor, local)
+        return uri
 
     def uris(self, now: int, connection: OpenWireOutput) -> list[str]:
         """Returns the URIs for a client: those in its zone first, rotated for each client if clients are balanced."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import SESSION_CREATION_REJECTED, BrokerError
 from atalanta.kernel.security.resource_limits import check_name
+from atalanta.kernel.security.security import MANAGE
 from atalanta.kernel.sessions.session import Session
 from atalanta.wire.connection import ProtocolError, Redirect
 from atalanta.wire.login import LoginRequest
@@ -32,6 +33,7 @@ from atalanta.wire.openwire.server.bridge.cluster_copies import comes_again
 from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd, open_network
 from atalanta.wire.openwire.server.bridge.neighbour import Neighbour, same_neighbour
 from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
+from atalanta.wire.openwire.server.peer_brokers import PeerBroker, told_uri, uri_at
 from atalanta.wire.openwire.server.redirect import OpenWireRedirect
 from atalanta.wire.openwire.server.requests.commands import answer, remove_all
 from atalanta.wire.openwire.server.sessions.errors import (
@@ -154,7 +156,8 @@ class OpenWireConnection(OpenWireOutput):
             self.keep_alive = KeepAlive(self.host.wire, self.conn, now, period_ns, frame)
             self.node_clients.keep_alives.add(now, self.keep_alive)
         broker = self.host.broker
-        url = f"{scheme_of(self)}://{self.client.local}"  # other brokers are told after the login
+        # Other brokers are told after the login.
+        url = f"tcp://{self.client.local}" if self.acceptor is None else uri_at(self.acceptor, self.client.local)
         self.send(BrokerInfo(BrokerId(broker.node_id), url, [], broker.config.name, connection_id=self.conn))
 
     # -- commands -------------------------------------------------------------------------------
@@ -282,7 +285,16 @@ class OpenWireConnection(OpenWireOutput):
         advisories.connections.add(command.connection_id, self.client, identity.user)
         if self.network is not None:
             self.duplex = open_network(self, others.bridges, self.network, now)
+            self._tell_of_neighbour(now, self.network, identity)
         self.release_input()
+
+    def _tell_of_neighbour(self, now: int, other: Neighbour, identity: Identity) -> None:
+        """Tells failover clients of a duplex neighbour. Its user must be one that manages: it may name any address."""
+        broker = self.host.broker
+        services = broker.session_services
+        if self.duplex is not None and services.permissions.allows(identity, MANAGE, broker.config.management_address):
+            peers = self.node_clients.peers
+            peers.tell(now, f"duplex.{self.conn}", PeerBroker(other.name, told_uri(other.url)))
 
     def _take_client_id(self, client_id: str, identity: Identity, reconnects: bool) -> None:
         """Registers the client id.
@@ -320,6 +332,8 @@ class OpenWireConnection(OpenWireOutput):
         if self.duplex is not None:
             self.duplex.bridge.close(now)
             self.duplex = None
+            peers = self.node_clients.peers
+            peers.tell(now, f"duplex.{self.conn}", None)
 
     def refuse_login(self, error: BrokerError) -> None:
         command = self.login_command
