@@ -48,9 +48,8 @@ def java_command() -> list[str]:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             text = (done.stdout + done.stderr)[-2000:]
-            raise ToolMissing(
-                f"Maven could not build the clients (activemq-client comes from Maven Central; JDK 17 or newer):\n{text}"
-            )
+            needs = "activemq-client comes from Maven Central, and java must be a JDK, 17 or newer"
+            raise ToolMissing(f"Maven could not build the clients ({needs}):\n{text}")
         stamp.write_text(digest)
     path = f"{BUILT / 'classes'}{os.pathsep}{BUILT / 'lib'}{os.sep}*"
     return [java, *SMALL_JVM, "-cp", path, "network.Clients"]
@@ -87,7 +86,7 @@ class Clients:
         return {name: place_at(address) for name, address in (await self._ask("where")).items()}
 
     async def counts(self) -> dict[str, dict[str, int]]:
-        """Returns the counts of messages by phase (Ledger.java). Errors: ClientsFailed if a client was told a failure."""
+        """Returns the counts of messages by phase (Ledger.java). ClientsFailed: a client was told a failure."""
         answer = await self._ask("counts")
         if answer["failures"]:
             raise ClientsFailed("; ".join(answer["failures"][:5]))

@@ -160,7 +160,8 @@ def draw_timeline(axes: Axes, timeline: Timeline) -> None:
     for phase in timeline.phases:
         axes.axvline(phase.begun, color=INK, linewidth=0.8, linestyle=":")
         axes.text(phase.begun, -0.75, f" {phase.name}", fontsize=8.5, color=INK, va="center", clip_on=True)
-    axes.set_xlabel("seconds; each line of a client has the colour of the broker where it is", fontsize=9.5, color=FAINT)
+    text = "seconds; the line of a client has the colour of the broker where it is"
+    axes.set_xlabel(text, fontsize=9.5, color=FAINT)
     axes.tick_params(length=0, colors=FAINT, axis="x")
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)

@@ -1,4 +1,4 @@
-"""Failover clients are told of the neighbours of a network: those with a bridge from here, or a duplex bridge to here."""
+"""Failover clients are told of the neighbours of a network: by a bridge from here, or a duplex bridge to here."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from atalanta.wire.openwire.server.bridge.cluster_copies import comes_again
 from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd, open_network
 from atalanta.wire.openwire.server.bridge.neighbour import Neighbour, same_neighbour
 from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
-from atalanta.wire.openwire.server.peer_brokers import PeerBroker, told_uri, uri_at
+from atalanta.wire.openwire.server.peer_brokers import uri_at
 from atalanta.wire.openwire.server.redirect import OpenWireRedirect
 from atalanta.wire.openwire.server.requests.commands import answer, remove_all
 from atalanta.wire.openwire.server.sessions.errors import (
@@ -284,17 +284,11 @@ class OpenWireConnection(OpenWireOutput):
         advisories = others.advisories
         advisories.connections.add(command.connection_id, self.client, identity.user)
         if self.network is not None:
-            self.duplex = open_network(self, others.bridges, self.network, now)
-            self._tell_of_neighbour(now, self.network, identity)
+            # The user of a neighbour that clients are told of must be one that manages: it may name any address.
+            manages = broker.session_services.permissions.allows(identity, MANAGE, broker.config.management_address)
+            peers = others.peers if manages else None
+            self.duplex = open_network(self, others.bridges, self.network, now, peers)
         self.release_input()
-
-    def _tell_of_neighbour(self, now: int, other: Neighbour, identity: Identity) -> None:
-        """Tells failover clients of a duplex neighbour. Its user must be one that manages: it may name any address."""
-        broker = self.host.broker
-        services = broker.session_services
-        if self.duplex is not None and services.permissions.allows(identity, MANAGE, broker.config.management_address):
-            peers = self.node_clients.peers
-            peers.tell(now, f"duplex.{self.conn}", PeerBroker(other.name, told_uri(other.url)))
 
     def _take_client_id(self, client_id: str, identity: Identity, reconnects: bool) -> None:
         """Registers the client id.
@@ -330,10 +324,8 @@ class OpenWireConnection(OpenWireOutput):
             session.leave(now)
             session.kernel.close(now, True)
         if self.duplex is not None:
-            self.duplex.bridge.close(now)
+            self.duplex.close(now)
             self.duplex = None
-            peers = self.node_clients.peers
-            peers.tell(now, f"duplex.{self.conn}", None)
 
     def refuse_login(self, error: BrokerError) -> None:
         command = self.login_command

@@ -24,7 +24,7 @@ def uri_of(acceptor: AcceptorConfig, host: str) -> str:
 
 
 def uri_at(acceptor: AcceptorConfig, address: str) -> str:
-    """Returns the URI by which OpenWire clients reach an acceptor; `address` is the host:port of one of its connections."""
+    """Returns the URI of an acceptor for OpenWire clients. `address`: the host:port of one of its connections."""
     return uri_of(acceptor, address.rpartition(":")[0].strip("[]"))
 
 
