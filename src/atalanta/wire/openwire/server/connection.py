@@ -276,7 +276,7 @@ class OpenWireConnection(OpenWireOutput):
             target = others.sent_to(now, client_id)  # it has come back if it could be there
             self.came_from = broker.node_id if target is not None and self.can_reach(target) else ""
         if command.manageable:  # told before the Response: the client may go at once
-            others.cluster_clients.greet(now, self, self.fault_tolerant, command.failover_reconnect)
+            others.cluster_clients.greet(now, self, self.fault_tolerant)
         if command.response_required:
             self.respond(command.command_id)
         kernel.set_blocked(self.blocked)
@@ -353,9 +353,10 @@ class OpenWireConnection(OpenWireOutput):
         return "has temporary destinations" if session is not None and session.temporary else None
 
     def uri_of_node(self, node_id: str) -> str | None:
-        """Returns the URI of a member for this client; None if it has none."""
-        members = self.node_clients.peers.members
-        member = members.of_node(self, node_id)
+        """Returns the URI of a member or neighbour for this client; None if it has none."""
+        peers = self.node_clients.peers
+        members = peers.members
+        member = members.of_node(self, node_id) or peers.neighbours.get(node_id)
         return None if member is None else member.uri_for(scheme_of(self))
 
     def can_reach(self, node_id: str) -> bool:

@@ -119,6 +119,13 @@ class PeerBrokers:
             self.neighbours[key] = peer
         self.changed(now)
 
+    def key_of(self, uri: str, scheme: str) -> str | None:
+        """Returns the key of the neighbour whose clients of the scheme use this URI; None if there is none."""
+        for key, peer in self.neighbours.items():
+            if peer.uri_for(scheme) == uri:
+                return key
+        return None
+
     def changed(self, now: int) -> None:
         """Tells the clients of other brokers, as far as they want to know."""
         if self.on_change is not None:
