@@ -73,10 +73,7 @@ class Demo:
                 await self.clients.open(zone, f"{zone.name}-client-{number}", PERIOD_MS)
 
     async def settle(self, *away: str) -> None:
-        """Waits until every client is where it belongs and messages arrive; that is what the phase shows.
-
-        With all brokers of its zone away a client may be anywhere.
-        """
+        """Waits until every client is where it belongs and messages arrive; that is what the phase shows."""
         await self.until("clients in their zones", lambda: self.all_home(away))
         await self.flow()
         phase = self.timeline.phases[-1]
@@ -84,11 +81,15 @@ class Demo:
         phase.away = away
 
     def all_home(self, away: tuple[str, ...] = ()) -> bool:
-        """Tells if every client is at a broker of its zone, if there is one."""
-        here = {zone.name: [place.name for place in zone.places if place.name not in away] for zone in ZONES}
-        others = [place.name for place in PLACES if place.name not in away]
-        places = self.timeline.now()
-        return all(places.get(name, "") in (here[zone] or others) for name, zone in self.clients.zones.items())
+        """Tells if the clients of each zone are at all its brokers, and nowhere else; without any they are anywhere."""
+        others = {place.name for place in PLACES if place.name not in away}
+        for zone in ZONES:
+            here = {place.name for place in zone.places} & others
+            names = [name for name, each in self.clients.zones.items() if each == zone.name]
+            found = {self.timeline.now().get(name, "") for name in names}
+            if found != here if here else not found <= others:
+                return False
+        return True
 
     async def flow(self) -> None:
         """Waits until a step of messages more has arrived."""

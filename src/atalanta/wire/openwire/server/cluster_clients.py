@@ -109,8 +109,8 @@ class AcceptorList:
     def _placed(self, own: str, neighbours: list[PeerBroker], connection: OpenWireOutput) -> list[str]:
         """Returns the URIs of a network, where no plan counts clients.
 
-        If clients are balanced, names and client id decide their order: it is the same at all brokers, and each broker is
-        in front for an equal part of the clients.
+        If clients are balanced, names and client id decide their order. It is the same at all brokers, and each broker
+        is in front for an equal part of the clients.
         """
         scheme = scheme_of(connection)
         names = {own: connection.host.broker.config.name}
