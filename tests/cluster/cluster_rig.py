@@ -16,6 +16,7 @@ from atalanta.cluster.connection_routers.config import RouterConfig, RoutersConf
 from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
+from atalanta.cluster.networks.settings import NetworkSettings
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.security.security import PERMISSIONS
@@ -130,6 +131,7 @@ class Rig:
         router: RouterConfig | None = None,
         backup_of: int = -1,
         openwire: Callable[[AcceptorConfig], None] | None = None,
+        networks: NetworkSettings | None = None,
     ) -> Host:
         """A new node, not started; `peers` are its static connectors: None for all nodes before it, [] for itself.
 
@@ -166,10 +168,9 @@ class Rig:
             if backup_of >= 0:
                 config.node_id = f"node-{backup_of}"
                 config.journal.journal_id = bytes([backup_of]) * 16
-            if own is not None:
-                config.own = own
-            if bridges is not None:
-                config.bridges = bridges
+            config.own = own or config.own
+            config.bridges = bridges or config.bridges
+            config.networks = networks or config.networks
             return Node(config, ports)
 
         host = Host(self.world, self.network, f"n{index}", f"n{index}", PORT, make)

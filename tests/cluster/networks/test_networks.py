@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from atalanta.config.native.network_uri import read_uri
+from atalanta.kernel.security.security import PERMISSIONS
+from atalanta.node.config import NodeConfig
+from atalanta.sim.nodes import PORT
 from atalanta.sim.world.world import SECOND
+from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.openwire.commands.destinations import ActiveMQQueue, ActiveMQTopic
 from tests.cluster.networks.network_rig import (
     NEWS,
@@ -135,7 +142,7 @@ def test_conduit_or_a_consumer_for_each(rig: NetworkRig) -> None:
 
 
 def test_included_and_excluded_destinations(rig: NetworkRig) -> None:
-    lists = {
+    lists: dict[str, Any] = {
         "dynamically_included": only("queue://orders.>", "topic://news"),
         "excluded": only("queue://orders.local"),
     }
@@ -222,3 +229,67 @@ def test_an_absent_node_is_told_once_and_found_later(rig: NetworkRig) -> None:
     names = rig.get(a, "broker", "NetworkConnectorNames")
     assert names == ["NC"] and rig.get(a, "network.NC", "Connected") == [True]
     assert rig.world.now > 30 * SECOND
+
+
+def test_brokers_that_publish_themselves_are_found(rig: NetworkRig) -> None:
+    """With `multicast:`; a node that hears of itself forms no bridge."""
+    config = connector(uri="multicast://default")
+    config.way = read_uri(config.uri)
+
+    def publish(node: NodeConfig) -> None:
+        acceptor = AcceptorConfig("openwire", node.broker.name, PORT)
+        acceptor.discovery_uri = "multicast://default"
+        node.acceptors.append(acceptor)
+
+    a, b = rig.single([config], publish), rig.single([], publish)
+    a.start()
+    b.start()
+    rig.until(lambda: [each.remote_name() for each in bridges_of(a)] == ["n1"])
+    consumer = rig.consumer(b, ORDERS)
+    rig.user(a).send("m", ORDERS)
+    rig.until(lambda: consumer.texts == ["m"])
+
+
+def test_a_message_without_permission_stays(rig: NetworkRig) -> None:
+    """An operator of the other node can give the right; the others go on, on the next connection."""
+
+    def secret(node: NodeConfig) -> None:
+        node.security.add_rule("orders.secret", {name: ("nobody",) for name in PERMISSIONS})
+
+    static = only("queue://orders.secret", "queue://orders")
+    config = connector(1, statically_included=static)
+    a, b = rig.single([config]), rig.single([], secret)
+    a.start()
+    b.start()
+    rig.until(lambda: bridges_of(a)[0].connected())
+    producer = rig.user(a)
+    producer.send("refused", ActiveMQQueue("orders.secret"))
+    producer.send("taken", ORDERS)
+    rig.until(lambda: depth(b, "orders") == 1)
+    rig.run(5)
+    assert depth(a, "orders.secret") == 1
+    assert rig.events("network_bridge_lost")
+
+
+def test_a_slow_consumer_holds_up_its_prefetch_only(rig: NetworkRig) -> None:
+    """What the bridge may have under way is prefetchSize: the rest waits here."""
+    a, b = rig.start([connector(1, prefetch_size=5)], [])
+    consumer = rig.consumer(b, ORDERS)
+    rig.demand(a, ORDERS)
+    producer = rig.user(a)
+    for number in range(50):
+        producer.send(f"m{number}", ORDERS, persistent=number % 2 == 0)
+    rig.until(lambda: len(consumer.texts) == 50)
+    assert consumer.texts == numbered(50)
+    rig.until(lambda: depth(a, "orders") == 0)
+
+
+def test_messages_that_nobody_confirms(rig: NetworkRig) -> None:
+    """Without alwaysSyncSend, non-persistent messages are sent and forgotten."""
+    a, b = rig.start([connector(1, always_sync_send=False)], [])
+    consumer = rig.consumer(b, ORDERS)
+    rig.demand(a, ORDERS)
+    producer = rig.user(a)
+    for number in range(10):
+        producer.send(f"m{number}", ORDERS, persistent=False)
+    rig.until(lambda: len(consumer.texts) == 10 and depth(a, "orders") == 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from atalanta.wire.openwire.commands.destinations import ActiveMQQueue
@@ -18,7 +20,7 @@ from tests.cluster.networks.network_rig import (
 
 @pytest.mark.parametrize(("ttl", "reached"), [(1, False), (2, True), (-1, True)])
 def test_a_chain_is_as_long_as_the_ttl_allows(rig: NetworkRig, ttl: int, reached: bool) -> None:
-    options = {"consumer_ttl": ttl, "message_ttl": ttl}
+    options: dict[str, Any] = {"consumer_ttl": ttl, "message_ttl": ttl}
     a, b, c = rig.start([connector(1, **options)], [connector(2, **options)], [])
     consumer = rig.consumer(c, ORDERS)
     rig.demand(b, ORDERS)
@@ -32,7 +34,7 @@ def test_a_chain_is_as_long_as_the_ttl_allows(rig: NetworkRig, ttl: int, reached
 
 def test_a_message_goes_no_farther_than_its_ttl(rig: NetworkRig) -> None:
     """Demand comes from far, but the message stays behind its last bridge."""
-    options = {"consumer_ttl": 2, "message_ttl": 1}
+    options: dict[str, Any] = {"consumer_ttl": 2, "message_ttl": 1}
     a, b, c = rig.start([connector(1, **options)], [connector(2, **options)], [])
     consumer = rig.consumer(c, ORDERS)
     rig.demand(a, ORDERS)
@@ -42,7 +44,7 @@ def test_a_message_goes_no_farther_than_its_ttl(rig: NetworkRig) -> None:
     assert consumer.texts == []
 
 
-def triangle(rig: NetworkRig, **options: object) -> None:
+def triangle(rig: NetworkRig, **options: Any) -> None:
     rig.start(*[[connector(*[to for to in range(3) if to != node], network_ttl=3, **options)] for node in range(3)])
 
 
@@ -64,7 +66,7 @@ def test_a_triangle_gives_each_subscriber_each_message_once(rig: NetworkRig) -> 
 
 def test_the_longer_way_is_used_when_the_shorter_one_ends(rig: NetworkRig) -> None:
     """Only the direct bridge serves the subscriber, until it is lost."""
-    options = {"network_ttl": 3}
+    options: dict[str, Any] = {"network_ttl": 3}
     a, b, c = rig.start(
         [connector(2, name="direct", **options), connector(1, name="around", **options)],
         [connector(2, **options)],

@@ -36,6 +36,7 @@ from atalanta.wire.openwire.commands.responses import ExceptionResponse, Respons
 from atalanta.wire.openwire.conversion.destination import is_advisory
 from atalanta.wire.openwire.frame_decoder import FrameDecoder
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
+from atalanta.wire.openwire.server.bridge.cluster_copies import comes_again
 from atalanta.wire.openwire.server.bridge.demand_bridge import BridgePeer, DemandBridge
 from atalanta.wire.openwire.server.bridge.local_side import SESSION
 from atalanta.wire.openwire.server.bridge.refusals import Refusals
@@ -228,10 +229,14 @@ class NetworkLink(Connection, DuplexOwner):
     ) -> None:
         """Processes what the bridge of the other broker sends."""
         self._connected(now)
+        node_clients = self.bridge.node_clients
         if isinstance(command, OpenWireMessage):
             destination = command.destination
             if destination is not None and is_advisory(destination):
                 self._advised(now, outgoing, command)
+            elif comes_again(command, node_clients.peers):
+                if command.response_required:
+                    self.write(Response(command.command_id))
             elif incoming.give(now, command):
                 incoming.count()
             else:

@@ -9,6 +9,7 @@ from atalanta.cluster.networks.bridge import NetworkBridge
 from atalanta.cluster.networks.config import MULTICAST
 from atalanta.cluster.networks.heard_brokers import HeardBrokers
 from atalanta.cluster.networks.management import NetworkControl
+from atalanta.cluster.networks.settings import group_uri
 from atalanta.cluster.part import Part
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Networks(Part):
             if not config.auto_start:
                 continue
             if config.way.kind == MULTICAST and self.agents is not None:
-                agent = self.agents.agent_of(parse_group(config.uri))
+                agent = self.agents.agent_of(parse_group(group_uri(config.uri)))
                 agent.listen(now, HeardBrokers(self._adder(config)))
             for targets in config.way.bridges:
                 self.add(config, targets)

@@ -24,4 +24,9 @@ class NetworkSettings(OptionGroup):
 
     def multicast_uris(self) -> list[str]:
         """Returns the uris of the connectors that hear of brokers by multicast."""
-        return [each.uri for each in self.connectors if each.way.group]
+        return [group_uri(each.uri) for each in self.connectors if each.way.group]
+
+
+def group_uri(text: str) -> str:
+    """Returns the uri of a multicast group, which may be written without the slashes."""
+    return f"multicast://{text.strip().removeprefix('multicast:').removeprefix('//')}"

@@ -14,6 +14,7 @@ from atalanta.cluster.networks.config import (
     NetworkTarget,
     NetworkWay,
 )
+from atalanta.cluster.networks.settings import group_uri
 from atalanta.config.problems import nearest
 from atalanta.config.xml.reader import BadValue, convert
 from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_authority, parse_params
@@ -42,7 +43,7 @@ def read_uri(uri: str) -> NetworkWay:
         params = parse_params(rest.partition("?")[2])
         of_retry = {entry.metadata["xml"] for entry in fields(NetworkRetry)}
         retry = {name: text for name, text in params.items() if name in of_retry}
-        return NetworkWay(scheme, [], parse_group(uri.strip()).name, _retry(retry))
+        return NetworkWay(scheme, [], parse_group(group_uri(uri)).name, _retry(retry))
     members, query = members_of(rest)
     bridges = [_alternatives(each) for each in members]
     if scheme == MASTERSLAVE:

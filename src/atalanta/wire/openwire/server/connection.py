@@ -31,7 +31,11 @@ from atalanta.wire.openwire.encoding.structure import Command, DataStructure
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
 from atalanta.wire.openwire.server.bridge.cluster_copies import comes_again
 from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd, open_network
-from atalanta.wire.openwire.server.bridge.neighbour import Neighbour, same_neighbour
+from atalanta.wire.openwire.server.bridge.neighbour import (
+    Neighbour,
+    introduced,
+    same_neighbour,
+)
 from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
 from atalanta.wire.openwire.server.peer_brokers import uri_at
 from atalanta.wire.openwire.server.redirect import OpenWireRedirect
@@ -196,18 +200,12 @@ class OpenWireConnection(OpenWireOutput):
             if command.response_required:
                 self.send(KeepAliveInfo(command.command_id))
         elif isinstance(command, BrokerInfo):
-            self._meet(command)
+            broker = self.host.broker
+            self.network = introduced(self.network, command, broker.node_id, broker.config.name)
+            if command.response_required:
+                self.respond(command.command_id)
         else:
             raise ProtocolError(f"{command.__class__.__name__} before ConnectionInfo")
-
-    def _meet(self, info: BrokerInfo) -> None:
-        """Processes the BrokerInfo with which the bridge of another broker begins."""
-        if self.network is not None:
-            raise ProtocolError("a second BrokerInfo")
-        broker = self.host.broker
-        self.network = Neighbour(info, broker.node_id, broker.config.name)
-        if info.response_required:
-            self.respond(info.command_id)
 
     def _close_in_order(self, now: int, command: RemoveInfo) -> None:
         """Processes the removal of the connection: its answer comes when everything is on disk."""
@@ -293,15 +291,15 @@ class OpenWireConnection(OpenWireOutput):
     def _take_client_id(self, client_id: str, identity: Identity, reconnects: bool) -> None:
         """Registers the client id.
 
-        One that is in use is refused, unless its user comes back after a failover, or with allowLinkStealing.
-        The bridge of a broker comes back without saying so.
+        One that is in use is refused, unless its user comes back after a failover, or with allowLinkStealing. The
+        bridge of a broker comes back without saying so.
         """
         other = self.node_clients.clients.get(client_id)
         if isinstance(other, OpenWireConnection) and not other.gone and not other.end_reason:
             acceptor = self.acceptor
             steals = acceptor is not None and acceptor.allow_link_stealing
-            replaces = reconnects or steals or same_neighbour(self.network, other.network)
-            if not replaces or not other.belongs_to(identity):
+            steals = steals or same_neighbour(self.network, other.network)
+            if not (reconnects or steals) or not other.belongs_to(identity):
                 name = self.node_clients.broker_name
                 raise ClientIdError(f"Broker: {name} - Client: {client_id} already connected from {other.peer()}")
             other.replace()

@@ -6,7 +6,7 @@ subscriptions, temporary destinations and large messages work as for any client.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.bridge.local_receiver import LocalReceiver
     from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
 
-SESSION: int = 1
+SESSION: Final = 1
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -39,3 +39,10 @@ class Neighbour:
 def same_neighbour(one: Neighbour | None, other: Neighbour | None) -> bool:
     """Returns True if both are one broker."""
     return one is not None and other is not None and one.id == other.id
+
+
+def introduced(known: Neighbour | None, info: BrokerInfo, own_id: str, own_name: str) -> Neighbour:
+    """Returns the broker whose bridge introduces it. ProtocolError: it has done so, or is no neighbour."""
+    if known is not None:
+        raise ProtocolError("a second BrokerInfo")
+    return Neighbour(info, own_id, own_name)

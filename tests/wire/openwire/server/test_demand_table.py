@@ -1,0 +1,105 @@
+"""What the consumers of another broker want: one demand for many consumers, or one for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atalanta.wire.openwire.commands.consumers import ConsumerInfo
+from atalanta.wire.openwire.commands.destinations import (
+    ActiveMQDestination,
+    ActiveMQQueue,
+    ActiveMQTempQueue,
+    ActiveMQTopic,
+)
+from atalanta.wire.openwire.commands.identifiers import BrokerId, ConsumerId
+from atalanta.wire.openwire.networks.broker_path import longer_path
+from atalanta.wire.openwire.server.bridge.demand_table import DemandTable
+from atalanta.wire.openwire.server.bridge.rules import BridgeNames, BridgeRules, DestinationList
+
+A, B, C = BrokerId("a"), BrokerId("b"), BrokerId("c")
+ORDERS, NEWS = ActiveMQQueue("orders"), ActiveMQTopic("news")
+
+
+def table(**values: Any) -> DemandTable:
+    """The demand of B at A."""
+    return DemandTable(BridgeRules(BridgeNames("NC", "a", "b"), **values), A, B, "ID:bridge")
+
+
+def consumer(number: int, destination: ActiveMQDestination, **values: Any) -> ConsumerInfo:
+    return ConsumerInfo(ConsumerId("ID:client", 1, number), destination=destination, **values)
+
+
+def test_consumers_of_a_destination_count_as_one() -> None:
+    made = table()
+    (demand,) = made.add(consumer(1, ORDERS, selector="x = 1")).opened
+    assert made.add(consumer(2, ORDERS)).opened == made.add(consumer(1, ORDERS)).opened == []
+    info = demand.info
+    assert (info.selector, info.priority, info.network_subscription) == (None, -5, True)
+    assert info.broker_path == [B] and info.network_consumer_path == [ConsumerId("ID:client", 1, 1)]
+    assert made.remove(ConsumerId("ID:client", 1, 1)) == []
+    assert made.remove(ConsumerId("ID:client", 1, 2)) == [demand]
+
+
+def test_without_conduit_each_consumer_is_one() -> None:
+    made = table(conduit=False)
+    found = [made.add(consumer(number, ORDERS, selector=f"x = {number}")).opened[0] for number in (1, 2)]
+    assert [each.info.selector for each in found] == ["x = 1", "x = 2"]
+
+
+def test_what_is_no_demand() -> None:
+    made = table(message_ttl=1, consumer_ttl=2)
+    for info in (
+        consumer(1, ORDERS, browser=True),
+        consumer(2, ORDERS, broker_path=[A]),
+        consumer(3, ORDERS, broker_path=[C, C]),
+        ConsumerInfo(None, destination=ORDERS),
+        consumer(4, ActiveMQTopic("ActiveMQ.Advisory.Connection")),
+    ):
+        assert made.add(info).opened == []
+    (demand,) = made.add(consumer(5, ORDERS, broker_path=[C], network_subscription=True)).opened
+    assert demand.info.priority == -8 and demand.info.broker_path == [C, B]
+
+
+def test_consumers_of_farther_brokers_stay_apart_unless_asked() -> None:
+    for together, count in ((False, 2), (True, 1)):
+        made = table(consumer_ttl=5, conduit_network_queues=together)
+        made.add(consumer(1, ORDERS))
+        made.add(consumer(2, ORDERS, broker_path=longer_path(None, C), network_subscription=True))
+        assert len(made.by_id) == count
+
+
+def test_parts_of_composite_destinations() -> None:
+    made = table()
+    info = consumer(1, ActiveMQQueue("orders,topic://news,bills"))
+    assert [each.destination for each in made.add(info).opened] == [ORDERS, NEWS, ActiveMQQueue("bills")]
+    assert made.add(info).opened == []
+    assert len(made.remove(ConsumerId("ID:client", 1, 1))) == 3
+
+
+def test_lists_of_destinations() -> None:
+    rules = BridgeRules(
+        excluded=DestinationList([(True, "orders.local")]),
+        dynamic=DestinationList([(True, "orders.>"), (False, "news.*")]),
+        static=DestinationList([(True, "always")]),
+    )
+    names = ["orders.eu", "orders.local", "bills", "always"]
+    assert [rules.permits(ActiveMQQueue(name)) for name in names] == [True, False, False, True]
+    assert rules.permits(ActiveMQTopic("news.eu")) and not rules.permits(ActiveMQTopic("orders.eu"))
+    assert rules.permits(ActiveMQTempQueue("ID:x")) and not BridgeRules(temporary=False).permits(ActiveMQTempQueue("x"))
+
+
+def test_a_durable_subscription_outlives_its_consumer() -> None:
+    made = table()
+    (demand,) = made.add(consumer(1, NEWS, subscription_name="s", client_id="c")).opened
+    assert demand.info.subscription_name == "NC-DS_a_news" and demand.info.additional_predicate is None
+    assert made.remove(ConsumerId("ID:client", 1, 1)) == []
+    assert made.remove_subscription("c", "other") == []
+    assert made.remove_subscription("c", "s") == [demand]
+
+
+def test_a_durable_subscription_takes_the_plain_consumers_over() -> None:
+    made = table()
+    (plain,) = made.add(consumer(1, NEWS)).opened
+    changes = made.add(consumer(2, NEWS, subscription_name="s", client_id="c"))
+    assert changes.closed == [plain] and len(changes.opened) == 1
+    assert made.add(consumer(3, NEWS)).opened == []
