@@ -1,4 +1,5 @@
 # make demo   sets everything up, then runs the three-node cluster with Spark on real data
+# make demo-network   three brokers in a network, JMS clients of ActiveMQ, a killed data centre (Java, Maven)
 # make test   sets everything up, then runs lint, types and the suite, interpreted and compiled
 # make quick  about a minute, while you work: lint, types of changed files, the fast tests
 # make soak   hours: what is slow and seldom finds anything
@@ -104,6 +105,10 @@ clean-build:  ## forgets the built package, so that the next set-up builds it an
 .PHONY: demo
 demo: $(STAMPS)/installed  ## the whole job on real data; FLIGHTS=20000 is the short form
 	@$(PYTHON) -m examples.flights
+
+.PHONY: demo-network
+demo-network: $(STAMPS)/installed  ## a network of brokers, JMS clients, a killed data centre (Java, Maven); MESSAGES=600 is the short form
+	@$(PYTHON) -m examples.network
 
 .PHONY: check
 check: $(STAMPS)/dev  ## lint, types, and the limits of the structure

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from examples.flights import data, oracle, results
+from examples.flights import data, oracle
 from examples.flights.cluster import NodeFailed, check_ports
 from examples.flights.demo import Demo, Stalled
+from examples.flights.out_folder import empty_folder
 from examples.flights.plan import check_count, plan_for
 from examples.flights.processes import kill_all
 from examples.flights.report import Report
@@ -70,7 +71,7 @@ async def run(console: Console, out: Path, count: int | None, master: str) -> Re
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     check_ports()
-    results.empty_folder(out)
+    empty_folder(out)
     with Screen(console) as screen:
         screen.status("reading the flights")
         if count is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,18 +16,6 @@ ARCHIVE = "archive"
 DELAYS = "delays"
 ALERTS = "alerts.json"
 REPORT = "report.json"
-# Made in a folder that the demo may empty.
-MARK = ".flights-demo"
-
-
-def empty_folder(out: Path) -> None:
-    """Removes the results of the run before. Errors: ValueError if `out` holds something else."""
-    if out.exists():
-        if any(out.iterdir()) and not (out / MARK).exists():
-            raise ValueError(f"{out} is not empty, and no earlier run of the demo made it: choose another OUT")
-        shutil.rmtree(out)
-    out.mkdir(parents=True)
-    (out / MARK).touch()
 
 
 def read_archive(out: Path) -> pd.DataFrame:

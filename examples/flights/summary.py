@@ -11,6 +11,7 @@ from rich.table import Table
 
 from examples.flights.airports import JFK
 from examples.flights.compare import Check
+from examples.flights.out_folder import shown
 from examples.flights.report import Report
 
 OK = "[green]✓[/green]"
@@ -67,11 +68,3 @@ def print_next(console: Console, out: Path) -> None:
     ):
         console.print(f"  {command}", highlight=False, soft_wrap=True, markup=False)
         console.print(f"      {what}", style="dim", highlight=False)
-
-
-def shown(path: Path) -> str:
-    """Relative to the current folder, where it lies below."""
-    try:
-        return str(path.absolute().relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)

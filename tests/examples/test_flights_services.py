@@ -30,6 +30,7 @@ from examples.flights.airports import (
 )
 from examples.flights.alerts import AlertingService
 from examples.flights.compare import Check
+from examples.flights.out_folder import empty_folder
 from examples.flights.progress import Progress
 from examples.flights.report import Report
 from examples.flights.spark_driver import PIPELINE, Batch, Settings, SparkDriver
@@ -111,10 +112,10 @@ def test_only_a_folder_of_the_demo_is_emptied(tmp_path: Path) -> None:
     precious.mkdir()
     (precious / "thesis.txt").write_text("…")
     with pytest.raises(ValueError, match="choose another OUT"):
-        results.empty_folder(precious)
+        empty_folder(precious)
     assert (precious / "thesis.txt").exists()
     own = tmp_path / "demo-out"
-    results.empty_folder(own)
+    empty_folder(own)
     (own / "archive").mkdir()
-    results.empty_folder(own)
+    empty_folder(own)
     assert not (own / "archive").exists()

@@ -107,6 +107,18 @@ class Parts:
             self.by_name["routers"] = self.routers
         if config.networks.connectors:
             self._join_networks(config.networks, agents)
+        if config.cluster is None and any(each.rebalance_cluster_clients for each in acceptors.values()):
+            self._move_clients()
+
+    def _move_clients(self) -> None:
+        """Creates the part that sends clients to neighbours of a network, in a node without a cluster."""
+        from atalanta.cluster.balancing.neighbour_moves import NeighbourMoves
+
+        patience_ns = self.config.own.rebalance_patience_ms * 1_000_000
+        for protocol in self.host.protocols:
+            if isinstance(protocol, OpenWireProtocol):
+                clients = protocol.node_clients.cluster_clients
+                self.by_name["moves"] = NeighbourMoves(self.host, self.connections, clients, patience_ns)
 
     def _join_networks(self, settings: NetworkSettings, agents: MulticastAgents | None) -> None:
         """Creates the part of a node with network connectors."""
@@ -114,8 +126,10 @@ class Parts:
 
         for protocol in self.host.protocols:
             if isinstance(protocol, OpenWireProtocol):
+                node_clients = protocol.node_clients
+                node_clients.peers.use_acceptors(self.acceptors.values())
                 self.by_name["networks"] = Networks(
-                    settings, self.host, self.resources, self.links, protocol.node_clients, agents
+                    settings, self.host, self.resources, self.links, node_clients, agents
                 )
 
     def _join(self, cluster: ClusterSettings, discovery: Discovery) -> None:

@@ -53,10 +53,10 @@ ORDERS = ActiveMQQueue("orders")
 NEWS = ActiveMQTopic("news")
 
 
-def connector(*targets: int | str, name: str = "NC", **values: Any) -> NetworkConnectorConfig:
+def connector(*targets: int | str, name: str = "NC", port: int = PORT, **values: Any) -> NetworkConnectorConfig:
     """Bridges to these nodes, with one of our users and quick retries."""
     config = NetworkConnectorConfig(name=name, user_name=USER, password=PASSWORD)
-    bridges = [[NetworkTarget("tcp", f"n{each}", PORT)] for each in targets]
+    bridges = [[NetworkTarget("tcp", f"n{each}", port)] for each in targets]
     config.way = NetworkWay(bridges=bridges)
     config.way.retry.initial_reconnect_delay_ms = 200
     config.way.retry.max_reconnect_delay_ms = 1_000

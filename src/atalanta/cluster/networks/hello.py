@@ -67,7 +67,7 @@ def _names(destinations: Iterable[NetworkDestination]) -> DestinationList:
     return DestinationList([(each.queue, each.name) for each in destinations])
 
 
-def greeting(config: NetworkConnectorConfig, node_id: str, name: str, url: str) -> BrokerInfo:
+def greeting(config: NetworkConnectorConfig, node_id: str, name: str, url: str | None) -> BrokerInfo:
     """Returns the BrokerInfo with which the connector begins; a duplex bridge there reads the properties."""
     return BrokerInfo(
         BrokerId(node_id), url, None, name,

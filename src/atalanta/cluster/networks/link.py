@@ -319,7 +319,9 @@ class NetworkLink(Connection, DuplexOwner):
         """Introduces this broker and logs in. The bridge of a duplex connection gives no answer to a login."""
         broker = self.host.broker
         config = self.bridge.config
-        self.write(greeting(config, broker.node_id, self.own_name, f"tcp://{self.host.wire.local_address(self.conn)}"))
+        peers = self.bridge.node_clients.peers
+        url = peers.own_url(self.host.wire.local_address(self.conn))
+        self.write(greeting(config, broker.node_id, self.own_name, url))
         rules = rules_of(config, self.own_name, self.remote_name())
         self.write(
             ConnectionInfo(

@@ -114,18 +114,27 @@ def test_news_come_at_once_and_losses_where_they_are_wanted(on_remove: bool) -> 
     assert told(plain) == []
 
 
-def test_neighbours_of_a_network_are_told_and_without_a_plan_clients_choose_anew() -> None:
+def test_neighbours_of_a_network_are_told_and_a_client_has_its_place_in_front() -> None:
     server = serving("rebalanceClusterClients=true")
+    moves: list[tuple[int, str]] = []
+    server.openwire.node_clients.cluster_clients.use_moves(lambda now, conn, key: moves.append((conn, key)))
     peers = server.openwire.node_clients.peers
     peers.tell(server.now, "NC", PeerBroker("n", ("tcp://n:61616?transport.useInactivityMonitor=false",)))
-    client, (control,) = logged_in(server, "x")
-    assert control.connected_brokers is not None and control.connected_brokers.endswith("tcp://n:61616")
-    assert control.rebalance_connection
-    _, (again,) = logged_in(server, "y", failover_reconnect=True)
-    assert not again.rebalance_connection
+    placed: dict[str, list[int]] = {}
+    for number in range(20):
+        client, (control,) = logged_in(server, f"x{number}")
+        assert not control.rebalance_connection and control.connected_brokers is not None
+        first, *others = control.connected_brokers.split(",")
+        assert "tcp://n:61616" in (first, *others) and len(others) == 1
+        placed.setdefault(first, []).append(client.conn)
+    assert [conn for conn, _ in moves] == placed.pop("tcp://n:61616")
+    assert all(key == "NC" for _, key in moves)
+    (own,) = placed.values()
+    assert 4 <= len(own) <= 16
     peers.tell(server.now, "NC2", C)
     (news,) = client.of_kind(ConnectionControl)
-    assert news.rebalance_connection and "tcp://c:61616" in (news.connected_brokers or "")
+    assert "tcp://c:61616" in (news.connected_brokers or "")
+    assert {key for conn, key in moves if conn in own} == {"NC2"}
 
 
 def connection_of(server: OpenWireServer, client: OpenWireClient) -> OpenWireConnection:

@@ -2,15 +2,19 @@
 
 As TransportConnector of ActiveMQ Classic: at the login, and when brokers come or go. A client that is told a list takes
 it in addition to the URIs of its own URL (FailoverTransport, getConnectList). It reconnects only if the list has other
-URIs than the one before, and RebalanceConnection is set; that is left to the plan of the cluster, if there is one.
+URIs than the one before, and RebalanceConnection is set. That is left to the plan of the cluster; in a network of
+brokers, each client has a place and is sent there.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.openwire.commands.connections import ConnectionControl
+from atalanta.wire.openwire.server.peer_brokers import uri_at
 
 if TYPE_CHECKING:
     from atalanta.wire.core.config import AcceptorConfig
@@ -50,6 +54,11 @@ def joined(uris: list[str]) -> str:
     return text
 
 
+def weight(client: str, broker: str) -> bytes:
+    """Returns the weight of a broker for a client: its place is the broker with the lowest one (rendezvous hashing)."""
+    return blake2b(f"{client} {broker}".encode(errors="replace"), digest_size=8).digest()
+
+
 class AcceptorList:
     """The brokers that clients of one acceptor are told of. `kept` are URIs of brokers that were there once."""
 
@@ -71,16 +80,23 @@ class AcceptorList:
         members = self.peers.members
         own = members.own(connection)
         uri = None if own is None else own.uri_for(scheme)
-        return f"{scheme}://{connection.client.local}" if uri is None else uri
+        if uri is None:
+            acceptor, local = connection.acceptor, connection.client.local
+            uri = f"{scheme}://{local}" if acceptor is None else uri_at(acceptor, local)
+        return uri
 
     def uris(self, now: int, connection: OpenWireOutput) -> list[str]:
         """Returns the URIs for a client: those in its zone first, rotated for each client if clients are balanced."""
         members = self.peers.members
-        told = members.told_to(now, connection)
         own = self.own_uri(connection)
-        near = self._turned([own] if told.own_near else [], told.near, connection)
-        far = self._turned([] if told.own_near else [own], [*told.far, *self.peers.neighbours.values()], connection)
-        found = list(dict.fromkeys([*near, *far]))
+        neighbours = list(self.peers.neighbours.values())
+        if members.planned:
+            told = members.told_to(now, connection)
+            near = self._turned([own] if told.own_near else [], told.near, connection)
+            far = self._turned([] if told.own_near else [own], [*told.far, *neighbours], connection)
+            found = list(dict.fromkeys([*near, *far]))
+        else:
+            found = self._placed(own, neighbours, connection)
         for uri in found:
             if len(self.kept) < KEPT_MAX:
                 self.kept[uri] = True
@@ -89,6 +105,21 @@ class AcceptorList:
             found += [uri for uri in self.kept if uri not in found and uri.startswith(f"{scheme}://")]
         self.turn += 1
         return found
+
+    def _placed(self, own: str, neighbours: list[PeerBroker], connection: OpenWireOutput) -> list[str]:
+        """Returns the URIs of a network, where no plan counts clients.
+
+        If clients are balanced, names and client id decide their order. It is the same at all brokers, and each broker
+        is in front for an equal part of the clients.
+        """
+        scheme = scheme_of(connection)
+        names = {own: connection.host.broker.config.name}
+        for peer in neighbours:
+            uri = peer.uri_for(scheme)
+            if uri is not None and self.matches(peer):
+                names.setdefault(uri, peer.name)
+        client = connection.client.client_id or ""
+        return sorted(names, key=lambda uri: weight(client, names[uri])) if self.rotates else list(names)
 
     def _turned(self, first: list[str], peers: list[PeerBroker], connection: OpenWireOutput) -> list[str]:
         """Returns the URIs, with another one in front for each client."""
@@ -110,7 +141,12 @@ class ClusterClients:
         self.lists: dict[str, AcceptorList] = {}
         self.clients: dict[int, OpenWireOutput] = {}
         self.known: dict[int, list[str]] = {}
+        self.move: Callable[[int, int, str], None] | None = None
         peers.on_change = self.on_change
+
+    def use_moves(self, move: Callable[[int, int, str], None]) -> None:
+        """Registers who sends clients to neighbours: by connection and the neighbour's key."""
+        self.move = move
 
     def list_of(self, connection: OpenWireOutput) -> AcceptorList | None:
         """Returns the list of a client's acceptor; None if its clients are told nothing."""
@@ -123,14 +159,15 @@ class ClusterClients:
             self.lists[acceptor.name] = found
         return found
 
-    def greet(self, now: int, connection: OpenWireOutput, fault_tolerant: bool, returns: bool) -> None:
-        """Tells a client that has logged in. `returns`: it reconnects, and stays (FailoverReconnect)."""
+    def greet(self, now: int, connection: OpenWireOutput, fault_tolerant: bool) -> None:
+        """Tells a client that has logged in."""
         brokers = self.list_of(connection)
         if brokers is None or not can_be_told(connection):
             return
-        self._tell(now, connection, brokers, not returns)
+        uris = self._tell(now, connection, brokers)
         if fault_tolerant:
             self.clients[connection.conn] = connection
+            self._place(now, connection, brokers, uris[0])
 
     def forget(self, conn: int) -> None:
         """Forgets a client that has gone, or was sent elsewhere."""
@@ -150,13 +187,21 @@ class ClusterClients:
         for connection in list(self.clients.values()):
             brokers = self.list_of(connection)
             if brokers is not None:
-                self._tell(now, connection, brokers, True)
+                uris = self._tell(now, connection, brokers)
+                self._place(now, connection, brokers, uris[0])
 
-    def _tell(self, now: int, connection: OpenWireOutput, brokers: AcceptorList, moves: bool) -> None:
+    def _tell(self, now: int, connection: OpenWireOutput, brokers: AcceptorList) -> list[str]:
+        """Tells a client what has changed; returns the URIs, at least one."""
         uris = brokers.uris(now, connection)
-        if sorted(uris) == self.known.get(connection.conn):
-            return
-        self.known[connection.conn] = sorted(uris)
-        members = self.peers.members
-        moves = moves and brokers.rotates and not members.planned
-        connection.send(ConnectionControl(connected_brokers=joined(uris), rebalance_connection=moves))
+        if sorted(uris) != self.known.get(connection.conn):
+            self.known[connection.conn] = sorted(uris)
+            connection.send(ConnectionControl(connected_brokers=joined(uris)))
+        return uris
+
+    def _place(self, now: int, connection: OpenWireOutput, brokers: AcceptorList, uri: str) -> None:
+        """Lets a client go to its place at a neighbour, unless it has come back from there."""
+        broker = connection.host.broker
+        if self.move is not None and brokers.rotates and connection.came_from != broker.node_id:
+            neighbour = self.peers.key_of(uri, scheme_of(connection))
+            if neighbour is not None:
+                self.move(now, connection.conn, neighbour)

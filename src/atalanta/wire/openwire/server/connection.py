@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import SESSION_CREATION_REJECTED, BrokerError
 from atalanta.kernel.security.resource_limits import check_name
+from atalanta.kernel.security.security import MANAGE
 from atalanta.kernel.sessions.session import Session
 from atalanta.wire.connection import ProtocolError, Redirect
 from atalanta.wire.login import LoginRequest
@@ -36,6 +37,7 @@ from atalanta.wire.openwire.server.bridge.neighbour import (
     same_neighbour,
 )
 from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
+from atalanta.wire.openwire.server.peer_brokers import uri_at
 from atalanta.wire.openwire.server.redirect import OpenWireRedirect
 from atalanta.wire.openwire.server.requests.commands import answer, remove_all
 from atalanta.wire.openwire.server.sessions.errors import (
@@ -158,7 +160,8 @@ class OpenWireConnection(OpenWireOutput):
             self.keep_alive = KeepAlive(self.host.wire, self.conn, now, period_ns, frame)
             self.node_clients.keep_alives.add(now, self.keep_alive)
         broker = self.host.broker
-        url = f"{scheme_of(self)}://{self.client.local}"  # other brokers are told after the login
+        # Other brokers are told after the login.
+        url = f"tcp://{self.client.local}" if self.acceptor is None else uri_at(self.acceptor, self.client.local)
         self.send(BrokerInfo(BrokerId(broker.node_id), url, [], broker.config.name, connection_id=self.conn))
 
     # -- commands -------------------------------------------------------------------------------
@@ -277,7 +280,7 @@ class OpenWireConnection(OpenWireOutput):
             target = others.sent_to(now, client_id)  # it has come back if it could be there
             self.came_from = broker.node_id if target is not None and self.can_reach(target) else ""
         if command.manageable:  # told before the Response: the client may go at once
-            others.cluster_clients.greet(now, self, self.fault_tolerant, command.failover_reconnect)
+            others.cluster_clients.greet(now, self, self.fault_tolerant)
         if command.response_required:
             self.respond(command.command_id)
         kernel.set_blocked(self.blocked)
@@ -285,7 +288,10 @@ class OpenWireConnection(OpenWireOutput):
         advisories = others.advisories
         advisories.connections.add(command.connection_id, self.client, identity.user)
         if self.network is not None:
-            self.duplex = open_network(self, others.bridges, self.network, now)
+            # The user of a neighbour that clients are told of must be one that manages: it may name any address.
+            manages = broker.session_services.permissions.allows(identity, MANAGE, broker.config.management_address)
+            peers = others.peers if manages else None
+            self.duplex = open_network(self, others.bridges, self.network, now, peers)
         self.release_input()
 
     def _take_client_id(self, client_id: str, identity: Identity, reconnects: bool) -> None:
@@ -322,7 +328,7 @@ class OpenWireConnection(OpenWireOutput):
             session.leave(now)
             session.kernel.close(now, True)
         if self.duplex is not None:
-            self.duplex.bridge.close(now)
+            self.duplex.close(now)
             self.duplex = None
 
     def refuse_login(self, error: BrokerError) -> None:
@@ -351,9 +357,10 @@ class OpenWireConnection(OpenWireOutput):
         return "has temporary destinations" if session is not None and session.temporary else None
 
     def uri_of_node(self, node_id: str) -> str | None:
-        """Returns the URI of a member for this client; None if it has none."""
-        members = self.node_clients.peers.members
-        member = members.of_node(self, node_id)
+        """Returns the URI of a member or neighbour for this client; None if it has none."""
+        peers = self.node_clients.peers
+        members = peers.members
+        member = members.of_node(self, node_id) or peers.neighbours.get(node_id)
         return None if member is None else member.uri_for(scheme_of(self))
 
     def can_reach(self, node_id: str) -> bool:

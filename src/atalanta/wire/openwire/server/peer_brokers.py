@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from atalanta.wire.core.config import AcceptorConfig
 
 NEIGHBOURS_MAX: Final = 1_000
+URL_MAX: Final = 1_000
 EVERY_ADDRESS: Final = ("", "0.0.0.0", "::")
 
 
@@ -20,6 +21,11 @@ def uri_of(acceptor: AcceptorConfig, host: str) -> str:
     told = acceptor.published_host or (host if acceptor.host in EVERY_ADDRESS else acceptor.host)
     scheme = "tcp" if acceptor.tls is None else "ssl"
     return f"{scheme}://[{told}]:{acceptor.port}" if ":" in told else f"{scheme}://{told}:{acceptor.port}"
+
+
+def uri_at(acceptor: AcceptorConfig, address: str) -> str:
+    """Returns the URI of an acceptor for OpenWire clients. `address`: the host:port of one of its connections."""
+    return uri_of(acceptor, address.rpartition(":")[0].strip("[]"))
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -74,13 +80,32 @@ class ClusterMembers:
         return None
 
 
+def told_uri(url: str | None) -> tuple[str, ...]:
+    """Returns the URL with which a broker introduces itself, if clients can be told of it: one URI of tcp or ssl."""
+    if url is None or len(url) > URL_MAX or "," in url or not url.startswith(("tcp://", "ssl://")):
+        return ()
+    return (url,)
+
+
 class PeerBrokers:
-    """The other brokers of a node. `on_change` is called when they have changed."""
+    """The other brokers of a node. `on_change` is called when they have changed; `serving`: acceptors for OpenWire."""
 
     def __init__(self) -> None:
         self.members: ClusterMembers = ClusterMembers()
         self.neighbours: dict[str, PeerBroker] = {}
         self.on_change: Callable[[int], None] | None = None
+        self.serving: list[AcceptorConfig] = []
+
+    def use_acceptors(self, acceptors: Iterable[AcceptorConfig]) -> None:
+        """Registers the acceptors of the node: it introduces itself to neighbours with the first for OpenWire."""
+        self.serving = [each for each in acceptors if each.auto_start and each.serves("OPENWIRE")]
+
+    def own_url(self, address: str) -> str | None:
+        """Returns the URI by which clients reach this node; None without an acceptor for OpenWire.
+
+        `address`: host:port of this end of a connection, whose host is taken if the acceptor listens at all addresses.
+        """
+        return uri_at(self.serving[0], address) if self.serving else None
 
     def use_cluster(self, members: ClusterMembers) -> None:
         """Registers the cluster of the node."""
@@ -93,6 +118,13 @@ class PeerBrokers:
         elif key in self.neighbours or len(self.neighbours) < NEIGHBOURS_MAX:
             self.neighbours[key] = peer
         self.changed(now)
+
+    def key_of(self, uri: str, scheme: str) -> str | None:
+        """Returns the key of the neighbour whose clients of the scheme use this URI; None if there is none."""
+        for key, peer in self.neighbours.items():
+            if peer.uri_for(scheme) == uri:
+                return key
+        return None
 
     def changed(self, now: int) -> None:
         """Tells the clients of other brokers, as far as they want to know."""

@@ -27,6 +27,7 @@ from atalanta.wire.openwire.conversion.destination import ADVISORY_PREFIX, is_ad
 from atalanta.wire.openwire.server.advisories.described_consumer import subscriptions
 from atalanta.wire.openwire.server.bridge.demand_bridge import BridgePeer, DemandBridge
 from atalanta.wire.openwire.server.bridge.local_side import SESSION
+from atalanta.wire.openwire.server.peer_brokers import PeerBroker, told_uri
 from atalanta.wire.openwire.server.requests.acknowledgements import STANDARD
 from atalanta.wire.openwire.server.sessions.output import DELIVERED_BYTES_MAX
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.encoding.structure import Command
     from atalanta.wire.openwire.server.bridge.neighbour import Neighbour
     from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
+    from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
 
 CONSUMERS: Final = f"{ADVISORY_PREFIX}Consumer."
@@ -42,10 +44,16 @@ ADVISORY_CONSUMER: Final = 1  # its number in the bridge's session
 
 
 class DuplexEnd(BridgePeer):
-    """The bridge to the other broker. `unread`: its advisories that are not acknowledged."""
+    """The bridge to the other broker. `unread`: its advisories that are not acknowledged.
 
-    def __init__(self, output: OpenWireOutput, shared: NodeBridges, other: Neighbour) -> None:
+    `peers` has the brokers that failover clients are told of; None: they are not told of this one.
+    """
+
+    def __init__(
+        self, output: OpenWireOutput, shared: NodeBridges, other: Neighbour, peers: PeerBrokers | None
+    ) -> None:
         self.output = output
+        self.peers = peers
         self.other = other
         self.rules = other.rules
         self.id = f"ID:{output.host.broker.node_id}-duplex{output.conn}:1"
@@ -69,6 +77,8 @@ class DuplexEnd(BridgePeer):
         self.output.send(SessionInfo(SessionId(self.id, SESSION)))
         self.output.send(ProducerInfo(self.producer_id))
         self.bridge.start(now)
+        if self.peers is not None:
+            self.peers.tell(now, self.id, PeerBroker(self.other.name, told_uri(self.other.url)))
         if not self.other.static:
             self.output.send(
                 ConsumerInfo(
@@ -79,6 +89,12 @@ class DuplexEnd(BridgePeer):
                     no_local=True,
                 )
             )
+
+    def close(self, now: int) -> None:
+        """Ends the bridge."""
+        self.bridge.close(now)
+        if self.peers is not None:
+            self.peers.tell(now, self.id, None)
 
     def _topics(self) -> list[str]:
         chosen = self.other.properties.text("destinationFilter")
@@ -137,7 +153,9 @@ class DuplexEnd(BridgePeer):
         trace.event(event, {"bridge": self.rules.names.connector, "to": self.other.name, "why": why})
 
 
-def open_network(output: OpenWireOutput, shared: NodeBridges, other: Neighbour, now: int) -> DuplexEnd | None:
+def open_network(
+    output: OpenWireOutput, shared: NodeBridges, other: Neighbour, now: int, peers: PeerBrokers | None
+) -> DuplexEnd | None:
     """Tells the bridge of another broker what it asks for; returns the bridge to that broker, None without duplex."""
     if other.wants_subscriptions:
         broker = output.host.broker
@@ -146,6 +164,6 @@ def open_network(output: OpenWireOutput, shared: NodeBridges, other: Neighbour, 
         output.send(BrokerSubscriptionInfo(BrokerId(broker.node_id), config.name, found))
     if not other.duplex:
         return None
-    duplex = DuplexEnd(output, shared, other)
+    duplex = DuplexEnd(output, shared, other, peers)
     duplex.start(now)
     return duplex

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Neighbour:
-    """The broker. `duplex`: messages flow to it over the same connection, by `rules`.
+    """The broker. `url` is that of its clients. `duplex`: messages flow to it over the same connection, by `rules`.
 
     ProtocolError: it is no neighbour of a network, or its options cannot be read.
     """
@@ -26,6 +26,7 @@ class Neighbour:
             raise ProtocolError("the networkConnector leads to the broker that it belongs to")
         self.id = broker_id
         self.name: str = info.broker_name or ""
+        self.url: str | None = info.broker_url
         self.duplex: bool = info.duplex_connection
         self.properties = NetworkProperties(info.network_properties or "")
         self.rules: BridgeRules = self.properties.rules(own_name, self.name)

@@ -1,0 +1,1 @@
+"""The network demo: `make demo-network`."""
