@@ -100,9 +100,8 @@ def draw_bridge(axes: Axes, origin: Place, target: Place, count: int, most: int)
         # Not in the middle, where the numbers of two bridges would meet.
         part = 0.5 if abs(along_x) > 0.9 else 0.28
         at_x, at_y = start[0] + (end[0] - start[0]) * part, start[1] + (end[1] - start[1]) * part
-        axes.text(
-            at_x + along_y * far, at_y - along_x * far, f"{count:,}", fontsize=8.5, color=colour, ha="center", va="center"
-        )
+        at_x, at_y = at_x + along_y * far, at_y - along_x * far
+        axes.text(at_x, at_y, f"{count:,}", fontsize=8.5, color=colour, ha="center", va="center")
 
 
 def draw_broker(axes: Axes, place: Place, phase: Phase, timeline: Timeline) -> None:

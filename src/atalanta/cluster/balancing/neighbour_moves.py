@@ -90,7 +90,7 @@ class NeighbourMoves(Part):
             del self.chosen[conn]
             if connection.can_reach(neighbour) and self.eligibility.obstacle(connection, now) is None:
                 redirect = connection.begin_redirect(now, neighbour)
-                redirect.on_answer = self._try
+                redirect.notify(self._try)
                 self.pending[conn] = redirect
                 self.leaving[conn] = True
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.networks.config import is_secure, tls_name
 from atalanta.cluster.networks.link import NS_PER_MS, LinkOwner, NetworkLink
 from atalanta.wire.openwire.options import WireFormatOptions
-from atalanta.wire.openwire.server.peer_brokers import PeerBroker, told_uri
 
 if TYPE_CHECKING:
     from atalanta.cluster.networks.config import NetworkConnectorConfig, NetworkRetry, NetworkTarget
@@ -105,9 +104,8 @@ class NetworkBridge(LinkOwner):
     def on_connected(self, now: int, link: NetworkLink) -> None:
         self.told = ""
         self.tell("network_bridge_connected", f"broker {link.remote_name()}")
-        uris = told_uri(None if link.remote is None else link.remote.broker_url)
         peers = self.node_clients.peers
-        peers.tell(now, self.prefix, PeerBroker(link.remote_name(), uris))
+        peers.introduce(now, self.prefix, link.remote_name(), None if link.remote is None else link.remote.broker_url)
 
     def on_lost(self, now: int, link: NetworkLink, why: str) -> None:
         self.sent_before = self.sent()

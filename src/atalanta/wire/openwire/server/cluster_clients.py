@@ -54,9 +54,9 @@ def joined(uris: list[str]) -> str:
     return text
 
 
-def weight(client: str, broker: str) -> bytes:
+def weight(client: str, name: str) -> bytes:
     """Returns the weight of a broker for a client: its place is the broker with the lowest one (rendezvous hashing)."""
-    return blake2b(f"{client} {broker}".encode(errors="replace"), digest_size=8).digest()
+    return blake2b(f"{client} {name}".encode(errors="replace"), digest_size=8).digest()
 
 
 class AcceptorList:
@@ -113,7 +113,8 @@ class AcceptorList:
         is in front for an equal part of the clients.
         """
         scheme = scheme_of(connection)
-        names = {own: connection.host.broker.config.name}
+        broker = connection.host.broker
+        names = {own: broker.config.name}
         for peer in neighbours:
             uri = peer.uri_for(scheme)
             if uri is not None and self.matches(peer):

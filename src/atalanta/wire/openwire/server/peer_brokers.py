@@ -119,6 +119,10 @@ class PeerBrokers:
             self.neighbours[key] = peer
         self.changed(now)
 
+    def introduce(self, now: int, key: str, name: str, url: str | None) -> None:
+        """Records a neighbour as it introduces itself over a bridge."""
+        self.tell(now, key, PeerBroker(name, told_uri(url)))
+
     def key_of(self, uri: str, scheme: str) -> str | None:
         """Returns the key of the neighbour whose clients of the scheme use this URI; None if there is none."""
         for key, peer in self.neighbours.items():

@@ -27,7 +27,6 @@ from atalanta.wire.openwire.conversion.destination import ADVISORY_PREFIX, is_ad
 from atalanta.wire.openwire.server.advisories.described_consumer import subscriptions
 from atalanta.wire.openwire.server.bridge.demand_bridge import BridgePeer, DemandBridge
 from atalanta.wire.openwire.server.bridge.local_side import SESSION
-from atalanta.wire.openwire.server.peer_brokers import PeerBroker, told_uri
 from atalanta.wire.openwire.server.requests.acknowledgements import STANDARD
 from atalanta.wire.openwire.server.sessions.output import DELIVERED_BYTES_MAX
 
@@ -78,7 +77,7 @@ class DuplexEnd(BridgePeer):
         self.output.send(ProducerInfo(self.producer_id))
         self.bridge.start(now)
         if self.peers is not None:
-            self.peers.tell(now, self.id, PeerBroker(self.other.name, told_uri(self.other.url)))
+            self.peers.introduce(now, self.id, self.other.name, self.other.url)
         if not self.other.static:
             self.output.send(
                 ConsumerInfo(
