@@ -398,7 +398,7 @@ class Scenario:
         for producer in self.producers:
             for number in producer.open:
                 return f"{producer.name}/{number}"
-        return ""
+        return "".join(subject.key_left() for subject in self.subjects[:1])
 
     def _check(self) -> None:
         self.ledger.check()
