@@ -39,6 +39,7 @@ from tests.sim.mutants import (
     large,
     logs,
     members,
+    networks,
     pages,
     pairs,
     parking,
@@ -156,6 +157,13 @@ BY_GROUPS = [
     pytest.param(group_rules.broken_connection_counts_as_proof, 1, 80, marks=SOAK),
     pytest.param(group_rules.deleted_above_the_commit_point, 60, 100, marks=SOAK),
 ]
+# Networks of two nodes.
+BY_NETWORKS = [
+    (networks.repeats_are_not_dropped, 1, 6),
+    (networks.acknowledgement_answered_before_it_is_durable, 1, 8),
+    (networks.bridge_acknowledges_before_the_answer, 1, 8),
+    pytest.param(networks.broker_path_is_not_kept, 15, 16, marks=SOAK),
+]
 # In worlds whose machines are paused in the middle of commits, and the commits end later.
 BY_PAUSES = [(pairs.no_look_before_the_answer, 3), (pairs.look_before_the_sync, 3)]
 # All in which nodes may leave.
@@ -215,6 +223,17 @@ def test_groups_find_the_mutant(
         if isinstance(run_seed(seed, 1, 12.0, grouped=True), Failure):
             return
     pytest.fail(f"{worlds} groups do not see {mutant.__name__}")
+
+
+@pytest.mark.parametrize(("mutant", "first", "worlds"), BY_NETWORKS)
+def test_networks_find_the_mutant(
+    mutant: Mutant, first: int, worlds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutant(monkeypatch)
+    for seed in range(first, first + worlds):
+        if isinstance(run_seed(seed, 2, 12.0, networked=True), Failure):
+            return
+    pytest.fail(f"{worlds} networks do not see {mutant.__name__}")
 
 
 def test_slow_bodies_find_records_that_do_not_wait_for_them(monkeypatch: pytest.MonkeyPatch) -> None:

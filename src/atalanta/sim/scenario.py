@@ -92,12 +92,7 @@ class Scenario:
         self.shape.draw(self.world)
         self.joins_at: int = self._draw_joiner(nodes)
         self.departed = ScaleDownRecord()
-        if networked:
-            self.shape.become_network()
-        elif load is None:
-            self.shape.draw_pair(self.world, nodes)
-        if (load is None and not networked) or grouped:
-            self.shape.draw_groups(self.world, nodes, grouped)
+        self._draw_form(nodes, load is None, grouped, networked)
         self.shape.subjects = self._make_subjects(nodes, load)
         self.hosts = make_hosts(self.world, self.network, nodes, self.shape)
         self.pair = self._make_pair(nodes)
@@ -116,15 +111,18 @@ class Scenario:
             subject.populate(self.hosts, seconds)
         self._add_backups()
         senders = [*self.producers, *(each for subject in self.subjects for each in subject.senders)]
-        machines = [each for subject in self.subjects for each in subject.machines]
         self.departed.watch(self.hosts, senders)
         self._give_patience()
         self.faults = Faults(
             self.world,
             self.network,
             self.hosts,
-            [*senders, *machines],
-            [each for each in self.consumers if isinstance(each, Consumer) and each.queue == ORDERS],
+            [*senders, *(each for subject in self.subjects for each in subject.machines)],
+            [
+                each
+                for each in self.consumers
+                if isinstance(each, Consumer) and each.queue == ORDERS
+            ],
             [
                 *self.readers,
                 *self.consumers,
@@ -138,6 +136,15 @@ class Scenario:
         self._prepare_departures()
         self.faults.staying = [name for subject in self.subjects for name in subject.staying]
         self.ledger.excuses = self.departed.excuses
+
+    def _draw_form(self, nodes: int, drawn: bool, grouped: bool, networked: bool) -> None:
+        """Draws which nodes have several machines. `drawn`: the seed draws the subjects, too."""
+        if networked:
+            self.shape.become_network()
+        elif drawn:
+            self.shape.draw_pair(self.world, nodes)
+        if (drawn and not networked) or grouped:
+            self.shape.draw_groups(self.world, nodes, grouped)
 
     def _make_pair(self, nodes: int) -> Pair | None:
         if self.shape.pair < 0:
@@ -394,7 +401,7 @@ class Scenario:
         for producer in self.producers:
             for number in producer.open:
                 return f"{producer.name}/{number}"
-        return ""
+        return "".join(subject.key_left() for subject in self.subjects[:1])
 
     def _check(self) -> None:
         self.ledger.check()

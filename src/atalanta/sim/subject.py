@@ -53,6 +53,10 @@ class Subject:
         """Returns the work that is not complete yet."""
         return []
 
+    def key_left(self) -> str:
+        """Returns the key of a message that has not arrived, "" without one."""
+        return ""
+
     def resume(self) -> bool:
         """Returns True if the subject starts further work, now that the simulation is idle."""
         return False

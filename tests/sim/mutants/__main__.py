@@ -53,7 +53,8 @@ def survey(count: int, names: list[str]) -> None:
             with pytest.MonkeyPatch.context() as patch:
                 getattr(module, "prepare", nothing)(patch)
                 mutant(patch)
-                outcome = run_seed(seed, 1 if grouped else 3, 12.0, load=load, grouped=grouped, networked=networked)
+                nodes = 1 if grouped else 2 if networked else 3
+                outcome = run_seed(seed, nodes, 12.0, load=load, grouped=grouped, networked=networked)
             if isinstance(outcome, Failure):
                 found.append(seed)
                 first = first or outcome.report.split("\n")[0][:150]

@@ -11,7 +11,6 @@ from atalanta.wire.openwire.conversion.destination import Target
 from atalanta.wire.openwire.conversion.sent_message import DUPLICATE_ID, Sender
 from atalanta.wire.openwire.networks.broker_path import BROKER_PATH
 from atalanta.wire.openwire.server.bridge.demand_bridge import DemandBridge
-from atalanta.wire.openwire.server.bridge.stuck_queues import StuckQueues
 from atalanta.wire.openwire.server.requests import sends
 from atalanta.wire.openwire.server.sessions.session import OpenWireSession
 from tests.sim.mutants.patching import Patch
@@ -55,13 +54,6 @@ def broker_path_is_not_kept(patch: Patch) -> None:
             message.properties.remove(BROKER_PATH)
 
     patch.setattr(sent_message, "_put_fields", forgetful)
-
-
-def stuck_messages_stay(patch: Patch) -> None:
-    def idle(self: StuckQueues, now: int) -> None:
-        self._arm()
-
-    patch.setattr(StuckQueues, "on_timer", idle)
 
 
 def acknowledgement_answered_before_it_is_durable(patch: Patch) -> None:

@@ -165,6 +165,10 @@ class Networks(Subject):
         waiting = [f"{each.name} is not done" for each in self.clients() if not each.done() or not each.ready]
         return waiting + self.account.left()[:5]
 
+    def key_left(self) -> str:
+        missing = self.account.left()
+        return missing[0].partition(" ")[0] if missing else ""
+
     def check(self) -> None:
         self.account.check()
 

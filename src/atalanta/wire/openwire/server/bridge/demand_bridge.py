@@ -192,6 +192,8 @@ class DemandBridge(DemandOwner):
 
     # -- consumers here -------------------------------------------------------------------------
     def open_demand(self, now: int, demand: Demand) -> None:
+        if self.local.gone:
+            return  # the bridge ends, and this demand with it
         if demand.opened:
             if not demand.ending:
                 return

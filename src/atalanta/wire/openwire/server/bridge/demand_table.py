@@ -128,8 +128,7 @@ class DemandTable:
         selector = None if rules.conduit else source.selector
         info = self._consumer(part, selector, rules.priority(len(path)), path, ways, name, source.exclusive)
         demand = self._entered(info, part, network, permanent)
-        # The queue of a durable subscription gets messages also while its way is not used: nobody would take them.
-        if ways and name is None and rules.suppresses(is_queue(part)):
+        if ways and rules.suppresses(is_queue(part)):
             demand.let_suppress()
         return demand
 

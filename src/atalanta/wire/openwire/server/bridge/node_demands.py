@@ -60,15 +60,12 @@ class NodeDemands:
 
     def _choose(self, now: int, destination: ActiveMQDestination) -> None:
         entries = sorted(self.by_destination[destination], key=_rank)
-        used: list[Demand] = []
         worse: list[tuple[Demand, DemandOwner]] = []
         better: list[tuple[Demand, DemandOwner]] = []
         for entry in entries:
-            demand = entry[0]
-            if demand.suppressible and any(demand.meets(other) for other in used):
+            if entry[0].suppressible and any(_replaces(other, entry) for other in better):
                 worse.append(entry)
             else:
-                used.append(demand)
                 better.append(entry)
         for demand, owner in better:
             if not demand.opened or demand.ending:
@@ -76,6 +73,18 @@ class NodeDemands:
         for demand, owner in worse:
             if demand.opened and not demand.ending:
                 owner.close_demand(now, demand)
+
+
+def _replaces(better: tuple[Demand, DemandOwner], entry: tuple[Demand, DemandOwner]) -> bool:
+    """Tells whether a demand needs not be used beside a better one.
+
+    The queue of a durable subscription gets messages also while its way is not used, and nobody would take them: only
+    another demand of its own bridge, which has the same queue, replaces it.
+    """
+    demand, owner = entry
+    if demand.info.subscription_name is not None and better[1] is not owner:
+        return False
+    return demand.meets(better[0])
 
 
 def _rank(entry: tuple[Demand, DemandOwner]) -> int:
