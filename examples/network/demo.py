@@ -97,14 +97,14 @@ class Demo:
         goal = self.received + self.step
         await self.until(f"{self.step} more messages", lambda: self.received >= goal)
 
-    async def restart(self, broker: Broker) -> None:
+    async def restart(self, one: Broker) -> None:
         """A planned restart: SIGTERM, a time without the broker, a new start, and everybody comes back."""
-        name = broker.place.name
+        name = one.place.name
         await self.begin(f"{name} restarts")
         outage = self.gone(name, False)
-        await broker.stop()
+        await one.stop()
         await self.settle(name)
-        await self.back([broker], [outage])
+        await self.back([one], [outage])
 
     async def lose(self, zone: str) -> None:
         """A data centre is killed: SIGKILL for all its brokers, a time without them, a new start."""

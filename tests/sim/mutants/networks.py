@@ -46,14 +46,18 @@ def repeats_are_not_dropped(patch: Patch) -> None:
 
 
 def broker_path_is_not_kept(patch: Patch) -> None:
-    put = sent_message._put_fields
+    put = sent_message.sent_message
 
-    def forgetful(message: Message, source: OpenWireMessage) -> None:
-        put(message, source)
-        if BROKER_PATH in message.properties:
-            message.properties.remove(BROKER_PATH)
+    def forgetful(
+        source: OpenWireMessage, target: Target, sender: Sender, now_ms: int, original: ActiveMQDestination | None
+    ) -> Message:
+        made = put(source, target, sender, now_ms, original)
+        if BROKER_PATH in made.properties:
+            made.properties.remove(BROKER_PATH)
+            made.properties_changed()
+        return made
 
-    patch.setattr(sent_message, "_put_fields", forgetful)
+    patch.setattr(sends, "sent_message", forgetful)
 
 
 def acknowledgement_answered_before_it_is_durable(patch: Patch) -> None:

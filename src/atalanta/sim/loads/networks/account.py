@@ -2,7 +2,6 @@
 
 Two things may double a message, as in ActiveMQ Classic, and are written down for each: its sender went to another node
 before it had the answer, or the answer to a bridge was lost, and a consumer here took what the other broker has too.
-Of the first kind one may be lost, too (docs/internals/simulator.md).
 """
 
 from __future__ import annotations
@@ -42,7 +41,6 @@ class Account:
         self.taken: dict[tuple[str, str], bool] = {}  # acknowledgements that were sent
         self.settled: dict[tuple[str, str], int] = {}  # time of the confirmed one
         self.doubled = 0  # with an excuse
-        self.dropped: dict[str, bool] = {}  # sent to several nodes: each took its copy for a repeat of the other's
 
     def tell(self, key: str, line: str) -> None:
         if self.world.telling:
@@ -118,7 +116,7 @@ class Account:
         """Returns what must still arrive."""
         found: list[str] = []
         for sent in self.sent.values():
-            if sent.confirmed and sent.persistent and len(sent.nodes) == 1:
+            if sent.confirmed and sent.persistent:
                 found.extend(f"{sent.key} in {queue}" for queue in self._missing(sent))
         return found
 
@@ -132,10 +130,8 @@ class Account:
         """Raises Violation for the first confirmed message that did not arrive."""
         for sent in self.sent.values():
             missing = self._missing(sent) if sent.confirmed and sent.persistent else []
-            if missing and len(sent.nodes) == 1:
-                raise Violation(f"confirmed message lost: {sent.key} was never taken from {missing[0]}", sent.key)
             if missing:
-                self.dropped[sent.key] = True
+                raise Violation(f"confirmed message lost: {sent.key} was never taken from {missing[0]}", sent.key)
             settled = (ORDERS, sent.key) in self.settled and sent.key not in self.moved
             if settled and (BOOK, sent.key) in self.taken:
                 self._double(sent.key, f"{sent.key} was acknowledged by a consumer, and moved into {BOOK} too")

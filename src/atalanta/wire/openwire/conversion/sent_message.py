@@ -110,7 +110,8 @@ def sent_message(
     if original is not None:
         properties.put(ORIGINAL_DESTINATION, text_of_destination(original))
     schedule: dict[str, object] = {}
-    named = _put_properties(properties, source, nested, schedule)
+    hops = len(source.broker_path or [])
+    named = _put_properties(properties, source, nested, schedule, hops > 0)
     if nested_body.by_name:
         properties.put(NESTED_BODY, nested_body.encoded())
     if nested.by_name:
@@ -118,10 +119,8 @@ def sent_message(
     if message_id is not None:
         text = sender.ids.text(message_id)
         properties.put(MESSAGE_ID, text)
-        if sender.repeats and not target.temporary:
-            hops = len(source.broker_path or [])
-            if hops > 1 or not named:
-                properties.put(DUPLICATE_ID, _repeat_id(text, target, hops))
+        if sender.repeats and not target.temporary and not named:
+            properties.put(DUPLICATE_ID, _repeat_id(text, target, hops))
     message = properties.finish(body)
     if not schedule:
         return message
@@ -135,12 +134,15 @@ def _repeat_id(text: str, target: Target, hops: int) -> str:
 
     A message of a queue may come back after it has passed more brokers; one of a topic that comes two ways is a repeat.
     One that another broker has copied to several queues of one address comes once for each.
+
+    What a client has sent here is no repeat of what a bridge brings: the client may have sent it to both brokers, and
+    if each took the other's copy for a repeat, the message would be lost.
     """
     if target.queue:
         text = f"{text} {target.queue}"
     elif target.routing_type == MULTICAST:
         return text
-    return f"{text} {hops}" if hops > 1 else text
+    return f"{text} {hops}" if hops else text
 
 
 def _put_fields(properties: MessageWriter, source: OpenWireMessage) -> None:
@@ -159,11 +161,12 @@ def _put_fields(properties: MessageWriter, source: OpenWireMessage) -> None:
 
 
 def _put_properties(
-    properties: MessageWriter, source: OpenWireMessage, nested: NestedValues, schedule: dict[str, object]
-) -> bool:
+    properties: MessageWriter, source: OpenWireMessage, nested: NestedValues, schedule: dict[str, object],
+    passed: bool,
+) -> bool:  # fmt: skip
     """Copies the application's properties; those of a schedule into `schedule`.
 
-    Returns True if a duplicate id is among them.
+    Returns True if a duplicate id is among them. It counts at the broker of its sender alone (`passed`: not here).
     """
     if source.marshalled_properties is None:
         return False
@@ -171,6 +174,8 @@ def _put_properties(
     for name, value in properties_of(source).items():
         if name in SCHEDULE:
             schedule[name] = value
+        elif passed and name == DUPLICATE_ID:
+            continue
         elif name in FOR_SENDERS or not (name in OWN_PROPERTIES or name.startswith((BROKERS_PREFIX, OPENWIRE_PREFIX))):
             properties.put(name, nested.flat(name, value))
             named = named or name == DUPLICATE_ID
