@@ -25,7 +25,7 @@ PIP := $(PYTHON) -m pip --disable-pip-version-check install $(QUIET)
 WORKERS ?= 4
 # Tests that run against the compiled build too. Of the cluster, links and bridges are compiled.
 COMPILED_TESTS := $(wildcard tests/message tests/kernel tests/management tests/wire tests/store tests/sim \
- tests/ha/test_journal_stream.py tests/cluster/test_*.py $(addprefix tests/cluster/,connection core_bridges links replication store_and_forward))
+ tests/ha/test_journal_stream.py tests/cluster/test_*.py $(addprefix tests/cluster/,connection core_bridges links networks replication store_and_forward))
 
 FIND_PYTHON = for name in $${PYTHON_FOR_VENV:-} python3 python3.13 python3.12 python3.11 python3.14; do \
 	if "$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
