@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.kernel.memory.large_body import LargeBodies
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.message.codec import text_body
+from atalanta.sim.world.large_files import SimLargeFiles
 from atalanta.wire.openwire.options import WireFormatOptions
 from tests.wire.core.server.large_rig import files, send_large
 from tests.wire.openwire.server.openwire_rig import OpenWireClient, OpenWireServer
@@ -23,13 +23,13 @@ def test_a_body_is_read_only_if_the_client_takes_it(fits: bool, monkeypatch: pyt
     for name in ("a", "DLQ"):
         core.create_queue(name)
     reads = []
-    read = LargeBodies.read
+    read = SimLargeFiles.read
 
-    def counted(self: LargeBodies, *arguments: object) -> int:
+    def counted(self: SimLargeFiles, *arguments: int) -> None:
         reads.append(arguments)
-        return read(self, *arguments)  # type: ignore[arg-type]
+        read(self, *arguments)
 
-    monkeypatch.setattr(LargeBodies, "read", counted)
+    monkeypatch.setattr(SimLargeFiles, "read", counted)
     client = OpenWireClient(server, "c", WireFormatOptions(frame_bytes_max=1 << (24 if fits else 16)))
     client.greet()
     client.succeeds(client.login_info("c", "admin", "admin"))
