@@ -79,7 +79,8 @@ def arrange(queue: Queue, turns: dict[int, int] | None = None) -> None:
     if turns is None:
         turns = turns_by_priority(queue)
     special = queue.special
-    queue.turns = claimed(queue.consumers) if special is None else special.turns(claimed(queue.consumers))
+    found = claimed(queue.consumers) if queue.claims > 0 else queue.consumers
+    queue.turns = found if special is None else special.turns(found)
     ends: list[int] = []
     level_turns: list[int] = []
     consumers = queue.turns

@@ -57,6 +57,7 @@ class Queue:
         self.bytes: int = 0
         # Consumers that take every message: neither browsers nor selective.
         self.open_consumers: int = 0
+        self.claims: int = 0  # consumers that want the queue for themselves
         self.browsers: int = 0
         self.consumers: list[Consumer] = []
         self.turns: list[Consumer] = self.consumers  # those that are offered messages, see arrange
@@ -325,8 +326,11 @@ class Queue:
         """Counts a consumer that was added (1) or removed (-1)."""
         if consumer.browse_only:
             self.browsers += change
-        elif consumer.selector is None:
+            return
+        if consumer.selector is None:
             self.open_consumers += change
+        if consumer.claims():
+            self.claims += change
 
     def has_match(self, message: Message) -> bool:
         """Returns true if a local consumer, or an active log-view lease, takes the message (BindingsImpl)."""
