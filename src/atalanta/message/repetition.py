@@ -33,7 +33,7 @@ TIMES_MAX: Final = (1 << 31) - 1
 
 
 class Repetition:
-    """When a message comes again: `times` more times, `period_ms` apart; with `cron` that often at each of its times.
+    """The times of a repeated message: `times` more, `period_ms` apart; with `cron` that often at each of its times.
 
     `times` -1: without end.
     """

@@ -1,4 +1,4 @@
-"""What the other broker sends over a duplex connection: its messages, and its question for the consumers here.
+"""The input of a duplex connection from the other broker: its messages, and its question for the consumers here.
 
 It is a client of this broker, with the rights of the connector's userName.
 """

@@ -1,4 +1,4 @@
-"""What a network connector tells the other broker of itself, and the rules that it follows."""
+"""The commands with which a network connector introduces itself, and the rules of its bridge."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Target:
 
 
 class Route:
-    """Where the messages for a destination go: several targets if it is composite."""
+    """The targets of the messages for a destination: several if it is composite."""
 
     def __init__(self, destination: ActiveMQDestination, targets: list[Target]) -> None:
         self.destination = destination

@@ -1,1 +1,1 @@
-"""What the brokers of a network know of each other's messages and consumers."""
+"""The broker path of messages, and the filter of network bridges."""

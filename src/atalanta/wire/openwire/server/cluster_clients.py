@@ -1,4 +1,4 @@
-"""What failover clients are told of other brokers: ConnectionControl with ConnectedBrokers.
+"""The brokers that failover clients are told of: ConnectionControl with ConnectedBrokers.
 
 As TransportConnector of ActiveMQ Classic: at the login, and when brokers come or go. A client that is told a list takes
 it in addition to the URIs of its own URL (FailoverTransport, getConnectList). It reconnects only if the list has other

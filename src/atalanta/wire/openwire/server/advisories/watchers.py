@@ -44,7 +44,7 @@ class Watcher:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class AdvisorySource:
-    """What advisories tell of."""
+    """The subject of advisories."""
 
     def replay(self, watcher: Watcher) -> None:
         """Tells a new watcher what is there already."""

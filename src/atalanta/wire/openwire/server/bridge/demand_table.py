@@ -1,4 +1,4 @@
-"""What the consumers of another broker want from this one: the demand of one bridge.
+"""The demand of one bridge: the destinations that consumers of the other broker want from this one.
 
 Follows ConduitBridge and DurableConduitBridge of ActiveMQ Classic. A durable subscription there is a durable one here,
 which stays while its consumer is away.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Changes:
-    """What a piece of news changes: demands to open, and demands that have lost their reason."""
+    """The demands to open after an advisory, and those that have lost their reason."""
 
     def __init__(self) -> None:
         self.opened: list[Demand] = []

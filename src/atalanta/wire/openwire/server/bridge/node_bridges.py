@@ -1,4 +1,4 @@
-"""What the bridges of one node share."""
+"""The state that the bridges of one node share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one direction of a bridge forwards, and how (NetworkBridgeConfiguration of ActiveMQ Classic)."""
+"""The rules of one direction of a bridge: what it forwards (NetworkBridgeConfiguration of ActiveMQ Classic)."""
 
 from __future__ import annotations
 
