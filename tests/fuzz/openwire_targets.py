@@ -72,6 +72,21 @@ WORDS = (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x7f\xff", b"\xff\xff", b"\
 INFLATED_BYTES_MAX = 64 << 10
 
 
+def repeated_frames(head: int) -> bytes:
+    """Messages and acknowledgements that differ in numbers and content only, in the form of OpenWireTarget."""
+    form = WireFormat(WireFormatOptions(version=head & 15, tight=bool(head & 16), cache=bool(head & 32)))
+    producer, queue, found = ProducerId("ID:x", 1, 1), ActiveMQQueue("q"), b""
+    for number in range(1, 9):
+        message_id = MessageId(None, producer, number)
+        found += form.encode(
+            ActiveMQTextMessage(
+                producer, queue, message_id=message_id, timestamp=1 << 41, content=bodies.text_content("x" * number)
+            )
+        )
+        found += form.encode(MessageAck(queue, None, ConsumerId("ID:x", 1, 1), STANDARD, message_id, message_id, 1))
+    return found
+
+
 class OpenWireTarget(Target):
     """u8: version in four bits, then tight, cache, stack traces, logged in · frames behind the negotiation."""
 
@@ -90,7 +105,7 @@ class OpenWireTarget(Target):
             head = options.version | options.tight << 4 | options.cache << 5 | options.stack_traces << 6 | 0x80
             frames = given.frames[:48]
             found += [bytes((head,)) + b"".join(frames[at : at + 6]) for at in range(0, len(frames), 6)]
-        return found
+        return found + [bytes((mode,)) + repeated_frames(mode) for mode in (0xBC, 0x9C, 0xAC, 0x8C, 0xB1)]
 
     def run(self, data: bytes) -> None:
         if not data:
@@ -102,15 +117,18 @@ class OpenWireTarget(Target):
             cache=bool(head & 0x20),
             stack_traces=bool(head & 0x40),
         )
-        decoder = FrameDecoder(options)
-        decoder.feed(WireFormat(HANDSHAKE).encode(info_of(options)))
-        decoder.next()
-        if head & 0x80:
-            decoder.open()
+        decoder, comparing = FrameDecoder(options), FrameDecoder(options)
+        comparing.compare_frames()
+        for each in (decoder, comparing):
+            each.feed(WireFormat(HANDSHAKE).encode(info_of(options)))
+            each.next()
+            if head & 0x80:
+                each.open()
+            each.feed(data[1:])
         there, back = WireFormat(decoder.format.options), WireFormat(decoder.format.options)
-        decoder.feed(data[1:])
         while (command := decoder.next()) is not None:
-            repr(command)
+            repeated = comparing.next()
+            assert repr(command) == repr(repeated), command
             try:
                 frame = there.encode(command)
             except EncodeError:

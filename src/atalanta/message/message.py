@@ -502,3 +502,13 @@ def with_body(message: Message, body: bytes) -> Message:
     twin.large = None
     twin.body = body
     return twin
+
+
+def with_header(model: Message, head: bytes, expiration_ms: int, timestamp_ms: int, body: bytes) -> Message:
+    """Copies a message with another header, whose fields are the same but for user id, times and texts."""
+    twin = model.copy(0)
+    twin.body = body
+    twin._expiration = expiration_ms
+    twin._timestamp = timestamp_ms
+    twin._head = head
+    return twin

@@ -17,6 +17,7 @@ from atalanta.wire.openwire.options import (
     negotiated,
     options_of,
 )
+from atalanta.wire.openwire.repeated_frames import RepeatedFrames
 from atalanta.wire.openwire.wire_format import WireFormat
 
 # Frames of the handshake have a few hundred bytes, of which most are texts.
@@ -54,6 +55,11 @@ class FrameDecoder:
         self._piece_bytes: i64 = 0
         # The pieces are joined when there are this many bytes.
         self._wanted: i64 = 4
+        self._repeated: RepeatedFrames | None = None
+
+    def compare_frames(self) -> None:
+        """Decodes messages and acknowledgements by comparison: a command is valid until the next call of `next`."""
+        self._repeated = RepeatedFrames()
 
     def open(self) -> None:
         """Accepts every command from now on: the client has logged in, or this side dialled."""
@@ -89,12 +95,24 @@ class FrameDecoder:
             return None
         end = self._position
         self._check(self._data[start])
-        found = self.format.decode(self._data, start, end)
+        found = self._decoded(start, end)
         if end == len(self._data):
             self._data = b""  # not held longer than needed
             self._position = 0
         if isinstance(found, WireFormatInfo):
             self._negotiate(found)
+        return found
+
+    def _decoded(self, start: i64, end: i64) -> DataStructure | None:
+        repeated = self._repeated
+        if repeated is None:
+            return self.format.decode(self._data, start, end)
+        found: DataStructure | None = repeated.find(self.format, self._data, start, end)
+        if found is None:
+            changes = self.format.read_cache_changes()
+            found = self.format.decode(self._data, start, end)
+            if found is not None and changes == self.format.read_cache_changes():
+                repeated.learn(self.format, found, self._data, start, end)
         return found
 
     def _frame(self) -> i64:

@@ -6,7 +6,8 @@ from librt.strings import BytesWriter, write_i32_be
 from mypy_extensions import i32, i64
 
 from atalanta.wire.openwire.commands.table import kinds
-from atalanta.wire.openwire.encoding.cache import ReadCache, WriteCache
+from atalanta.wire.openwire.encoding.cache import ReadCache, UnknownEntries, WriteCache
+from atalanta.wire.openwire.encoding.frame_pattern import FramePattern, VariableField
 from atalanta.wire.openwire.encoding.reader import LooseReader, TightReader
 from atalanta.wire.openwire.encoding.structure import DataStructure, EncodeError
 from atalanta.wire.openwire.encoding.writer import LooseWriter, TightWriter
@@ -22,6 +23,7 @@ class WireFormat:
         caching = options.cache
         read_cache = ReadCache(options.cache_size) if caching else None
         write_cache = WriteCache(options.cache_size) if caching else None
+        self._write_cache = write_cache
         known = kinds(version)
         if options.tight:
             self._reader: LooseReader = TightReader(version, known, read_cache, traces)
@@ -52,6 +54,31 @@ class WireFormat:
         if self._size_prefix:
             write_i32_be(out, i32(size))
         self._writer.copy_to(out)
+
+    def pattern(self, frame: bytes) -> FramePattern | None:
+        """Returns the pattern of a written frame without its length. None: it has new entries of the cache."""
+        options = self.options
+        cache = UnknownEntries(options.cache_size) if options.cache else None
+        kind = TightReader if options.tight else LooseReader
+        reader = kind(options.version, kinds(options.version), cache, options.stack_traces)
+        fields = reader.variable_fields(frame, 0, len(frame))
+        return FramePattern(frame, fields) if reader.cache_changes() == 0 else None
+
+    def write_by(self, pattern: FramePattern, out: BytesWriter, values: list[int], content: bytes) -> bool:
+        """Writes a frame by a pattern of this format. Returns False if it does not fit: nothing is written then."""
+        return pattern.write(out, values, content, self._bytes_max, self._size_prefix)
+
+    def write_cache_removals(self) -> int:
+        """Returns how often an index of the frames that are written may have got another meaning."""
+        return 0 if self._write_cache is None else self._write_cache.removals
+
+    def read_cache_changes(self) -> int:
+        """Returns how often an index of the frames that are read has got a meaning."""
+        return self._reader.cache_changes()
+
+    def variable_fields(self, data: bytes, start: i64, end: i64) -> list[VariableField]:
+        """Returns the fields in which other frames of the sender differ from `data[start:end]`."""
+        return self._reader.variable_fields(data, start, end)
 
     def decode(self, data: bytes, start: i64 = 0, end: i64 = -1) -> DataStructure | None:
         """Returns the command in `data[start:end]`, the bytes behind the length. None: Java's null.

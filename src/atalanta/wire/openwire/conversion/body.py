@@ -5,9 +5,12 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
+from librt.strings import BytesWriter, read_i32_be, write_i32_be
+from mypy_extensions import i32, u8
+
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.message.codec import text_body
-from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
+from atalanta.message.encoding.buffer import DecodeError, Reader, Writer, decode_utf16, encode_utf16
 from atalanta.message.message import (
     BYTES,
     COMPRESSED,
@@ -16,6 +19,7 @@ from atalanta.message.message import (
     OBJECT,
     STREAM,
     TEXT,
+    TEXT_LENGTHS_BYTES,
     Message,
     text_of_body,
 )
@@ -114,7 +118,7 @@ def core_body(source: OpenWireMessage, bytes_max: int, nested: NestedValues) -> 
         )
     content = content_of(source, bytes_max)
     if kind == TEXT:
-        return kind, text_body(text_of(content))
+        return kind, _core_text(content)
     if kind == BYTES:
         return kind, content or b""
     if kind == MAP:
@@ -126,6 +130,21 @@ def core_body(source: OpenWireMessage, bytes_max: int, nested: NestedValues) -> 
         writer.blob(content or b"")
         return kind, writer.getvalue()
     return kind, b""
+
+
+def _core_text(content: bytes | None) -> bytes:
+    """Returns the text of a text message; most are ASCII, for which the lengths suffice."""
+    if content is None or len(content) < 4 or read_i32_be(content, 0) != len(content) - 4:
+        return text_body(text_of(content))
+    characters = content[4:]
+    if not characters.isascii():
+        return text_body(text_of(content))
+    encoded = encode_utf16(characters.decode("ascii"))
+    out = BytesWriter()
+    out.append(u8(1))
+    write_i32_be(out, i32(len(encoded)))
+    out.write(encoded)
+    return out.getvalue()
 
 
 def _core_map(values: dict[str, object], nested: NestedValues) -> bytes:
@@ -184,8 +203,7 @@ def _inflated(data: bytes) -> bytes:
 def _content(message: Message, data: bytes) -> bytes | None:
     kind = message.kind
     if kind == TEXT:
-        text = text_of_body(data)
-        return None if text is None else text_content(text)
+        return _text_content(data)
     if kind == MAP:
         return map_content(_map_values(data, nested_values(message.property_value(NESTED_BODY))))
     if kind == STREAM:
@@ -193,6 +211,20 @@ def _content(message: Message, data: bytes) -> bytes | None:
     if kind == OBJECT:
         return Reader(data).blob("object") if data else None
     return data or None
+
+
+def _text_content(data: bytes) -> bytes | None:
+    size = len(data) - TEXT_LENGTHS_BYTES
+    if size >= 0 and size % 2 == 0 and data[0] == 1 and read_i32_be(data, 1) == size:
+        text = decode_utf16(data[TEXT_LENGTHS_BYTES:])
+        if text.isascii() and "\0" not in text:
+            encoded = text.encode("ascii")
+            out = BytesWriter()
+            write_i32_be(out, i32(len(encoded)))
+            out.write(encoded)
+            return out.getvalue()
+    found = text_of_body(data)
+    return None if found is None else text_content(found)
 
 
 def _map_values(data: bytes, nested: NestedValues) -> dict[str, object]:

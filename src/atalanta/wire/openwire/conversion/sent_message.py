@@ -33,6 +33,7 @@ from atalanta.wire.openwire.conversion.nested_values import (
     NESTED_PROPERTIES,
     NestedValues,
 )
+from atalanta.wire.openwire.conversion.sent_pattern import SentPattern, sent_pattern
 from atalanta.wire.openwire.networks.broker_path import BROKER_PATH, path_text
 
 MESSAGE_ID: Final = "__HDR_MESSAGE_ID"
@@ -72,6 +73,19 @@ class Sender:
         self.last_route: Route | None = None
         self.repeats: bool = False
         self.bridge: bool = False
+        self._last: OpenWireMessage | None = None
+        self._pattern: SentPattern | None = None
+
+    def repeated_message(self, source: OpenWireMessage, target: Target) -> Message | None:
+        """Returns the message of a command that differs from the last one in its id, its times and its body only."""
+        pattern = self._pattern
+        return None if pattern is None else pattern.message(source, target, self.body_bytes_max)
+
+    def learn(self, source: OpenWireMessage, target: Target, message: Message, text: str, names: list[str]) -> None:
+        """Keeps the pattern of a command that comes for the second time: the decoder found the frame to be a repeat."""
+        if self._last is source:
+            self._pattern = sent_pattern(source, target, message, names, text)
+        self._last = source
 
     def become_bridge(self) -> None:
         """Records that the client is the bridge of another broker: it sends again what was not confirmed."""
@@ -94,6 +108,10 @@ def sent_message(
 
     DecodeError: damaged. BrokerError: something in it is not supported.
     """
+    if original is None:
+        found = sender.repeated_message(source, target)
+        if found is not None:
+            return found
     nested_body, nested = NestedValues(), NestedValues()
     kind, body = core_body(source, sender.body_bytes_max, nested_body)
     priority = min(max(source.priority, 0), PRIORITY_MAX)
@@ -116,13 +134,17 @@ def sent_message(
         properties.put(NESTED_BODY, nested_body.encoded())
     if nested.by_name:
         properties.put(NESTED_PROPERTIES, nested.encoded())
+    text, ids = "", [MESSAGE_ID]
     if message_id is not None:
         text = sender.ids.text(message_id)
         properties.put(MESSAGE_ID, text)
         if sender.repeats and not target.temporary and not named:
             properties.put(DUPLICATE_ID, _repeat_id(text, target, hops))
+            ids.append(DUPLICATE_ID)
     message = properties.finish(body)
     if not schedule:
+        if original is None and not named:
+            sender.learn(source, target, message, text, ids)
         return message
     _schedule(message, schedule, now_ms)
     # A copy has its properties encoded only: messages may wait long, and there may be many.

@@ -30,6 +30,7 @@ class WriteCache:
         self._oldest: int = 0
         # What the current frame added.
         self._added: list[int] = []
+        self.removals: int = 0  # an index may mean something else from now on
 
     def begin(self) -> None:
         """Makes room before a frame."""
@@ -62,6 +63,7 @@ class WriteCache:
 
     def _remove(self, at: int) -> None:
         if at in self._entries:
+            self.removals += 1
             del self._indexes[self._entries.pop(at)]
 
 
@@ -73,6 +75,7 @@ class ReadCache:
         self._entries: dict[int, DataStructure | None] = {}
         self._entry_bytes: dict[int, int] = {}
         self._bytes: int = 0
+        self.changes: int = 0
 
     def get(self, index: int, what: str, offset: int) -> DataStructure | None:
         if index not in self._entries:
@@ -92,3 +95,11 @@ class ReadCache:
             raise DecodeError(what, offset, f"more than {BYTES_MAX} bytes of cached structures")
         self._entries[index] = value
         self._entry_bytes[index] = size_bytes
+        self.changes += 1
+
+
+class UnknownEntries(ReadCache):
+    """A cache in which every index has an entry: null. Frames that this side wrote are read with it."""
+
+    def get(self, index: int, what: str, offset: int) -> DataStructure | None:
+        return None

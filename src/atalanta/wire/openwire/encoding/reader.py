@@ -13,7 +13,8 @@ from mypy_extensions import i64
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.encoding.java_utf8 import decode_java_utf8
 from atalanta.wire.openwire.encoding.cache import ReadCache
-from atalanta.wire.openwire.encoding.structure import DataStructure, FieldReader
+from atalanta.wire.openwire.encoding.frame_pattern import CONTENT_SIZE, VariableField
+from atalanta.wire.openwire.encoding.structure import Command, DataStructure, FieldReader
 from atalanta.wire.openwire.encoding.throwable import StackFrame, Throwable
 
 # Real commands nest four deep: a dispatch, its message, its structure, an identifier.
@@ -27,6 +28,8 @@ STACK_FRAME_BYTES_MIN: Final = 4
 # Lengths of the bits: one byte, or these marks before a longer length.
 BITS_UINT8: Final = 0xC0
 BITS_INT16: Final = 0x80
+# The fields in which the frames of one sender differ. The number of the command is another one.
+VARIABLE: Final = ("producer_sequence_id", "broker_sequence_id", "expiration", "timestamp", "content")
 
 S = TypeVar("S", bound=DataStructure)
 
@@ -51,6 +54,34 @@ class LooseReader(FieldReader):
         self._stack_traces = stack_traces
         self._depth: int = 0
         self._structures: int = 0
+        self._fields: list[VariableField] | None = None  # while `variable_fields` reads
+        self._start: i64 = 0
+
+    def cache_changes(self) -> int:
+        """Returns how often the cache has changed."""
+        return 0 if self._cache is None else self._cache.changes
+
+    def variable_fields(self, data: bytes, start: i64, end: i64) -> list[VariableField]:
+        """Returns the fields of the frame `data[start:end]` in which others of its sender differ, in their order."""
+        fields: list[VariableField] = []
+        self._fields = fields
+        self._start = start
+        try:
+            self.command(data, start, end)
+        finally:
+            self._fields = None
+        return fields
+
+    def _record(self, what: str, size: i64) -> None:
+        """Records a field that was just read."""
+        fields = self._fields
+        if fields is not None and what in VARIABLE:
+            fields.append(VariableField(what, self.position - size - self._start, size))
+
+    def _record_content(self, what: str, size: i64) -> None:
+        fields = self._fields
+        if fields is not None and what in VARIABLE:
+            fields.append(VariableField(what, self.position - size - 4 - self._start, CONTENT_SIZE))
 
     def command(self, data: bytes, start: i64, end: i64) -> DataStructure | None:
         """Returns the structure that fills `data[start:end]`, None for the code 0."""
@@ -63,6 +94,8 @@ class LooseReader(FieldReader):
         else:
             found = self._new(code, "type")
             self._begin_bits()
+            if self._fields is not None and isinstance(found, Command):
+                self._fields.append(VariableField("command_id", self.position - self._start, 4))
             self._read(found, "type")
         self._end()
         if self.position != self.end:
@@ -102,7 +135,10 @@ class LooseReader(FieldReader):
         return self.data[self.advance(1, what)] != 0
 
     def long(self, what: str) -> int:
-        return int(read_i64_be(self.data, self.advance(8, what)))
+        value = int(read_i64_be(self.data, self.advance(8, what)))
+        if self._fields is not None:
+            self._record(what, 8)
+        return value
 
     def text(self, what: str) -> str | None:
         return self._utf(what) if self.flag(what) else None
@@ -124,6 +160,8 @@ class LooseReader(FieldReader):
             return None
         size = i64(read_i32_be(self.data, self.advance(4, what)))
         start = self.advance(size, what)
+        if self._fields is not None:
+            self._record_content(what, size)
         return self.data[start : self.position]
 
     def structure(self, what: str, kind: type[S]) -> S | None:
@@ -251,13 +289,17 @@ class TightReader(LooseReader):
 
     def long(self, what: str) -> int:
         """Reads 0, 2, 4 or 8 bytes; the shorter ones without a sign."""
+        value, size = 0, 0
         if self.flag(what):
             if self.flag(what):
-                return int(read_i64_be(self.data, self.advance(8, what)))
-            return int(i64(read_i32_be(self.data, self.advance(4, what))) & 0xFFFFFFFF)
-        if self.flag(what):
-            return int(i64(read_i16_be(self.data, self.advance(2, what))) & 0xFFFF)
-        return 0
+                value, size = int(read_i64_be(self.data, self.advance(8, what))), 8
+            else:
+                value, size = int(i64(read_i32_be(self.data, self.advance(4, what))) & 0xFFFFFFFF), 4
+        elif self.flag(what):
+            value, size = int(i64(read_i16_be(self.data, self.advance(2, what))) & 0xFFFF), 2
+        if self._fields is not None:
+            self._record(what, size)
+        return value
 
     def text(self, what: str) -> str | None:
         """Reads a text: a second bit says that it is ASCII without U+0000, with a signed length."""

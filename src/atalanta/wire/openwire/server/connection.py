@@ -248,7 +248,8 @@ class OpenWireConnection(OpenWireOutput):
         if broker.stopping:
             raise BrokerError(SESSION_CREATION_REJECTED, STOPPING)
         self.check_session_limit(identity)
-        self._take_client_id(client_id, identity, command.failover_reconnect)
+        self.came_back = command.failover_reconnect
+        self._take_client_id(client_id, identity, self.came_back)
         broker.clients.count_login()
         self.login_command = None
         self.authenticated = True
@@ -258,8 +259,10 @@ class OpenWireConnection(OpenWireOutput):
         sender = Sender(client_id, self.options.frame_bytes_max)
         if self.network is not None:
             sender.become_bridge()
-        elif self.fault_tolerant:
-            sender.may_repeat()
+        else:
+            self.decoder.compare_frames()
+            if self.fault_tolerant:
+                sender.may_repeat()
         others = self.node_clients
         session = OpenWireSession(
             self,

@@ -45,7 +45,8 @@ def acknowledge(session: OpenWireSession, now: int, ack: MessageAck) -> None:
         return
     found = _found(subscription, ack)
     if not found:
-        if subscription.browser:
+        if subscription.browser or (session.connection.came_back and ack.transaction_id is None):
+            # A listener that began before a failover ends after it: the message is delivered again.
             session.done(session.answers.token_for(ack))
             return
         _refuse(session, ack)

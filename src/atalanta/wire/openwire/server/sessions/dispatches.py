@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.openwire.commands.deliveries import MessageDispatch
-from atalanta.wire.openwire.conversion.delivered_message import delivered_message
+from atalanta.wire.openwire.commands.identifiers import MessageId
+from atalanta.wire.openwire.conversion.delivered_message import delivered_message, message_id_of
+from atalanta.wire.openwire.conversion.message_id import IdTexts
 from atalanta.wire.openwire.encoding.structure import EncodeError
+from atalanta.wire.openwire.server.sessions.subscription import Delivery
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.sessions.session import Session
     from atalanta.message.message import Message
     from atalanta.wire.openwire.conversion.message_id import Correlations
     from atalanta.wire.openwire.server.advisories.advisories import Advisories
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
     from atalanta.wire.openwire.server.sessions.pulls import Pulls
-    from atalanta.wire.openwire.server.sessions.subscription import Delivery, Subscription
+    from atalanta.wire.openwire.server.sessions.subscription import Part, Subscription
     from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
+
+SIZE_BYTES: Final = 4  # before each frame
 
 
 class Dispatches:
@@ -32,6 +38,7 @@ class Dispatches:
         correlations: Correlations,
     ) -> None:
         self.connection = connection
+        self.ids = IdTexts()
         self.advisories = advisories
         self.pulls = pulls
         self.wildcard_queues = wildcard_queues
@@ -39,6 +46,50 @@ class Dispatches:
         broker = connection.host.broker
         self.trace = broker.trace
         self.node_id = broker.node_id
+
+    def deliver(
+        self,
+        kernel: Session,
+        consumer: Consumer,
+        subscription: Subscription,
+        reference: Reference,
+        message: Message,
+        number: int,
+    ) -> Delivery | None:
+        """Delivers a message; `number` is that of the delivery at the connection.
+
+        Returns the delivery of a large message, whose body has to be read first.
+        """
+        part = subscription.parts[consumer.id]
+        if self._repeats(subscription, part, reference, message, number):
+            return None
+        message_id = message_id_of(message, self.node_id, number, self.ids)
+        delivery = Delivery(number, part, reference, message_id)
+        subscription.hold(delivery)
+        large = message.large
+        if large is None:
+            self.send(kernel, consumer, subscription, delivery, message, message.body)
+        elif not self._refuses(kernel, consumer, subscription, delivery, int(large.size)):
+            return delivery
+        return None
+
+    def _repeats(
+        self, subscription: Subscription, part: Part, reference: Reference, message: Message, number: int
+    ) -> bool:
+        """Delivers a message as one before it. Returns False if it has to be converted."""
+        connection = self.connection
+        if message.large is not None or reference.delivery_count > 1 or connection.gone:
+            return False
+        format = connection.decoder.format
+        pattern = part.patterns.find(format, message)
+        if pattern is None:
+            return False
+        message_id = MessageId(None, pattern.producer_id, int(part.patterns.number), number)
+        if not pattern.write(format, connection.out, message, message.body, message_id):
+            return False
+        subscription.hold(Delivery(number, part, reference, message_id))
+        connection.delivered()
+        return True
 
     def send(
         self,
@@ -57,11 +108,18 @@ class Dispatches:
             made = delivered_message(
                 message, body, destination, delivery.message_id, redeliveries, temporary, self.correlations
             )
-            self.connection.send_delivery(MessageDispatch(subscription.id, destination, made, redeliveries))
+            connection = self.connection
+            begin = len(connection.out)
+            connection.send_delivery(MessageDispatch(subscription.id, destination, made, redeliveries))
+            patterns = delivery.part.patterns
+            written = len(connection.out) > begin  # the end of a bridge in this node takes commands, not frames
+            if written and redeliveries == 0 and message.large is None and patterns.wants():
+                frame = connection.out.getvalue()[begin + SIZE_BYTES :]
+                patterns.learn(connection.decoder.format, frame, message, made)
         except EncodeError as error:
             self._set_aside(kernel, consumer, subscription, delivery, str(error))
 
-    def refuses(
+    def _refuses(
         self, kernel: Session, consumer: Consumer, subscription: Subscription, delivery: Delivery, size: int
     ) -> bool:
         """Returns True for a body of so many bytes that no frame to this client has it: it is not read at all."""

@@ -33,7 +33,8 @@ ADVISORIES_MAX: Final = 10_000
 class OpenWireOutput(LoginConnection):
     """An OpenWire connection as its session uses it. `holds` counts what holds its input.
 
-    No command is processed once `end_reason` is set.
+    No command is processed once `end_reason` is set. `came_back`: the client has had another connection before, and may
+    still acknowledge what it got there.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class OpenWireOutput(LoginConnection):
         self.blocked: bool = False  # the peer reads too slowly
         self.full: bool = False  # no more deliveries in this batch of inputs
         self.end_reason: str = ""
+        self.came_back: bool = False
         self.keep_alive: KeepAlive | None = None
         self.advisories_unread: int = 0
 
@@ -98,6 +100,14 @@ class OpenWireOutput(LoginConnection):
     def send_delivery(self, command: Command) -> None:
         """Sends a message, and stops the deliveries of this batch of inputs if they are enough."""
         self.send(command)
+        self._limit_batch()
+
+    def delivered(self) -> None:
+        """Records that a delivery was written to `out`."""
+        self.flush_later()
+        self._limit_batch()
+
+    def _limit_batch(self) -> None:
         if len(self.out) > DELIVERED_BYTES_MAX and not self.full:
             self.full = True
             self.show_blocked()

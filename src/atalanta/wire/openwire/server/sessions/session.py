@@ -13,7 +13,6 @@ from atalanta.kernel.memory.sender_credits import SenderCredits
 from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 from atalanta.wire.openwire.commands.deliveries import MessageDispatch
-from atalanta.wire.openwire.conversion.delivered_message import message_id_of
 from atalanta.wire.openwire.conversion.destination import has_wildcard
 from atalanta.wire.openwire.server.sessions.answers import Answers
 from atalanta.wire.openwire.server.sessions.dispatches import Dispatches
@@ -188,19 +187,11 @@ class OpenWireSession(SessionEndpoint):
         if message.special and publisher.origins.seen:
             message = shown(message)
         subscription = self.parts[consumer.id]
-        part = subscription.parts[consumer.id]
         self.last_delivery += 1
-        message_id = message_id_of(message, self.dispatches.node_id, self.last_delivery, self.sender.ids)
-        delivery = Delivery(self.last_delivery, part, reference, message_id)
-        subscription.hold(delivery)
-        if message.large is not None:
-            if self.dispatches.refuses(self.kernel, consumer, subscription, delivery, int(message.large.size)):
-                return 1
-            LargeDelivery(
-                self.kernel, self.dispatches, consumer, subscription, delivery, message, message.large
-            ).begin()
-        else:
-            self.dispatches.send(self.kernel, consumer, subscription, delivery, message, message.body)
+        dispatches, kernel, large = self.dispatches, self.kernel, message.large
+        delivery = dispatches.deliver(kernel, consumer, subscription, reference, message, self.last_delivery)
+        if delivery is not None and large is not None:
+            LargeDelivery(kernel, dispatches, consumer, subscription, delivery, message, large).begin()
         if subscription.pulling:
             self.pulls.delivered(self.kernel, subscription, consumer.id)
         return 1

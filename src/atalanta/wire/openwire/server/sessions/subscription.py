@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.openwire.conversion.destination import has_wildcard, of_kind
 from atalanta.wire.openwire.conversion.message_id import same_message
+from atalanta.wire.openwire.server.sessions.dispatch_pattern import DispatchPatterns
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.reference import Reference
@@ -31,6 +32,7 @@ class Part:
         self.own_queue = own_queue
         self.held: int = 0
         self.wildcard: bool = has_wildcard(destination.physical_name or "")
+        self.patterns = DispatchPatterns()
 
     def shown(self, address: str) -> ActiveMQDestination:
         """Returns the destination of a message: its true address, if the consumer has named it with wildcards."""

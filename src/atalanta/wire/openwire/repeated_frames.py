@@ -1,0 +1,134 @@
+"""The messages and acknowledgements that a client sends again and again, decoded by comparison with earlier ones.
+
+A frame that matches the pattern of an earlier one becomes the command of that one, with its own numbers, times and
+content. So a command is valid until the next frame: who keeps one copies it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mypy_extensions import i64
+
+from atalanta.wire.openwire.commands.deliveries import MessageAck
+from atalanta.wire.openwire.commands.messages import OpenWireMessage
+from atalanta.wire.openwire.encoding.frame_pattern import KEPT_BYTES_MAX, FramePattern
+
+if TYPE_CHECKING:
+    from atalanta.wire.openwire.commands.identifiers import MessageId
+    from atalanta.wire.openwire.encoding.structure import Command, DataStructure
+    from atalanta.wire.openwire.wire_format import WireFormat
+
+# Of one connection: it has producers and consumers of several destinations.
+PATTERNS_MAX: Final = 4
+# Frames in sequence that match nothing; from then on one of so many becomes a pattern.
+MISSES_MAX: Final = 16
+# Positions in the values of a message.
+COMMAND_ID: Final = 0
+SEQUENCE: Final = 1
+BROKER_SEQUENCE: Final = 2
+EXPIRATION: Final = 3
+TIMESTAMP: Final = 4
+MESSAGE_FIELDS: Final = ["command_id", "producer_sequence_id", "broker_sequence_id", "expiration", "timestamp"]
+ID_FIELDS: Final = 2  # of each id in an acknowledgement
+
+
+class RepeatedFrame:
+    """The pattern of a frame, and its command."""
+
+    def __init__(self, command: Command, pattern: FramePattern) -> None:
+        self.command = command
+        self.pattern = pattern
+
+    def take(self, data: bytes) -> None:
+        """Puts the fields of the frame that has just matched into the command."""
+        raise NotImplementedError
+
+
+class RepeatedMessage(RepeatedFrame):
+    """A message."""
+
+    def __init__(self, command: OpenWireMessage, message_id: MessageId, pattern: FramePattern) -> None:
+        super().__init__(command, pattern)
+        self._message = command
+        self._id = message_id
+
+    def take(self, data: bytes) -> None:
+        pattern = self.pattern
+        values = pattern.values
+        message_id = self._id
+        message_id.producer_sequence_id = values[SEQUENCE]
+        message_id.broker_sequence_id = values[BROKER_SEQUENCE]
+        message = self._message
+        message.command_id = values[COMMAND_ID]
+        message.expiration = values[EXPIRATION]
+        message.timestamp = values[TIMESTAMP]
+        message.content = data[pattern.content_begin : pattern.content_end]
+
+
+class RepeatedAck(RepeatedFrame):
+    """An acknowledgement of the messages from one id to another, or of one message."""
+
+    def __init__(self, command: MessageAck, ids: list[MessageId], pattern: FramePattern) -> None:
+        super().__init__(command, pattern)
+        self._ids = ids
+
+    def take(self, data: bytes) -> None:
+        values = self.pattern.values
+        self.command.command_id = values[COMMAND_ID]
+        at = COMMAND_ID + 1
+        for message_id in self._ids:
+            message_id.producer_sequence_id = values[at]
+            message_id.broker_sequence_id = values[at + 1]
+            at += ID_FIELDS
+
+
+class RepeatedFrames:
+    """The patterns of one connection."""
+
+    def __init__(self) -> None:
+        self._known: list[RepeatedFrame] = []
+        self._next: int = 0  # is replaced next
+        self._misses: int = 0
+        self._cache_changes: int = 0
+
+    def find(self, format: WireFormat, data: bytes, start: i64, end: i64) -> Command | None:
+        """Returns the command of a frame that matches a pattern."""
+        if self._known and format.read_cache_changes() != self._cache_changes:
+            self._known.clear()
+        for each in self._known:
+            if each.pattern.matches(data, start, end):
+                self._misses = 0
+                each.take(data)
+                return each.command
+        return None
+
+    def learn(self, format: WireFormat, command: DataStructure, data: bytes, start: i64, end: i64) -> None:
+        """Keeps the pattern of a frame that was decoded without a change of the cache."""
+        if not isinstance(command, (OpenWireMessage, MessageAck)):
+            return
+        self._misses += 1
+        if self._misses > MISSES_MAX and self._misses % MISSES_MAX:
+            return
+        found = _repeated(command, FramePattern(data[start:end], format.variable_fields(data, start, end)))
+        if found is None or found.pattern.kept_bytes > KEPT_BYTES_MAX:
+            return
+        self._cache_changes = format.read_cache_changes()
+        if len(self._known) < PATTERNS_MAX:
+            self._known.append(found)
+        else:
+            self._known[self._next] = found
+            self._next = (self._next + 1) % PATTERNS_MAX
+
+
+def _repeated(command: OpenWireMessage | MessageAck, pattern: FramePattern) -> RepeatedFrame | None:
+    """Returns None for a command without a body, or without ids."""
+    if isinstance(command, OpenWireMessage):
+        message_id = command.message_id
+        if message_id is None or pattern.names != [*MESSAGE_FIELDS, "content"]:
+            return None
+        return RepeatedMessage(command, message_id, pattern)
+    ids = [each for each in (command.first_message_id, command.last_message_id) if each is not None]
+    if not ids or len(pattern.names) != COMMAND_ID + 1 + ID_FIELDS * len(ids):
+        return None
+    return RepeatedAck(command, ids, pattern)
