@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 
 import pytest
+from librt.strings import BytesWriter
 
 from atalanta.message.encoding.buffer import DecodeError
-from atalanta.wire.openwire.commands.deliveries import MessageAck
+from atalanta.wire.openwire.commands.deliveries import MessageAck, MessageDispatch
 from atalanta.wire.openwire.commands.destinations import ActiveMQQueue
 from atalanta.wire.openwire.commands.identifiers import ConsumerId, MessageId, ProducerId
 from atalanta.wire.openwire.commands.messages import ActiveMQBytesMessage, OpenWireMessage
+from atalanta.wire.openwire.encoding.frame_pattern import MESSAGE_FIELDS
 from atalanta.wire.openwire.encoding.primitives import encode_map
 from atalanta.wire.openwire.encoding.structure import Command
 from atalanta.wire.openwire.frame_decoder import FrameDecoder
@@ -136,3 +138,30 @@ def test_a_damaged_length_is_found() -> None:
         for frame in frames[:4]:
             comparing.feed(frame)
             comparing.next()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_frames_written_by_a_pattern_are_those_that_are_encoded(mode: tuple[int, bool, bool]) -> None:
+    version, tight, cache = mode
+    form = WireFormat(WireFormatOptions(version=version, tight=tight, cache=cache))
+    consumer = ConsumerId("ID:host-1:2", 1, 1)
+
+    def delivery(number: int) -> MessageDispatch:
+        made = message(number, content=b"x" * number)
+        assert made.message_id is not None
+        made.message_id.broker_sequence_id = number + 100
+        made.command_id = 0
+        return MessageDispatch(consumer, QUEUE, made, 0)
+
+    frames = [form.encode(delivery(number)) for number in (1, 2)]
+    first, second = (form.pattern(frame[4:]) for frame in frames)
+    assert (first is None) == cache and second is not None and second.names == MESSAGE_FIELDS
+    for number in (3, 4, 1000):
+        out = BytesWriter()
+        values = [number, number + 100, 0, NOW + number, 0]
+        assert form.write_by(second, out, values, b"x" * number)
+        assert out.getvalue() == form.encode(delivery(number))
+    out = BytesWriter()
+    assert form.write_by(second, out, [70_000, 1, 0, NOW, 0], b"x") == (not tight)
+    other = WireFormat(WireFormatOptions(version=version, tight=tight, cache=cache, frame_bytes_max=1024))
+    assert not other.write_by(second, BytesWriter(), [1, 1, 0, NOW, 0], b"x" * 1024)

@@ -12,7 +12,12 @@ from mypy_extensions import i64
 
 from atalanta.wire.openwire.commands.deliveries import MessageAck
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
-from atalanta.wire.openwire.encoding.frame_pattern import KEPT_BYTES_MAX, FramePattern
+from atalanta.wire.openwire.encoding.frame_pattern import (
+    CONTENT_BYTES_MAX,
+    KEPT_BYTES_MAX,
+    MESSAGE_FIELDS,
+    FramePattern,
+)
 
 if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.identifiers import MessageId
@@ -29,7 +34,6 @@ SEQUENCE: Final = 1
 BROKER_SEQUENCE: Final = 2
 EXPIRATION: Final = 3
 TIMESTAMP: Final = 4
-MESSAGE_FIELDS: Final = ["command_id", "producer_sequence_id", "broker_sequence_id", "expiration", "timestamp"]
 ID_FIELDS: Final = 2  # of each id in an acknowledgement
 
 
@@ -88,7 +92,6 @@ class RepeatedFrames:
 
     def __init__(self) -> None:
         self._known: list[RepeatedFrame] = []
-        self._next: int = 0  # is replaced next
         self._misses: int = 0
         self._cache_changes: int = 0
 
@@ -105,7 +108,7 @@ class RepeatedFrames:
 
     def learn(self, format: WireFormat, command: DataStructure, data: bytes, start: i64, end: i64) -> None:
         """Keeps the pattern of a frame that was decoded without a change of the cache."""
-        if not isinstance(command, (OpenWireMessage, MessageAck)):
+        if not isinstance(command, (OpenWireMessage, MessageAck)) or end - start > CONTENT_BYTES_MAX:
             return
         self._misses += 1
         if self._misses > MISSES_MAX and self._misses % MISSES_MAX:
@@ -114,18 +117,16 @@ class RepeatedFrames:
         if found is None or found.pattern.kept_bytes > KEPT_BYTES_MAX:
             return
         self._cache_changes = format.read_cache_changes()
-        if len(self._known) < PATTERNS_MAX:
-            self._known.append(found)
-        else:
-            self._known[self._next] = found
-            self._next = (self._next + 1) % PATTERNS_MAX
+        if len(self._known) == PATTERNS_MAX:
+            self._known.pop(0)
+        self._known.append(found)
 
 
 def _repeated(command: OpenWireMessage | MessageAck, pattern: FramePattern) -> RepeatedFrame | None:
     """Returns None for a command without a body, or without ids."""
     if isinstance(command, OpenWireMessage):
         message_id = command.message_id
-        if message_id is None or pattern.names != [*MESSAGE_FIELDS, "content"]:
+        if message_id is None or pattern.names[1:] != MESSAGE_FIELDS:
             return None
         return RepeatedMessage(command, message_id, pattern)
     ids = [each for each in (command.first_message_id, command.last_message_id) if each is not None]

@@ -56,12 +56,15 @@ class WireFormat:
         self._writer.copy_to(out)
 
     def pattern(self, frame: bytes) -> FramePattern | None:
-        """Returns the pattern of a written frame without its length. None: it has new entries of the cache."""
+        """Returns the pattern of a written frame without its length. None: it has new entries of the cache.
+
+        The number of the command stays: the broker's have none.
+        """
         options = self.options
         cache = UnknownEntries(options.cache_size) if options.cache else None
         kind = TightReader if options.tight else LooseReader
         reader = kind(options.version, kinds(options.version), cache, options.stack_traces)
-        fields = reader.variable_fields(frame, 0, len(frame))
+        fields = reader.variable_fields(frame, 0, len(frame))[1:]
         return FramePattern(frame, fields) if reader.cache_changes() == 0 else None
 
     def write_by(self, pattern: FramePattern, out: BytesWriter, values: list[int], content: bytes) -> bool:

@@ -7,7 +7,7 @@ OpenWire is kept in a property, and the UUID for CORE's clients is made of it.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, TypeVar
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import MULTICAST
@@ -55,7 +55,11 @@ OWN_PROPERTIES: Final = dict.fromkeys((CORRELATION_ID, REPLY_TO, TYPE, CONNECTIO
 FOR_SENDERS: Final = (DUPLICATE_ID, LAST_VALUE)
 PRIORITY_MAX: Final = 9
 DELAY_MS_MAX: Final = 100 * 365 * 86_400_000
+PATTERNS_MAX: Final = 4  # of one connection: it may have several producers
 NUMBER: Final = re.compile(r"-?[0-9]{1,18}\Z")
+
+
+T = TypeVar("T")
 
 
 class Sender:
@@ -73,19 +77,25 @@ class Sender:
         self.last_route: Route | None = None
         self.repeats: bool = False
         self.bridge: bool = False
-        self._last: OpenWireMessage | None = None
-        self._pattern: SentPattern | None = None
+        self._seen: list[OpenWireMessage] = []
+        self._patterns: list[SentPattern] = []
 
     def repeated_message(self, source: OpenWireMessage, target: Target) -> Message | None:
-        """Returns the message of a command that differs from the last one in its id, its times and its body only."""
-        pattern = self._pattern
-        return None if pattern is None else pattern.message(source, target, self.body_bytes_max)
+        """Returns the message of a command that differs from one before it in its id, its times and its body only."""
+        for pattern in self._patterns:
+            if pattern.covers(source, target):
+                return pattern.message(source, self.body_bytes_max)
+        return None
 
     def learn(self, source: OpenWireMessage, target: Target, message: Message, text: str, names: list[str]) -> None:
         """Keeps the pattern of a command that comes for the second time: the decoder found the frame to be a repeat."""
-        if self._last is source:
-            self._pattern = sent_pattern(source, target, message, names, text)
-        self._last = source
+        if not any(source is each for each in self._seen):
+            _append(self._seen, source)
+            return
+        found = sent_pattern(source, target, message, names, text)
+        if found is not None:
+            self._patterns = [each for each in self._patterns if not each.covers(source, target)]
+            _append(self._patterns, found)
 
     def become_bridge(self) -> None:
         """Records that the client is the bridge of another broker: it sends again what was not confirmed."""
@@ -99,6 +109,12 @@ class Sender:
     def may_repeat(self) -> None:
         """Records that the client sends again after a failover."""
         self.repeats = True
+
+
+def _append(kept: list[T], value: T) -> None:
+    if len(kept) == PATTERNS_MAX:
+        kept.pop(0)
+    kept.append(value)
 
 
 def sent_message(

@@ -33,10 +33,12 @@ class SentPattern:
         self._user_id_high: bytes = user_id[:HALF_BYTES]
         self._user_id_low: i64 = int.from_bytes(user_id[HALF_BYTES:], "big", signed=True) & ~SEQUENCE_MASK
 
-    def message(self, source: OpenWireMessage, target: Target, body_bytes_max: int) -> Message | None:
-        """Returns the message of a command, None for another command and for one that the pattern does not cover."""
-        if source is not self._source or target is not self._target:
-            return None
+    def covers(self, source: OpenWireMessage, target: Target) -> bool:
+        """Returns True for the command and the target of the pattern."""
+        return source is self._source and target is self._target
+
+    def message(self, source: OpenWireMessage, body_bytes_max: int) -> Message | None:
+        """Returns the message of the command, None if its numbers do not fit into the pattern."""
         message_id = source.message_id
         timestamp_ms, expiration_ms = source.timestamp, source.expiration
         if message_id is None or timestamp_ms <= 0 or expiration_ms < 0:

@@ -22,8 +22,12 @@ from mypy_extensions import i16, i32, i64
 
 # The size of a field with an int32 length before its bytes.
 CONTENT_SIZE: Final = -1
+# The fields of a message in which others of its sender differ, in the order of the wire.
+MESSAGE_FIELDS: Final = ["producer_sequence_id", "broker_sequence_id", "expiration", "timestamp", "content"]
 # Bytes that a pattern keeps: longer properties are decoded each time.
 KEPT_BYTES_MAX: Final = 4096
+# A longer content is not compared either: the last command of a connection stays in memory.
+CONTENT_BYTES_MAX: Final = 64 << 10
 UINT16_MAX: Final = 0xFFFF
 UINT32_MAX: Final = 0xFFFF_FFFF
 
@@ -81,7 +85,7 @@ class FramePattern:
                 if begin > end:
                     return False
                 size = i64(read_i32_be(data, begin - 4))
-                if size < 0 or size > end - begin:
+                if size < 0 or size > end - begin or size > CONTENT_BYTES_MAX:
                     return False
                 self.content_begin = begin
                 self.content_end = begin + size

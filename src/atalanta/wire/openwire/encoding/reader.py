@@ -13,7 +13,11 @@ from mypy_extensions import i64
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.encoding.java_utf8 import decode_java_utf8
 from atalanta.wire.openwire.encoding.cache import ReadCache
-from atalanta.wire.openwire.encoding.frame_pattern import CONTENT_SIZE, VariableField
+from atalanta.wire.openwire.encoding.frame_pattern import (
+    CONTENT_SIZE,
+    MESSAGE_FIELDS,
+    VariableField,
+)
 from atalanta.wire.openwire.encoding.structure import Command, DataStructure, FieldReader
 from atalanta.wire.openwire.encoding.throwable import StackFrame, Throwable
 
@@ -28,8 +32,6 @@ STACK_FRAME_BYTES_MIN: Final = 4
 # Lengths of the bits: one byte, or these marks before a longer length.
 BITS_UINT8: Final = 0xC0
 BITS_INT16: Final = 0x80
-# The fields in which the frames of one sender differ. The number of the command is another one.
-VARIABLE: Final = ("producer_sequence_id", "broker_sequence_id", "expiration", "timestamp", "content")
 
 S = TypeVar("S", bound=DataStructure)
 
@@ -75,12 +77,12 @@ class LooseReader(FieldReader):
     def _record(self, what: str, size: i64) -> None:
         """Records a field that was just read."""
         fields = self._fields
-        if fields is not None and what in VARIABLE:
+        if fields is not None and what in MESSAGE_FIELDS:
             fields.append(VariableField(what, self.position - size - self._start, size))
 
     def _record_content(self, what: str, size: i64) -> None:
         fields = self._fields
-        if fields is not None and what in VARIABLE:
+        if fields is not None and what in MESSAGE_FIELDS:
             fields.append(VariableField(what, self.position - size - 4 - self._start, CONTENT_SIZE))
 
     def command(self, data: bytes, start: i64, end: i64) -> DataStructure | None:

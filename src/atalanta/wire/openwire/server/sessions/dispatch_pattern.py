@@ -9,7 +9,7 @@ from mypy_extensions import i64
 from atalanta.message.header_pattern import HeaderPattern, header_pattern
 from atalanta.wire.openwire.conversion.body import openwire_body
 from atalanta.wire.openwire.conversion.sent_message import DUPLICATE_ID, MESSAGE_ID
-from atalanta.wire.openwire.repeated_frames import MESSAGE_FIELDS
+from atalanta.wire.openwire.encoding.frame_pattern import MESSAGE_FIELDS
 
 if TYPE_CHECKING:
     from librt.strings import BytesWriter
@@ -46,10 +46,10 @@ class DispatchPattern:
         if content is None or converted.failure or converted.code != self._code:
             return False
         values = self._frame.values
-        values[1] = message_id.producer_sequence_id
-        values[2] = message_id.broker_sequence_id
-        values[3] = message.expiration
-        values[4] = message.timestamp
+        values[0] = message_id.producer_sequence_id
+        values[1] = message_id.broker_sequence_id
+        values[2] = message.expiration
+        values[3] = message.timestamp
         return format.write_by(self._frame, out, values, content)
 
 
@@ -58,7 +58,6 @@ class DispatchPatterns:
 
     def __init__(self) -> None:
         self._known: list[DispatchPattern] = []
-        self._next: int = 0  # is replaced next
         self._misses: int = 0
         self.number: i64 = 0
 
@@ -71,6 +70,10 @@ class DispatchPatterns:
                 self.number = number
                 return each
         return None
+
+    def forget(self, pattern: DispatchPattern) -> None:
+        """Removes a pattern that the deliveries do not fit any more, as their numbers have grown."""
+        self._known.remove(pattern)
 
     def wants(self) -> bool:
         """Returns True if the delivery that matches no pattern is to become one."""
@@ -89,11 +92,9 @@ class DispatchPatterns:
         names = [name for name in (MESSAGE_ID, DUPLICATE_ID) if message.has_property(name)]
         header = header_pattern(message, names, prefix, message_id.producer_sequence_id)
         pattern = format.pattern(frame)
-        if header is None or pattern is None or pattern.names != [*MESSAGE_FIELDS, "content"]:
+        if header is None or pattern is None or pattern.names != MESSAGE_FIELDS:
             return
         found = DispatchPattern(header, pattern, producer, made.code(), format.write_cache_removals())
-        if len(self._known) < PATTERNS_MAX:
-            self._known.append(found)
-        else:
-            self._known[self._next] = found
-            self._next = (self._next + 1) % PATTERNS_MAX
+        if len(self._known) == PATTERNS_MAX:
+            self._known.pop(0)
+        self._known.append(found)

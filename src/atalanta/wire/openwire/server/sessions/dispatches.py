@@ -86,6 +86,7 @@ class Dispatches:
             return False
         message_id = MessageId(None, pattern.producer_id, int(part.patterns.number), number)
         if not pattern.write(format, connection.out, message, message.body, message_id):
+            part.patterns.forget(pattern)
             return False
         subscription.hold(Delivery(number, part, reference, message_id))
         connection.delivered()
