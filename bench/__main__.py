@@ -11,6 +11,7 @@ from bench import (
     failover,
     moving,
     openwire,
+    openwire_balance,
     replication,
     scaling,
     spark_source,
@@ -35,6 +36,7 @@ SCENARIOS: dict[str, Scenario] = {
     **replication.scenarios(),
     **catch_up.scenarios(),
     **failover.scenarios(),
+    **openwire_balance.scenarios(),
     **spark_source.scenarios(),
     **spark_wal.scenarios(),
 }

@@ -33,7 +33,7 @@ class Plan:
 
     queues: int = 8
     topics: tuple[int, ...] = ()  # for each an address with so many durable subscriptions
-    peer_port: int | None = None  # of the other node of a cluster of two
+    peer_ports: tuple[int, ...] = ()  # of the other nodes of its cluster
     memory: str = ""  # for messages; empty: the broker's default
     store: Store | None = None
     replica: Replica | None = None
@@ -65,8 +65,8 @@ def edited(created: str, name: str, port: int, plan: Plan) -> str:
         _address(addresses, address, "multicast", queues)
     for dead in ("DLQ", "ExpiryQueue"):
         _address(addresses, dead, "anycast", [dead])
-    if plan.peer_port is not None:
-        _cluster(core, port, plan.peer_port)
+    if plan.peer_ports:
+        _cluster(core, port, plan.peer_ports)
     if plan.store is not None:
         _shared_store(core, plan.store)
     if plan.replica is not None:
@@ -80,18 +80,21 @@ def _address(addresses: etree._Element, name: str, kind: str, queues: list[str])
         _add(routing, "queue", name=queue)
 
 
-def _cluster(core: etree._Element, port: int, peer_port: int) -> None:
+def _cluster(core: etree._Element, port: int, peer_ports: tuple[int, ...]) -> None:
     _add(core, "cluster-user", "bench-cluster")
     _add(core, "cluster-password", "bench-cluster-secret")
     connectors = _add(core, "connectors")
     _add(connectors, "connector", f"tcp://127.0.0.1:{port}", name="self")
-    _add(connectors, "connector", f"tcp://127.0.0.1:{peer_port}", name="peer")
+    for peer in peer_ports:
+        _add(connectors, "connector", f"tcp://127.0.0.1:{peer}", name=f"peer-{peer}")
     connection = _add(_add(core, "cluster-connections"), "cluster-connection", name="bench")
     _add(connection, "connector-ref", "self")
     _add(connection, "retry-interval", "200")
     _add(connection, "message-load-balancing", "ON_DEMAND")
     _add(connection, "max-hops", "1")
-    _add(_add(connection, "static-connectors"), "connector-ref", "peer")
+    members = _add(connection, "static-connectors")
+    for peer in peer_ports:
+        _add(members, "connector-ref", f"peer-{peer}")
     for setting in core.iter(f"{{{CORE}}}address-setting"):
         if setting.get("match") == "#":
             _add(setting, "redistribution-delay", "0")

@@ -33,16 +33,24 @@ class Artemis(ArtemisNode):
 
 
 class Classic(BrokerProcess):
-    """A broker of ActiveMQ Classic (bench/java-openwire), with the heap that its distribution gives it."""
+    """A broker of ActiveMQ Classic (bench/java-openwire), with the heap that its distribution gives it.
+
+    `peer_ports`: of the other brokers of its network.
+    """
 
     kind = CLASSIC
+
+    def __init__(self, folder: Path, name: str, port: int, peer_ports: tuple[int, ...]) -> None:
+        super().__init__(folder, name, port)
+        self._peer_ports = peer_ports
 
     def _create(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def _command(self) -> list[str]:
         main = ["-cp", openwire_class_path(), "atalanta.bench.ClassicBroker"]
-        return [java(), "-Xms64M", "-Xmx1G", *main, str(self.port), str(self.folder / "data")]
+        words = [str(self.port), str(self.folder / "data"), *map(str, self._peer_ports)]
+        return [java(), "-Xms64M", "-Xmx1G", *main, *words]
 
     def _environment(self) -> dict[str, str]:
         return {}
@@ -81,7 +89,7 @@ class Broker:
         if kind == "atalanta":
             self.process = AtalantaNode(folder, folder.name, port)
         elif kind == CLASSIC:
-            self.process = Classic(folder, folder.name, port)
+            self.process = Classic(folder, folder.name, port, plan.peer_ports)
         elif peer_build is not None:
             self.process = OtherBuild(folder, folder.name, port, peer_build)
         else:
@@ -190,7 +198,7 @@ class Brokers:
             else:
                 ports = [free_port(), free_port()]
                 brokers = [
-                    self.new(kind, Plan(peer_port=peer), port)
+                    self.new(kind, Plan(peer_ports=(peer,)), port)
                     for port, peer in zip(ports, reversed(ports), strict=True)
                 ]
             for broker in brokers:

@@ -42,7 +42,7 @@ class Counts:
     p99_us: float = 0.0
 
 
-class Generator(ABC):
+class Program:
     """A process that answers a line with a line of JSON."""
 
     def __init__(self) -> None:
@@ -52,17 +52,6 @@ class Generator(ABC):
     @property
     def pid(self) -> int:
         return self._running().pid
-
-    def count(self) -> Counts:
-        return Counts(**self._ask("count"))  # type: ignore[arg-type]
-
-    @abstractmethod
-    def start(self, port: int, options: dict[str, object], consumer_port: int = 0) -> None:
-        """Connects everything and begins; GeneratorFailed if the broker refuses."""
-
-    @abstractmethod
-    def stop(self) -> None:
-        """Ends the load."""
 
     def close(self) -> None:
         """Ends the process."""
@@ -112,6 +101,21 @@ class Generator(ABC):
         if self._process is None:
             raise GeneratorFailed("the load generator does not run")
         return self._process
+
+
+class Generator(Program, ABC):
+    """A program that loads a broker, and counts."""
+
+    def count(self) -> Counts:
+        return Counts(**self._ask("count"))  # type: ignore[arg-type]
+
+    @abstractmethod
+    def start(self, port: int, options: dict[str, object], consumer_port: int = 0) -> None:
+        """Connects everything and begins; GeneratorFailed if the broker refuses."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Ends the load."""
 
 
 class RawGenerator(Generator):

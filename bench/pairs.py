@@ -55,8 +55,8 @@ def pair(
 def plan_of(form: str, role: str, common: Path, peer_port: int, queues: int) -> Plan:
     """Returns the plan of a member; `common` is a folder that both have."""
     if form == SHARED_STORE:
-        return Plan(queues, peer_port=peer_port, store=Store(str(common), role))
-    return Plan(queues, peer_port=peer_port, replica=Replica(role, str(common)))
+        return Plan(queues, peer_ports=(peer_port,), store=Store(str(common), role))
+    return Plan(queues, peer_ports=(peer_port,), replica=Replica(role, str(common)))
 
 
 def wait_passive(broker: Broker, active: Broker, form: str) -> None:
