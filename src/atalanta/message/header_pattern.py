@@ -18,9 +18,8 @@ from atalanta.message.properties import STRING, find_value
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Before the properties: kind and durable, expiration and timestamp, priority.
+# The first two fields before the properties.
 KIND_BYTES: Final = 2
-TIMES_BYTES: Final = 16
 # The type of a property's value, and the length of a text.
 TEXT_BEGIN: Final = 5
 DIGITS_MAX: Final = 18
@@ -35,7 +34,6 @@ class HeaderPattern:
         offset = i64(message._properties_offset)
         self._offset: i64 = offset
         self._size: i64 = len(head)
-        self._digits: i64 = digits
         self._digit_bytes: i64 = 2 * digits
         self._least: i64 = 10 ** (digits - 1) if digits > 1 else 0
         self._most: i64 = 10**digits - 1

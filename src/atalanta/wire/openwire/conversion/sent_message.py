@@ -34,6 +34,7 @@ from atalanta.wire.openwire.conversion.nested_values import (
     NestedValues,
 )
 from atalanta.wire.openwire.conversion.sent_pattern import SentPattern, sent_pattern
+from atalanta.wire.openwire.encoding.frame_pattern import CONTENT_BYTES_MAX
 from atalanta.wire.openwire.networks.broker_path import BROKER_PATH, path_text
 
 MESSAGE_ID: Final = "__HDR_MESSAGE_ID"
@@ -89,6 +90,9 @@ class Sender:
 
     def learn(self, source: OpenWireMessage, target: Target, message: Message, text: str, names: list[str]) -> None:
         """Keeps the pattern of a command that comes for the second time: the decoder found the frame to be a repeat."""
+        size = len(source.content or b"") + len(source.marshalled_properties or b"")
+        if size > CONTENT_BYTES_MAX:
+            return
         if not any(source is each for each in self._seen):
             _append(self._seen, source)
             return
