@@ -45,14 +45,13 @@ class Pair:
 @pytest.fixture
 def pair(classic: Classic, brokers: Lineup, request: pytest.FixtureRequest) -> Iterator[Pair]:
     """A pair whose brokers do not know each other yet."""
-    name = request.node.name
     neighbour: BrokerProcess | ClassicBroker
     if request.config.getoption("--target", default=None) == "classic":
-        neighbour = classic.broker(f"{name}.neighbour")
+        neighbour = classic.broker("neighbour")
     else:
         neighbour = openwire_node(brokers)
         neighbour.start()
-    broker = classic.broker(name)
+    broker = classic.broker("classic")
     yield Pair(classic, broker, neighbour)
     classic.close_all()
     broker.stop()

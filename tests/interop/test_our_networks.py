@@ -52,14 +52,14 @@ class Pair:
 
 
 @pytest.fixture
-def pair(kind: str, classic: Classic, brokers: Lineup, request: pytest.FixtureRequest) -> Iterator[Pair]:
+def pair(kind: str, classic: Classic, brokers: Lineup) -> Iterator[Pair]:
     """A pair; our node starts with `connect`."""
     neighbour: BrokerProcess | ClassicBroker
     if kind == "atalanta":
         neighbour = openwire_node(brokers)
         neighbour.start()
     else:
-        neighbour = classic.broker(request.node.name)
+        neighbour = classic.broker("classic")
     made = Pair(classic, openwire_node(brokers), neighbour)
     yield made
     classic.close_all()
