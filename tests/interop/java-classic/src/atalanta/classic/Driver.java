@@ -45,7 +45,8 @@ import org.apache.activemq.util.IntrospectionSupport;
  *   unlink    broker name                       stops a network connector
  *   link      broker name                       starts it again
  *   bridges   broker                            answers the remote broker names of its bridges that are up
- *   depth     broker destination                answers messages and consumers; -1 -1: it does not exist
+ *   depth     broker destination                answers messages, consumers, and messages that have ever come;
+ *             -1 -1 -1: it does not exist
  *   stop      broker
  *   open      connection url [client-id]
  *   consumer  name connection destination [selector]
@@ -178,6 +179,7 @@ public final class Driver {
   private List<String> network(String[] f) throws Exception {
     NetworkConnector connector = brokers.get(f[1]).addNetworkConnector(f[3]);
     connector.setName(f[2]);
+    connector.setBrokerName(brokers.get(f[1]).getBrokerName());  // as for connectors that start with their broker
     Map<String, Object> options = options(f, 4);
     connector.setExcludedDestinations(destinations(options.remove("excluded")));
     connector.setDynamicallyIncludedDestinations(destinations(options.remove("dynamic")));
@@ -215,10 +217,11 @@ public final class Driver {
         parts[1], parts[0].equals("queue") ? ActiveMQDestination.QUEUE_TYPE : ActiveMQDestination.TOPIC_TYPE);
     var found = service.getBroker().getDestinationMap().get(name);
     if (found == null) {
-      return List.of("-1", "-1");
+      return List.of("-1", "-1", "-1");
     }
     var statistics = found.getDestinationStatistics();
-    return List.of("" + statistics.getMessages().getCount(), "" + statistics.getConsumers().getCount());
+    return List.of("" + statistics.getMessages().getCount(), "" + statistics.getConsumers().getCount(),
+        "" + statistics.getEnqueues().getCount());
   }
 
   private List<String> open(String[] f) throws JMSException {
