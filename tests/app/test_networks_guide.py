@@ -39,7 +39,7 @@ def northern(folder: Path, form: str, xml: str, toml: str, port: int) -> Path:
 def test_messages_go_both_ways(tmp_path: Path, form: str) -> None:
     text = PAGE.read_text(encoding="utf-8")
     north, south = re.findall(r"```xml\n(<beans.*?)```", text, re.DOTALL)
-    (toml,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    toml, *_ = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     ports = [free_port() for _ in PORTS]
     for known, port in zip(PORTS, ports, strict=True):
         north, south, toml = (each.replace(known, str(port)) for each in (north, south, toml))

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.interop.harness.classic import Classic
 from tests.interop.harness.jms import Jms
 from tests.interop.harness.lineup import KINDS, Lineup
 from tests.interop.harness.node import BrokerProcess
+from tests.interop.harness.openwire import CLIENTS
 from tests.interop.harness.table import DIFFERS, FAILED, LEFT_OUT, PASSED, Table
 from tests.interop.jms_client import Client
 
@@ -118,6 +120,13 @@ def jms() -> Iterator[Jms]:
     """The one JVM with the JMS client."""
     with Jms() as client:
         yield client
+
+
+@pytest.fixture(scope="module", params=CLIENTS)
+def classic(request: pytest.FixtureRequest) -> Iterator[Classic]:
+    """The JVM with Classic's brokers and clients, of each version in turn."""
+    with Classic(request.param) as jvm:
+        yield jvm
 
 
 @pytest.fixture(scope="session")

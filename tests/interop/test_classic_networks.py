@@ -1,4 +1,4 @@
-"""Networks of a real broker of ActiveMQ Classic 5.18 and one of our nodes: its networkConnector leads to the node.
+"""Networks of a real broker of ActiveMQ Classic, 5.18 and 6.1, whose networkConnector leads to one of our nodes.
 
 With `--target classic` it leads to another broker of Classic, which keeps the scenarios honest.
 """
@@ -13,24 +13,9 @@ from tests.interop.harness.classic import Classic, ClassicBroker
 from tests.interop.harness.jms import until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
+from tests.interop.network_nodes import numbers, openwire_node
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
-
-
-@pytest.fixture(scope="module")
-def classic() -> Iterator[Classic]:
-    """The JVM with Classic's brokers and clients."""
-    with Classic() as jvm:
-        yield jvm
-
-
-def openwire_node(brokers: Lineup) -> BrokerProcess:
-    """Our node, with OpenWire."""
-    made = brokers.single("atalanta")
-    path = made.folder / "etc" / "broker.xml"
-    path.write_text(path.read_text().replace("protocols=CORE<", "protocols=CORE,OPENWIRE<"))
-    made.start()
-    return made
 
 
 class Pair:
@@ -60,10 +45,13 @@ class Pair:
 @pytest.fixture
 def pair(classic: Classic, brokers: Lineup, request: pytest.FixtureRequest) -> Iterator[Pair]:
     """A pair whose brokers do not know each other yet."""
-    name = request.node.name
-    ours = request.config.getoption("--target", default=None) != "classic"
-    neighbour = openwire_node(brokers) if ours else classic.broker(f"{name}.neighbour")
-    broker = classic.broker(name)
+    neighbour: BrokerProcess | ClassicBroker
+    if request.config.getoption("--target", default=None) == "classic":
+        neighbour = classic.broker("neighbour")
+    else:
+        neighbour = openwire_node(brokers)
+        neighbour.start()
+    broker = classic.broker("classic")
     yield Pair(classic, broker, neighbour)
     classic.close_all()
     broker.stop()
@@ -71,10 +59,6 @@ def pair(classic: Classic, brokers: Lineup, request: pytest.FixtureRequest) -> I
         neighbour.stop()
     else:
         neighbour.close()
-
-
-def numbers(first: int, count: int) -> list[str]:
-    return [str(number) for number in range(first, first + count)]
 
 
 def test_messages_of_queues_follow_the_demand(pair: Pair) -> None:

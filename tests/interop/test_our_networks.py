@@ -10,14 +10,23 @@ from tests.interop.harness.classic import Classic, ClassicBroker
 from tests.interop.harness.jms import until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess, free_port
+from tests.interop.harness.openwire import CLIENTS
+from tests.interop.network_nodes import numbers, openwire_node
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 
+@pytest.fixture(scope="module", params=[*(f"classic-{version}" for version in CLIENTS), "atalanta"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """What the neighbour is."""
+    found: str = request.param
+    return found
+
+
 @pytest.fixture(scope="module")
-def classic() -> Iterator[Classic]:
-    """The JVM with Classic's brokers and clients."""
-    with Classic() as jvm:
+def classic(kind: str) -> Iterator[Classic]:
+    """The JVM with the clients, and with Classic's brokers of the version of `kind`."""
+    with Classic(kind.partition("-")[2] or CLIENTS[0]) as jvm:
         yield jvm
 
 
@@ -42,16 +51,16 @@ class Pair:
         until("the bridge is up", lambda: "network_bridge_connected" in self.node.log.read_text())
 
 
-@pytest.fixture(params=["classic", "atalanta"])
-def pair(classic: Classic, brokers: Lineup, request: pytest.FixtureRequest) -> Iterator[Pair]:
+@pytest.fixture
+def pair(kind: str, classic: Classic, brokers: Lineup) -> Iterator[Pair]:
     """A pair; our node starts with `connect`."""
     neighbour: BrokerProcess | ClassicBroker
-    if request.param == "classic":
-        neighbour = classic.broker(request.node.name)
-    else:
-        neighbour = served(brokers)
+    if kind == "atalanta":
+        neighbour = openwire_node(brokers)
         neighbour.start()
-    made = Pair(classic, served(brokers), neighbour)
+    else:
+        neighbour = classic.broker("classic")
+    made = Pair(classic, openwire_node(brokers), neighbour)
     yield made
     classic.close_all()
     made.node.close()
@@ -59,18 +68,6 @@ def pair(classic: Classic, brokers: Lineup, request: pytest.FixtureRequest) -> I
         neighbour.stop()
     else:
         neighbour.close()
-
-
-def served(brokers: Lineup) -> BrokerProcess:
-    """A node of ours with OpenWire, not started."""
-    made = brokers.single("atalanta")
-    path = made.folder / "etc" / "broker.xml"
-    path.write_text(path.read_text().replace("protocols=CORE<", "protocols=CORE,OPENWIRE<"))
-    return made
-
-
-def numbers(first: int, count: int) -> list[str]:
-    return [str(number) for number in range(first, first + count)]
 
 
 def test_messages_of_queues_follow_the_demand(pair: Pair) -> None:

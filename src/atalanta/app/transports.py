@@ -13,7 +13,7 @@ from atalanta.wire.core.config import TLS_FIELDS, AcceptorConfig, read_tls
 from atalanta.wire.uri import UriError
 
 if TYPE_CHECKING:
-    from atalanta.cluster.networks.config import NetworkConnectorConfig
+    from atalanta.cluster.networks.config import NetworkConnectorConfig, NetworkTarget
 
 # Options of Classic's addresses that say whether the certificate must name the host.
 HOST_CHECKS: Final = ("socket.verifyHostName", "transport.verifyHostName")
@@ -72,26 +72,31 @@ def secure_connectors(configuration: Configuration) -> dict[str, ClientTls]:
 
 def _network_tls(configuration: Configuration) -> dict[str, ClientTls]:
     """Returns the settings of the network connectors that may dial over TLS, by the names that their bridges use."""
-    from atalanta.cluster.networks.config import is_secure, tls_name  # Most nodes have no networks.
+    from atalanta.cluster.networks.config import (  # Most nodes have no networks.
+        NetworkTarget,
+        is_secure,
+        tls_name,
+    )
 
     made: dict[str, ClientTls] = {}
     for network in configuration.networks.connectors:
         targets = [target for bridge in network.way.bridges for target in bridge]
-        if network.way.group or any(is_secure(target.scheme) for target in targets):
-            made[tls_name(network)] = _connector_tls(configuration, network)
+        if network.way.group:
+            targets.append(NetworkTarget("ssl", "", 0))  # brokers that will be heard
+        for target in targets:
+            if is_secure(target.scheme):
+                made[tls_name(network, target)] = _target_tls(configuration, network, target)
     return made
 
 
-def _connector_tls(configuration: Configuration, network: NetworkConnectorConfig) -> ClientTls:
-    """Returns the settings of the broker's <sslContext>, with what the addresses of the connector say."""
+def _target_tls(configuration: Configuration, network: NetworkConnectorConfig, target: NetworkTarget) -> ClientTls:
+    """Returns the settings of the broker's <sslContext>, with what the address says."""
     params = dict(configuration.networks.tls)
-    for bridge in network.way.bridges:
-        for target in bridge:
-            for name, text in target.params:
-                if name in HOST_CHECKS:
-                    params["verifyHost"] = text
-                elif name in TLS_FIELDS:
-                    params[name] = text
+    for name, text in target.params:
+        if name in HOST_CHECKS:
+            params["verifyHost"] = text
+        elif name in TLS_FIELDS:
+            params[name] = text
     try:
         tls = read_tls({**params, "sslEnabled": "true"})
         assert tls is not None

@@ -12,7 +12,7 @@ from .node import BrokerProcess
 
 
 class AtalantaNode(BrokerProcess):
-    """`atalanta run` on the harness's broker.xml."""
+    """`atalanta run` on the harness's broker.xml, or on conf/activemq.xml if a test has written one."""
 
     kind = "atalanta"
 
@@ -20,7 +20,9 @@ class AtalantaNode(BrokerProcess):
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def _command(self) -> list[str]:
-        return [sys.executable, "-m", "atalanta", "run", str(self.folder / "etc" / "broker.xml")]
+        classic = self.folder / "conf" / "activemq.xml"
+        path = classic if classic.exists() else self.folder / "etc" / "broker.xml"
+        return [sys.executable, "-m", "atalanta", "run", str(path)]
 
     def _environment(self) -> dict[str, str]:
         path = str(Path(atalanta.__file__).parents[1])  # the build that is under test

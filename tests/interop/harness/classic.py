@@ -53,8 +53,12 @@ class ClassicBroker:
 
     def depth(self, destination: str) -> tuple[int, int]:
         """Messages and consumers of "queue:name" or "topic:name"; -1 and -1 if it does not exist."""
-        messages, consumers = self.jvm.tell("depth", self.name, destination)
+        messages, consumers, _ = self.jvm.tell("depth", self.name, destination)
         return int(messages), int(consumers)
+
+    def arrived(self, destination: str) -> int:
+        """The messages that have ever come to "queue:name" or "topic:name"; -1 if it does not exist."""
+        return int(self.jvm.tell("depth", self.name, destination)[2])
 
 
 class Classic(JavaProgram):

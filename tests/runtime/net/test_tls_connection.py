@@ -282,6 +282,27 @@ def test_dialing(plain: bool, sides: Sides) -> None:
     assert "connector none has no TLS settings" in failed["c"]
 
 
+@both_loops
+def test_a_server_that_asks_for_a_certificate_that_the_connector_has_not(plain: bool, tmp_path: Path) -> None:
+    """TLS 1.3 tells it after the handshake; the reason says what to change."""
+    authority = Authority()
+    trust = str(authority.trust_pem(tmp_path))
+    key = str(authority.holder("server", "127.0.0.1").key_store(tmp_path))
+    asking = TlsConfig(
+        key_store_path=key, key_store_password=PASSWORD, trust_store_path=trust, need_client_auth=True
+    )
+
+    async def use(running: Running) -> None:
+        links = running.shell.links
+        links.secure({"bare": client_tls(TlsConfig(trust_store_path=trust), ())})
+        links.dial_secure("a", "127.0.0.1", running.port, "bare")
+        await running.until(lambda: running.node.words("closed"))
+
+    _, node = run(with_echo(use, tls=server_context(asking, ())), plain)
+    [(*_, why)] = node.words("closed")
+    assert "the peer does not accept the certificate of this end, or asks for one: see keyStorePath" in str(why)
+
+
 def test_a_server_that_never_answers_the_handshake(sides: Sides) -> None:
     async def use(running: Running) -> None:
         links = running.shell.links

@@ -81,7 +81,7 @@ class NetworkBridge(LinkOwner):
         target = self.targets[self.turn % len(self.targets)]
         key = self.prefix + "dial"
         if is_secure(target.scheme):
-            self.links.dial_secure(key, target.host, target.port, tls_name(self.config))
+            self.links.dial_secure(key, target.host, target.port, tls_name(self.config, target))
         else:
             self.links.dial(key, target.host, target.port)
 

@@ -183,6 +183,9 @@ def is_secure(scheme: str) -> bool:
     return "ssl" in scheme.split("+")
 
 
-def tls_name(config: NetworkConnectorConfig) -> str:
-    """Returns the name under which the shell knows the TLS settings of a connector."""
-    return f"networks.{config.name}"
+def tls_name(config: NetworkConnectorConfig, target: NetworkTarget) -> str:
+    """Returns the name under which the shell knows the TLS settings for an address of a connector.
+
+    Addresses without options have those of the connector: all that were heard, whatever their URLs say.
+    """
+    return f"networks.{config.name} {target.host}:{target.port}" if target.params else f"networks.{config.name}"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from atalanta.runtime.net.tcp import Connection, Connections, address_text
-from atalanta.runtime.net.tls_handshakes import Outcome, handshake_step
+from atalanta.runtime.net.tls_handshakes import Outcome, handshake_step, reason
 
 RECORD_BYTES = 1 << 14  # maximum result of one TLS read
 EARLY_BYTES_MAX = 1 << 20  # input limit while a handshake step is in progress
@@ -88,7 +88,7 @@ class SecureConnection(Connection):
         if outcome is None:
             self._shaken()
         elif not isinstance(outcome, ssl.SSLWantReadError):
-            self._fail(str(outcome))
+            self._fail(reason(outcome))
         elif came:
             self._step()
 
@@ -149,7 +149,7 @@ class SecureConnection(Connection):
                 over = "closed by the peer"
                 break
             except ssl.SSLError as error:
-                over = f"TLS: {error}"
+                over = f"TLS: {reason(error)}"
                 break
             if not part:
                 over = "closed by the peer"

@@ -22,6 +22,17 @@ TRIM_DELAY_S = 60.0
 Outcome = ssl.SSLError | None
 
 
+def reason(error: ssl.SSLError) -> str:
+    """Returns OpenSSL's text. Where the peer refuses the certificate of this end, the remedy is added.
+
+    The names of the alerts are OpenSSL's, as SSLV3_ALERT_BAD_CERTIFICATE or TLSV13_ALERT_CERTIFICATE_REQUIRED.
+    """
+    name = error.reason or ""
+    if "ALERT" in name and ("CERTIFICATE" in name or "UNKNOWN_CA" in name):
+        return f"{error}: the peer does not accept the certificate of this end, or asks for one: see keyStorePath"
+    return str(error)
+
+
 def handshake_step(tls: ssl.SSLObject) -> Outcome:
     """Continues the handshake with the input that has come.
 

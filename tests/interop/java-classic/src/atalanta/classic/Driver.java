@@ -4,6 +4,8 @@ import java.io.BufferedReader;
 import java.io.File;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.security.KeyStore;
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -18,8 +20,11 @@ import javax.jms.MessageProducer;
 import javax.jms.Session;
 import javax.jms.TextMessage;
 import javax.jms.Topic;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.TrustManagerFactory;
 import org.apache.activemq.ActiveMQConnectionFactory;
 import org.apache.activemq.broker.BrokerService;
+import org.apache.activemq.broker.SslContext;
 import org.apache.activemq.broker.region.policy.PolicyEntry;
 import org.apache.activemq.broker.region.policy.PolicyMap;
 import org.apache.activemq.command.ActiveMQDestination;
@@ -33,13 +38,15 @@ import org.apache.activemq.util.IntrospectionSupport;
  * answer line each, "ok[\tfield…]" or "error\twhy".
  *
  *   broker    name port folder(- in memory) [option=value…]   starts a broker; options: of BrokerService, and
- *             replayWhenNoConsumers=true
+ *             replayWhenNoConsumers=true; keyStore, trustStore and storePassword of its <sslContext>; secure=a second
+ *             port, with TLS, and secureOptions=what is behind the "?" of its URI
  *   network   broker name uri [option=value…]   starts a network connector; options: of NetworkConnector; excluded,
  *             dynamic, static and durable are lists of destinations "queue://a,topic://b"
  *   unlink    broker name                       stops a network connector
  *   link      broker name                       starts it again
  *   bridges   broker                            answers the remote broker names of its bridges that are up
- *   depth     broker destination                answers messages and consumers; -1 -1: it does not exist
+ *   depth     broker destination                answers messages, consumers, and messages that have ever come;
+ *             -1 -1 -1: it does not exist
  *   stop      broker
  *   open      connection url [client-id]
  *   consumer  name connection destination [selector]
@@ -139,12 +146,29 @@ public final class Driver {
       policies.setPolicyEntries(List.of(entry));
       service.setDestinationPolicy(policies);
     }
+    if (options.containsKey("keyStore")) {
+      service.setSslContext(sslContext(options));
+    }
+    Object secure = options.remove("secure");
+    Object secureOptions = options.remove("secureOptions");
     set(service, options);
     service.addConnector("tcp://127.0.0.1:" + f[2]);
+    if (secure != null) {
+      service.addConnector("ssl://127.0.0.1:" + secure + (secureOptions == null ? "" : "?" + secureOptions));
+    }
     service.start();
     service.waitUntilStarted();
     brokers.put(f[1], service);
     return List.of();
+  }
+
+  private static SslContext sslContext(Map<String, Object> options) throws Exception {
+    char[] password = ((String) options.remove("storePassword")).toCharArray();
+    KeyManagerFactory keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+    keys.init(KeyStore.getInstance(new File((String) options.remove("keyStore")), password), password);
+    TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+    trust.init(KeyStore.getInstance(new File((String) options.remove("trustStore")), password));
+    return new SslContext(keys.getKeyManagers(), trust.getTrustManagers(), new SecureRandom());
   }
 
   private static void stop(BrokerService service) throws Exception {
@@ -155,6 +179,7 @@ public final class Driver {
   private List<String> network(String[] f) throws Exception {
     NetworkConnector connector = brokers.get(f[1]).addNetworkConnector(f[3]);
     connector.setName(f[2]);
+    connector.setBrokerName(brokers.get(f[1]).getBrokerName());  // as for connectors that start with their broker
     Map<String, Object> options = options(f, 4);
     connector.setExcludedDestinations(destinations(options.remove("excluded")));
     connector.setDynamicallyIncludedDestinations(destinations(options.remove("dynamic")));
@@ -192,10 +217,11 @@ public final class Driver {
         parts[1], parts[0].equals("queue") ? ActiveMQDestination.QUEUE_TYPE : ActiveMQDestination.TOPIC_TYPE);
     var found = service.getBroker().getDestinationMap().get(name);
     if (found == null) {
-      return List.of("-1", "-1");
+      return List.of("-1", "-1", "-1");
     }
     var statistics = found.getDestinationStatistics();
-    return List.of("" + statistics.getMessages().getCount(), "" + statistics.getConsumers().getCount());
+    return List.of("" + statistics.getMessages().getCount(), "" + statistics.getConsumers().getCount(),
+        "" + statistics.getEnqueues().getCount());
   }
 
   private List<String> open(String[] f) throws JMSException {
