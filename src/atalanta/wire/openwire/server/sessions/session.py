@@ -197,13 +197,19 @@ class OpenWireSession(SessionEndpoint):
         return 1
 
     def refill(self, subscription: Subscription) -> None:
-        """Gives the kernel's consumers the credits that the client's window allows."""
+        """Gives the kernel's consumers the credits that the client's window allows.
+
+        One that has more than half of the window gets none, as it needs none yet: acknowledgements come one by one.
+        """
         if subscription.pulls():
             return
         kernel = self.kernel
         for part in subscription.parts.values():
             consumer = kernel.consumers.get(part.number)
-            if consumer is None:
+            if consumer is None or (
+                subscription.prefetch < 2 * consumer.credits <= 2 * subscription.room(part)
+                and not subscription.browser
+            ):
                 continue
             missing = subscription.room(part) - consumer.credits
             if missing > 0:
