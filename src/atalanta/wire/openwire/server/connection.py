@@ -9,10 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
-from atalanta.kernel.errors import SESSION_CREATION_REJECTED, BrokerError
-from atalanta.kernel.security.resource_limits import check_name
+from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.security.security import MANAGE
-from atalanta.kernel.sessions.session import Session
 from atalanta.wire.connection import ProtocolError, Redirect
 from atalanta.wire.login import LoginRequest
 from atalanta.wire.openwire.commands.brokers import BrokerInfo
@@ -58,11 +56,10 @@ if TYPE_CHECKING:
 
 NS_PER_MS: Final = 1_000_000
 RESERVES_MAX: Final = 500  # of one host; each has at most one frame of 64 KiB in part
-STOPPING: Final = "the node is stopping"
 
 
 class OpenWireConnection(OpenWireOutput):
-    """An OpenWire client. `held` is input that came while it was held; `waiting`: a command that has no room yet.
+    """An OpenWire client. `waiting`: a command that has no room yet.
 
     `node_clients` is what the clients of the node have in common. `login_command` is the login that is being answered.
     `fault_tolerant`: it is a failover client. `network`: the broker whose bridge it is; `duplex`: the bridge to that
@@ -86,7 +83,6 @@ class OpenWireConnection(OpenWireOutput):
         self.session: OpenWireSession | None = None
         self.login_command: ConnectionInfo | None = None
         self.waiting: Command | None = None
-        self.held: list[bytes] = []
         self.fault_tolerant: bool = False
         self.network: Neighbour | None = None
         self.duplex: DuplexEnd | None = None
@@ -104,19 +100,12 @@ class OpenWireConnection(OpenWireOutput):
             self.held.append(data)
             return
         self.decoder.feed(data)
-        self._take_up(now)
+        self.take_up(now)
 
-    def resume(self, now: int) -> None:
-        self.last_seen = now
-        while self.holds == 0 and not self.gone:
-            self._take_up(now)
-            if self.holds > 0 or not self.held:
-                break
-            self.decoder.feed(self.held.pop(0))
-        if self.holds == 0:
-            self.host.wire.resume(self.conn)
+    def decode_next(self, data: bytes) -> None:
+        self.decoder.feed(data)
 
-    def _take_up(self, now: int) -> None:
+    def take_up(self, now: int) -> None:
         """Processes complete commands until one must wait."""
         while self.holds == 0 and not self.gone and not self.end_reason:
             command = self.waiting
@@ -234,9 +223,7 @@ class OpenWireConnection(OpenWireOutput):
         self.log_in(now, LoginRequest(command.user_name, command.password, command.client_id))
 
     def check_login(self, request: LoginRequest) -> None:
-        check_name(request.client_id or "")
-        if self.host.broker.stopping or self.reconnecting:
-            raise BrokerError(SESSION_CREATION_REJECTED, STOPPING)
+        super().check_login(request)
         if not request.client_id:
             raise ClientIdError("ConnectionInfo without a client id")
 
@@ -245,9 +232,7 @@ class OpenWireConnection(OpenWireOutput):
         client_id = request.client_id
         assert command is not None and command.connection_id is not None and client_id is not None
         broker = self.host.broker
-        if broker.stopping:
-            raise BrokerError(SESSION_CREATION_REJECTED, STOPPING)
-        self.check_session_limit(identity)
+        self.check_admission(identity)
         self._take_client_id(client_id, identity, command.failover_reconnect)
         broker.clients.count_login()
         self.login_command = None
@@ -270,11 +255,8 @@ class OpenWireConnection(OpenWireOutput):
             others.wildcard_queues,
             others.correlations,
         )
-        kernel = Session(
-            broker.session_services, self.client, broker.ids.uuid().hex(), session, identity, True, True, False
-        )
+        kernel = self.new_session(session, identity)
         session.attach(kernel)
-        self.client.sessions[kernel.name] = kernel
         self.session = session
         if self.fault_tolerant:
             target = others.sent_to(now, client_id)  # it has come back if it could be there
@@ -409,10 +391,7 @@ class OpenWireConnection(OpenWireOutput):
     def check_alive(self, now: int) -> bool:
         if self.holds > 0 and self.authenticated:
             return True  # its input is held
-        why = self.overdue(now, self.ttl_ns, self.decoder.theirs is None)
-        if why:
-            self.host.timed_out(self, why)
-        return not why
+        return self.is_in_time(now, self.ttl_ns, self.decoder.theirs is None)
 
     def stop(self, now: int) -> None:
         """Closes the connection: failover clients reconnect, to another broker of their list or to this one."""
