@@ -27,7 +27,6 @@ from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.conversion.sent_message import Sender
 from atalanta.wire.openwire.encoding.structure import Command, DataStructure
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
-from atalanta.wire.openwire.server.bridge.cluster_copies import comes_again
 from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd, open_network
 from atalanta.wire.openwire.server.bridge.neighbour import (
     Neighbour,
@@ -35,6 +34,7 @@ from atalanta.wire.openwire.server.bridge.neighbour import (
     same_neighbour,
 )
 from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
+from atalanta.wire.openwire.server.cluster_copies import comes_again
 from atalanta.wire.openwire.server.peer_brokers import uri_at
 from atalanta.wire.openwire.server.redirect import OpenWireRedirect
 from atalanta.wire.openwire.server.requests.commands import answer, remove_all
