@@ -41,7 +41,6 @@ from atalanta.wire.openwire.server.bridge.demand_bridge import BridgePeer, Deman
 from atalanta.wire.openwire.server.bridge.local_side import SESSION
 from atalanta.wire.openwire.server.bridge.refusals import Refusals
 from atalanta.wire.openwire.server.cluster_copies import comes_again
-from atalanta.wire.openwire.server.sessions.keep_alive import PARTS, KeepAlive
 from atalanta.wire.openwire.wire_format import WireFormat
 
 if TYPE_CHECKING:
@@ -50,9 +49,9 @@ if TYPE_CHECKING:
     from atalanta.wire.host import Host
     from atalanta.wire.openwire.encoding.structure import Command, DataStructure
     from atalanta.wire.openwire.server.node_clients import NodeClients
+    from atalanta.wire.openwire.server.sessions.keep_alive import KeepAlive
 
 OPEN_TIMEOUT_NS: Final = 30_000_000_000
-NS_PER_MS: Final = 1_000_000
 BATCH_BYTES_MAX: Final = 1 << 20  # messages of one batch of inputs
 
 
@@ -267,14 +266,10 @@ class NetworkLink(Connection, DuplexOwner):
         return f"ID:{self.host.broker.node_id}-link{self.conn}:1"
 
     def _negotiated(self, now: int) -> None:
-        agreed = self.decoder.format.options
-        if agreed.inactivity_ms > 0:
-            self.ttl_ns = (agreed.inactivity_ms + agreed.inactivity_delay_ms) * NS_PER_MS
-            frame = self.decoder.format.encode(KeepAliveInfo())
-            period_ns = max(agreed.inactivity_ms * NS_PER_MS // PARTS, NS_PER_MS)
-            self.keep_alive = KeepAlive(self.host.wire, self.conn, now, period_ns, frame)
-            node_clients = self.bridge.node_clients
-            node_clients.keep_alives.add(now, self.keep_alive)
+        agreed = self.decoder.format
+        self.ttl_ns = agreed.options.ttl_ns()
+        node_clients = self.bridge.node_clients
+        self.keep_alive = node_clients.begin_keep_alive(now, self.host.wire, self.conn, agreed)
 
     def _meet(self, now: int, remote: BrokerInfo) -> None:
         """Begins the bridge to the broker that has introduced itself."""

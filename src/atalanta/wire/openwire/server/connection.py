@@ -43,7 +43,6 @@ from atalanta.wire.openwire.server.sessions.errors import (
     bridge_throwable,
     throwable_of,
 )
-from atalanta.wire.openwire.server.sessions.keep_alive import PARTS, KeepAlive
 from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
 from atalanta.wire.openwire.server.sessions.session import OpenWireSession
 from atalanta.wire.openwire.wire_format import WireFormat
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
     from atalanta.wire.host import Host
     from atalanta.wire.openwire.server.node_clients import NodeClients
 
-NS_PER_MS: Final = 1_000_000
 RESERVES_MAX: Final = 500  # of one host; each has at most one frame of 64 KiB in part
 
 
@@ -140,14 +138,9 @@ class OpenWireConnection(OpenWireOutput):
 
     def _negotiated(self, now: int) -> None:
         """Sends BrokerInfo, and begins the signs of life that both sides promise."""
-        agreed = self.decoder.format.options
-        inactivity_ms = agreed.inactivity_ms
-        if inactivity_ms > 0:
-            self.ttl_ns = (inactivity_ms + agreed.inactivity_delay_ms) * NS_PER_MS
-            frame = self.decoder.format.encode(KeepAliveInfo())
-            period_ns = max(inactivity_ms * NS_PER_MS // PARTS, NS_PER_MS)
-            self.keep_alive = KeepAlive(self.host.wire, self.conn, now, period_ns, frame)
-            self.node_clients.keep_alives.add(now, self.keep_alive)
+        agreed = self.decoder.format
+        self.ttl_ns = agreed.options.ttl_ns()
+        self.keep_alive = self.node_clients.begin_keep_alive(now, self.host.wire, self.conn, agreed)
         broker = self.host.broker
         # Other brokers are told after the login.
         url = f"tcp://{self.client.local}" if self.acceptor is None else uri_at(self.acceptor, self.client.local)
