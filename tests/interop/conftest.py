@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.interop.harness.classic import Classic
 from tests.interop.harness.jms import Jms
 from tests.interop.harness.lineup import KINDS, Lineup
 from tests.interop.harness.node import BrokerProcess
@@ -111,6 +112,13 @@ def _lineup_name(item: pytest.Item) -> str | None:
             if each == kinds:
                 return name
     return None
+
+
+@pytest.fixture(scope="module")
+def classic() -> Iterator[Classic]:
+    """The JVM with Classic's brokers and clients."""
+    with Classic() as jvm:
+        yield jvm
 
 
 @pytest.fixture(scope="session")

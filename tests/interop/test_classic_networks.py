@@ -9,28 +9,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.interop.harness.classic import Classic, ClassicBroker
+from tests.interop.harness.classic import Classic, ClassicBroker, numbers
 from tests.interop.harness.jms import until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
-
-
-@pytest.fixture(scope="module")
-def classic() -> Iterator[Classic]:
-    """The JVM with Classic's brokers and clients."""
-    with Classic() as jvm:
-        yield jvm
-
-
-def openwire_node(brokers: Lineup) -> BrokerProcess:
-    """Our node, with OpenWire."""
-    made = brokers.single("atalanta")
-    path = made.folder / "etc" / "broker.xml"
-    path.write_text(path.read_text().replace("protocols=CORE<", "protocols=CORE,OPENWIRE<"))
-    made.start()
-    return made
 
 
 class Pair:
@@ -62,7 +46,9 @@ def pair(classic: Classic, brokers: Lineup, request: pytest.FixtureRequest) -> I
     """A pair whose brokers do not know each other yet."""
     name = request.node.name
     ours = request.config.getoption("--target", default=None) != "classic"
-    neighbour = openwire_node(brokers) if ours else classic.broker(f"{name}.neighbour")
+    neighbour = brokers.openwire() if ours else classic.broker(f"{name}.neighbour")
+    if isinstance(neighbour, BrokerProcess):
+        neighbour.start()
     broker = classic.broker(name)
     yield Pair(classic, broker, neighbour)
     classic.close_all()
@@ -71,10 +57,6 @@ def pair(classic: Classic, brokers: Lineup, request: pytest.FixtureRequest) -> I
         neighbour.stop()
     else:
         neighbour.close()
-
-
-def numbers(first: int, count: int) -> list[str]:
-    return [str(number) for number in range(first, first + count)]
 
 
 def test_messages_of_queues_follow_the_demand(pair: Pair) -> None:

@@ -6,19 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.interop.harness.classic import Classic, ClassicBroker
+from tests.interop.harness.classic import Classic, ClassicBroker, numbers
 from tests.interop.harness.jms import until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess, free_port
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
-
-
-@pytest.fixture(scope="module")
-def classic() -> Iterator[Classic]:
-    """The JVM with Classic's brokers and clients."""
-    with Classic() as jvm:
-        yield jvm
 
 
 class Pair:
@@ -49,9 +42,9 @@ def pair(classic: Classic, brokers: Lineup, request: pytest.FixtureRequest) -> I
     if request.param == "classic":
         neighbour = classic.broker(request.node.name)
     else:
-        neighbour = served(brokers)
+        neighbour = brokers.openwire()
         neighbour.start()
-    made = Pair(classic, served(brokers), neighbour)
+    made = Pair(classic, brokers.openwire(), neighbour)
     yield made
     classic.close_all()
     made.node.close()
@@ -59,18 +52,6 @@ def pair(classic: Classic, brokers: Lineup, request: pytest.FixtureRequest) -> I
         neighbour.stop()
     else:
         neighbour.close()
-
-
-def served(brokers: Lineup) -> BrokerProcess:
-    """A node of ours with OpenWire, not started."""
-    made = brokers.single("atalanta")
-    path = made.folder / "etc" / "broker.xml"
-    path.write_text(path.read_text().replace("protocols=CORE<", "protocols=CORE,OPENWIRE<"))
-    return made
-
-
-def numbers(first: int, count: int) -> list[str]:
-    return [str(number) for number in range(first, first + count)]
 
 
 def test_messages_of_queues_follow_the_demand(pair: Pair) -> None:
