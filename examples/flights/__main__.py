@@ -12,21 +12,20 @@ from pathlib import Path
 from rich.console import Console
 
 from examples.flights import data, oracle
-from examples.flights.cluster import NodeFailed, check_ports
+from examples.flights.cluster import check_ports
 from examples.flights.demo import Demo, Stalled
 from examples.flights.out_folder import empty_folder
 from examples.flights.plan import check_count, plan_for
-from examples.flights.processes import kill_all
+from examples.flights.processes import ProcessFailed, kill_all
 from examples.flights.report import Report
 from examples.flights.screen import Screen
-from examples.flights.spark_driver import SparkFailed
 from examples.flights.summary import print_summary
 
 FAILED, DIFFERENT, INTERRUPTED = 1, 2, 130
 # Of the table, where there is no terminal.
 PLAIN_WIDTH = 120
 # Their text says it all.
-EXPECTED = (NodeFailed, SparkFailed, Stalled, FileNotFoundError, ValueError)
+EXPECTED = (ProcessFailed, Stalled, FileNotFoundError, ValueError)
 
 
 def main() -> int:

@@ -26,7 +26,7 @@ from examples.flights.airports import (
 )
 from examples.flights.alerts import AlertingService
 from examples.flights.backlog import Operator
-from examples.flights.cluster import Cluster, tail
+from examples.flights.cluster import Cluster
 from examples.flights.cluster_picture import Flows, draw_cluster
 from examples.flights.data import departures_ms, end_message
 from examples.flights.delays_picture import draw_delays
@@ -34,6 +34,7 @@ from examples.flights.faults import Faults
 from examples.flights.oracle import Oracle
 from examples.flights.pace import Pace
 from examples.flights.plan import Plan
+from examples.flights.processes import tail
 from examples.flights.producers import Producer
 from examples.flights.progress import Progress
 from examples.flights.report import Report

@@ -17,8 +17,14 @@ from pathlib import Path
 PR_SET_PDEATHSIG = 1
 GONE_S = 10.0
 POLL_S = 0.02
+LOG_LINES = 12
+LINE_WIDTH = 300
 
 _living: dict[int, str] = {}
+
+
+class ProcessFailed(Exception):
+    """A process did not start or ended by itself; the text has the end of its log."""
 
 
 class Child:
@@ -84,6 +90,61 @@ async def start_child(
         )
     _living[process.pid] = name
     return Child(name, process)
+
+
+class Program:
+    """A program of a demo, which may be ended and started again. `title`: what it is called in errors."""
+
+    def __init__(self, title: str, log: Path, stop_s: float) -> None:
+        self.title = title
+        self.log = log
+        self._stop_s = stop_s
+        self._child: Child | None = None
+        self._reader: asyncio.Task[None] | None = None
+
+    async def kill(self) -> None:
+        """SIGKILL, for what the program has started, too."""
+        child, self._child = self._child, None
+        if child is not None:
+            await child.kill()
+        await self._stop_reader()
+
+    async def stop(self) -> None:
+        """SIGTERM: the program ends by itself, or is killed after `stop_s`."""
+        child, self._child = self._child, None
+        if child is not None:
+            await child.terminate(self._stop_s)
+        await self._stop_reader()
+
+    async def failed(self) -> None:
+        """Returns never, raises ProcessFailed if the program ends while it should run."""
+        while True:
+            child = self._child
+            if child is not None:
+                await child.process.wait()
+                if child is self._child:
+                    self.check()
+            await asyncio.sleep(0.1)
+
+    def check(self) -> None:
+        """Errors: ProcessFailed if the program has ended by itself."""
+        child = self._child
+        if child is not None and not child.running:
+            status = child.process.returncode
+            raise ProcessFailed(f"{self.title} ended, exit status {status}\n{tail(self.log)}")
+
+    async def _stop_reader(self) -> None:
+        """Reads to the end of the pipe, so that nothing of the process is left open."""
+        if self._reader is not None:
+            await self._reader
+            self._reader = None
+
+
+def tail(log: Path) -> str:
+    """The last lines of a log, those about errors first of all, with its name."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
+    telling = [line for line in lines if "Error" in line or "Exception" in line]
+    return "\n".join([f"{log}:", *(f"  {line[:LINE_WIDTH]}" for line in (telling or lines)[-LOG_LINES:])])
 
 
 def die_with_parent() -> None:

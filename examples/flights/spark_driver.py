@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import sys
 from collections.abc import Callable
@@ -12,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from examples.flights.airports import HERE
-from examples.flights.cluster import tail
-from examples.flights.processes import Child, start_child
+from examples.flights.processes import Child, Program, start_child
 
 PIPELINE = HERE / "pipeline.toml"
 # The queries of the file.
@@ -43,10 +41,6 @@ class Settings:
         }
 
 
-class SparkFailed(Exception):
-    """The Spark program ended by itself; the text has the end of its log."""
-
-
 @dataclass(frozen=True)
 class Batch:
     """One finished batch of a query. `watermark` in ISO form; `dropped` came too late; `ms` its duration."""
@@ -60,18 +54,16 @@ class Batch:
     ms: int
 
 
-class SparkDriver:
+class SparkDriver(Program):
     """Starts the program, again after a kill; `batches` has every batch that was reported, once."""
 
     def __init__(self, settings: Settings, log: Path, on_batch: Callable[[Batch], None]) -> None:
+        super().__init__("the Spark program", log, STOP_S)
         self.settings = settings
-        self.log = log
         self.batches: dict[tuple[str, int], Batch] = {}
         # Rows that came too late at each query since the start of the process.
         self._late: dict[str, int] = {}
         self._on_batch = on_batch
-        self._child: Child | None = None
-        self._reader: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Starts the process; batches follow as they come."""
@@ -80,33 +72,6 @@ class SparkDriver:
         self._late.clear()
         self._child = await start_child("spark", command, self.log, HERE.parent.parent, environment)
         self._reader = asyncio.create_task(self._read(self._child))
-
-    async def kill(self) -> None:
-        """SIGKILL for the driver, its JVM and its Python workers."""
-        child, self._child = self._child, None
-        if child is not None:
-            await child.kill()
-        await self._stop_reader()
-
-    async def stop(self) -> None:
-        """Asks the program to stop its queries, kills it if it does not."""
-        child, self._child = self._child, None
-        if child is not None:
-            with contextlib.suppress(TimeoutError, ProcessLookupError):
-                child.process.terminate()
-                await asyncio.wait_for(child.process.wait(), STOP_S)
-            await child.kill()
-        await self._stop_reader()
-
-    async def failed(self) -> None:
-        """Returns never, raises SparkFailed if the program ends while it should run."""
-        while True:
-            child = self._child
-            if child is not None:
-                status = await child.process.wait()
-                if child is self._child:
-                    raise SparkFailed(f"the Spark program ended, exit status {status}\n{tail(self.log)}")
-            await asyncio.sleep(0.1)
 
     def dropped_by_watermark(self) -> int:
         """Rows that came too late, all batches."""
@@ -141,12 +106,6 @@ class SparkDriver:
     def _add(self, batch: Batch) -> None:
         self.batches[batch.query, batch.batch] = batch
         self._on_batch(batch)
-
-    async def _stop_reader(self) -> None:
-        """Reads what is left in the pipe."""
-        if self._reader is not None:
-            await self._reader
-            self._reader = None
 
 
 def newest(folder: Path) -> int:

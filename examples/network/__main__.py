@@ -12,9 +12,8 @@ from typing import Final
 
 from rich.console import Console
 
-from examples.flights.cluster import NodeFailed
 from examples.flights.out_folder import empty_folder
-from examples.flights.processes import kill_all
+from examples.flights.processes import ProcessFailed, kill_all
 from examples.flights.screen import Screen
 from examples.network.clients import ClientsFailed, ToolMissing
 from examples.network.demo import Demo, Stalled
@@ -26,7 +25,7 @@ MESSAGES: Final = "4000"
 # Of the table, where there is no terminal.
 PLAIN_WIDTH: Final = 120
 # Their text says it all.
-EXPECTED: Final = (NodeFailed, ClientsFailed, Stalled, ToolMissing, FileNotFoundError, ValueError)
+EXPECTED: Final = (ProcessFailed, ClientsFailed, Stalled, ToolMissing, FileNotFoundError, ValueError)
 
 
 def main() -> int:

@@ -11,8 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, Final
 
-from examples.flights.cluster import tail
-from examples.flights.processes import Child, start_child
+from examples.flights.processes import Child, start_child, tail
 from examples.network.places import HERE, Place, Zone, place_at
 
 JAVA: Final = HERE / "java"

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.interop.harness.classic import Classic, ClassicBroker
+from tests.interop.harness.classic import Classic, ClassicBroker, numbers
 from tests.interop.harness.jms import until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
-from tests.interop.network_nodes import numbers, openwire_node
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -49,7 +48,7 @@ def pair(classic: Classic, brokers: Lineup, request: pytest.FixtureRequest) -> I
     if request.config.getoption("--target", default=None) == "classic":
         neighbour = classic.broker("neighbour")
     else:
-        neighbour = openwire_node(brokers)
+        neighbour = brokers.openwire()
         neighbour.start()
     broker = classic.broker("classic")
     yield Pair(classic, broker, neighbour)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.harness.register_servers import LINES, RegisterMachine
-from tests.namespaces.group import MANAGER, GroupNetwork, Load
+from tests.namespaces.group import MANAGER, GroupNetwork
 from tests.namespaces.manager_schedule import drawn_with_manager
 from tests.namespaces.network import NEEDS_NAMESPACES, until
 from tests.namespaces.partition_schedule import FAULTS, MANAGER_FAULTS, Partition, Schedule, play
@@ -46,40 +46,30 @@ def test_partitions_of_the_manager(tmp_path: Path, kind: str) -> None:
 @pytest.mark.timeout(300)
 def test_a_manager_that_is_away_while_both_members_are_lost(tmp_path: Path, kind: str) -> None:
     """The pair serves without it, then confirms nothing, then is not taken over; all is back when the manager is."""
-    with group_of(2, kind, tmp_path) as group:
-        load = Load(group.network, group.urls)
-        try:
+    with group_of(2, kind, tmp_path) as group, group.loaded() as load:
+        load.past(20)
+        active = group.active()
+        follower = next(name for name in group.names if name != active)
+        group.network.pull(MANAGER)
+        end = time.monotonic() + AWAY_SECONDS
+        while time.monotonic() < end:
             load.past(20)
-            active = group.active()
-            follower = next(name for name in group.names if name != active)
-            group.network.pull(MANAGER)
-            end = time.monotonic() + AWAY_SECONDS
-            while time.monotonic() < end:
-                load.past(20)
-            assert group.active() == active
-            group.kill(follower)
-            confirmed = len(load.confirmed)
-            time.sleep(GIVEN_UP_SECONDS)
-            # The follower may have had one whose answer came late.
-            assert len(load.confirmed) <= confirmed + 1, "it confirms what a member in sync has not got"
-            confirmed, delivered = len(load.confirmed), len(load.deliveries)
-            group.kill(active)
-            for name in (follower, active):
-                group.start(name)
-                until(f"{name} is there", lambda name=name: group.status(name) is not None)  # type: ignore[misc]
-            time.sleep(AWAY_SECONDS)
-            assert group.active() == "", "it took over without its manager"
-            assert (len(load.confirmed), len(load.deliveries)) == (confirmed, delivered), "it is served"
-            group.network.plug(MANAGER)
-            group.until_synced()
-            load.past(20)
-            load.end()
-            load.check()
-        except BaseException:
-            print(group.log())
-            raise
-        finally:
-            load.stop()
+        assert group.active() == active
+        group.kill(follower)
+        confirmed = len(load.confirmed)
+        time.sleep(GIVEN_UP_SECONDS)
+        # The follower may have had one whose answer came late.
+        assert len(load.confirmed) <= confirmed + 1, "it confirms what a member in sync has not got"
+        confirmed, delivered = len(load.confirmed), len(load.deliveries)
+        group.kill(active)
+        for name in (follower, active):
+            group.start(name)
+            until(f"{name} is there", lambda name=name: group.status(name) is not None)  # type: ignore[misc]
+        time.sleep(AWAY_SECONDS)
+        assert group.active() == "", "it took over without its manager"
+        assert (len(load.confirmed), len(load.deliveries)) == (confirmed, delivered), "it is served"
+        group.network.plug(MANAGER)
+        group.until_synced()
 
 
 @pytest.mark.soak

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.interop.harness.classic import Classic, ClassicBroker
+from tests.interop.harness.classic import Classic, ClassicBroker, numbers
 from tests.interop.harness.jms import until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
-from tests.interop.network_nodes import numbers, openwire_node
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 both_ends = pytest.mark.parametrize("dialling", ["ours", "theirs"])
@@ -84,7 +83,7 @@ def _table(broker: ClassicBroker, options: tuple[str, ...]) -> str:
 @pytest.fixture
 def network(classic: Classic, brokers: Lineup) -> Iterator[Network]:
     """A network; nothing runs yet."""
-    made = Network(classic, openwire_node(brokers))
+    made = Network(classic, brokers.openwire())
     yield made
     classic.close_all()
     made.node.close()

@@ -9,11 +9,10 @@ import pytest
 
 from tests.certificates import PASSWORD, Authority
 from tests.config.activemq.classic_files import classic_file
-from tests.interop.harness.classic import Classic, ClassicBroker
+from tests.interop.harness.classic import Classic, ClassicBroker, numbers
 from tests.interop.harness.jms import until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess, free_port
-from tests.interop.network_nodes import broker_file, numbers, openwire_node
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -60,7 +59,7 @@ class Pair:
 
     def start_node(self, acceptor: str = "", network: str = "") -> None:
         """Starts our node with a further acceptor and with the content of its atalanta.toml."""
-        path = broker_file(self.node)
+        path = (self.node.folder / "etc" / "broker.xml")
         path.write_text(path.read_text().replace("</acceptors>", f"{acceptor}</acceptors>"))
         (path.parent / "atalanta.toml").write_text(network)
         self.node.start()
@@ -88,7 +87,7 @@ class Pair:
 @pytest.fixture
 def pair(classic: Classic, brokers: Lineup) -> Iterator[Pair]:
     """A pair; none of them runs."""
-    made = Pair(classic, openwire_node(brokers))
+    made = Pair(classic, brokers.openwire())
     yield made
     classic.close_all()
     made.node.close()

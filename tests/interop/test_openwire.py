@@ -17,17 +17,9 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 URLS = {"tcp": "tcp://127.0.0.1:{}", "failover": "failover:(tcp://127.0.0.1:{})?maxReconnectAttempts=20"}
 
 
-def openwire_node(brokers: Lineup) -> BrokerProcess:
-    """A node that serves CORE and OpenWire at its one port."""
-    node = brokers.single("atalanta")
-    path = node.folder / "etc" / "broker.xml"
-    path.write_text(path.read_text().replace("protocols=CORE<", "protocols=CORE,OPENWIRE<"))
-    return node
-
-
 @pytest.fixture(scope="module")
 def server(brokers: Lineup) -> Iterator[BrokerProcess]:
-    node = openwire_node(brokers)
+    node = brokers.openwire()
     node.start()
     yield node
     node.stop()
@@ -56,7 +48,7 @@ def test_flow(results: dict[str, str], flow: str) -> None:
 def test_a_failover_client_loses_nothing_over_a_restart(
     brokers: Lineup, flow: str, client: str, ending: str
 ) -> None:
-    node = openwire_node(brokers)
+    node = brokers.openwire()
     node.start()
     command = flow_command(client, f"failover:(tcp://127.0.0.1:{node.port})", [flow])
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:

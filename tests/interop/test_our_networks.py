@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.interop.harness.classic import Classic, ClassicBroker
+from tests.interop.harness.classic import Classic, ClassicBroker, numbers
 from tests.interop.harness.jms import until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess, free_port
 from tests.interop.harness.openwire import CLIENTS
-from tests.interop.network_nodes import numbers, openwire_node
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -56,11 +55,11 @@ def pair(kind: str, classic: Classic, brokers: Lineup) -> Iterator[Pair]:
     """A pair; our node starts with `connect`."""
     neighbour: BrokerProcess | ClassicBroker
     if kind == "atalanta":
-        neighbour = openwire_node(brokers)
+        neighbour = brokers.openwire()
         neighbour.start()
     else:
         neighbour = classic.broker("classic")
-    made = Pair(classic, openwire_node(brokers), neighbour)
+    made = Pair(classic, brokers.openwire(), neighbour)
     yield made
     classic.close_all()
     made.node.close()

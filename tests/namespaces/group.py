@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import signal
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -218,6 +220,21 @@ class GroupNetwork:
         process.send_signal(signal.SIGKILL)
         process.wait(20)
         (self._group.members[self.names.index(name)].data / "journal" / "member-status.json").unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def loaded(self) -> Iterator[Load]:
+        """Yields a load, which goes on, ends and is checked behind the block. A failure shows the logs."""
+        load = Load(self.network, self.urls)
+        try:
+            yield load
+            load.past(20)
+            load.end()
+            load.check()
+        except BaseException:
+            print(self.log())
+            raise
+        finally:
+            load.stop()
 
     def log(self) -> str:
         """Returns the ends of the logs of all members."""

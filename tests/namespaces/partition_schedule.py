@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.namespaces.group import CLIENT, MANAGER, GroupNetwork, Load
+from tests.namespaces.group import CLIENT, MANAGER, GroupNetwork
 from tests.namespaces.network import Namespaces
 
 # Each takes the network and two machines; the first is the one of which the schedule speaks.
@@ -196,21 +196,11 @@ def drawn(seed: int) -> Schedule:
 
 def play(network: GroupNetwork, schedules: list[Schedule]) -> None:
     """Plays the schedules with one load, which is checked behind the last one."""
-    with network as group:
-        load = Load(group.network, group.urls)
-        try:
-            for schedule in schedules:
-                load.past(20)
-                print(schedule)
-                schedule.play(group)
-                load.check()
+    with network as group, group.loaded() as load:
+        for schedule in schedules:
             load.past(20)
-            load.end()
+            print(schedule)
+            schedule.play(group)
             load.check()
-        except BaseException:
-            print(group.log())
-            raise
-        finally:
-            load.stop()
-        print(f"{len(load.confirmed)} confirmed, {len(load.deliveries)} deliveries: "
-              f"{dict(Counter(each.node for each in load.deliveries))}")  # fmt: skip
+    print(f"{len(load.confirmed)} confirmed, {len(load.deliveries)} deliveries: "
+          f"{dict(Counter(each.node for each in load.deliveries))}")  # fmt: skip

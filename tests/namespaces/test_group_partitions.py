@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.namespaces.group import GroupNetwork, Load
+from tests.namespaces.group import GroupNetwork
 from tests.namespaces.network import NEEDS_NAMESPACES
 from tests.namespaces.partition_schedule import FAULTS, Partition, Schedule, drawn, play
 
@@ -37,8 +37,7 @@ def lost_behind_slow_links(tmp_path: Path, rate: str, count: int) -> None:
     """Loses the active member, `count` times, while the links to the others are slow, and with them what is queued."""
     with GroupNetwork(tmp_path) as group:
         network = group.network
-        load = Load(network, group.urls)
-        try:
+        with group.loaded() as load:
             for _ in range(count):
                 load.past(50)
                 active = group.until_active()
@@ -52,14 +51,6 @@ def lost_behind_slow_links(tmp_path: Path, rate: str, count: int) -> None:
                 group.start(active)
                 group.until_synced()
                 load.check()
-            load.past(20)
-            load.end()
-            load.check()
-        except BaseException:
-            print(group.log())
-            raise
-        finally:
-            load.stop()
         print(f"{rate}: {len(load.confirmed)} confirmed, {group.removals()} removals")
 
 

@@ -6,18 +6,26 @@ from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
-from atalanta.kernel.errors import CLUSTER_SECURITY, SECURITY, BrokerError
-from atalanta.kernel.security.resource_limits import limit_of
+from atalanta.kernel.errors import (
+    CLUSTER_SECURITY,
+    SECURITY,
+    SESSION_CREATION_REJECTED,
+    BrokerError,
+)
+from atalanta.kernel.security.resource_limits import check_name, limit_of
+from atalanta.kernel.sessions.session import Session
 from atalanta.wire.connection import ClientConnection, ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
+    from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.host import Host
 
 LOGIN_FAILURES_MAX: Final = 10
 LOGINS_WAITING_MAX: Final = 8  # of one connection; clients wait for the answer to each
 USER_NAME_SHOWN_MAX: Final = 100  # characters of a refused name in logs and answers
+STOPPING: Final = "the node is stopping"
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -37,7 +45,9 @@ class LoginRequest:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class LoginConnection(ClientConnection):
-    """A client connection with logins. A protocol implements `check_login`, `open_session` and `refuse_login`.
+    """A client connection with logins. A protocol implements what raises NotImplementedError.
+
+    `holds` counts what holds the input; `held` is input that came meanwhile.
 
     `logins` are answered in their order, because some protocols give answers no number. The password of the first is
     being checked, or it waits for a connection router.
@@ -49,14 +59,26 @@ class LoginConnection(ClientConnection):
         super().__init__(conn, remote, now, acceptor)
         self.host = host
         self.client.local = host.wire.local_address(conn)
+        self.holds: int = 0
+        self.held: list[bytes] = []
         self.logins: list[LoginRequest] = []
         self.login_failures: int = 0
         self.routed_identity: Identity | None = None  # of the login that waits for a connection router
 
     # -- the protocol's part --------------------------------------------------------------------
+    def take_up(self, now: int) -> None:
+        """Processes what the decoder has, until the input is held."""
+        raise NotImplementedError
+
+    def decode_next(self, data: bytes) -> None:
+        """Gives bytes to the decoder, which has taken those before."""
+        raise NotImplementedError
+
     def check_login(self, request: LoginRequest) -> None:
         """Raises BrokerError for a request that is refused before its password is checked."""
-        return None
+        check_name(request.client_id or "")
+        if self.host.broker.stopping or self.reconnecting:
+            raise BrokerError(SESSION_CREATION_REJECTED, STOPPING)
 
     def open_session(self, now: int, request: LoginRequest, identity: Identity) -> None:
         """Opens the session and answers the request. BrokerError: it is refused."""
@@ -65,6 +87,27 @@ class LoginConnection(ClientConnection):
     def refuse_login(self, error: BrokerError) -> None:
         """Answers a request that is refused."""
         raise NotImplementedError
+
+    # -- held input -----------------------------------------------------------------------------
+    def hold_input(self) -> None:
+        self.holds += 1
+        if self.holds == 1:
+            self.host.wire.pause(self.conn)
+
+    def release_input(self) -> None:
+        self.holds -= 1
+        if self.holds == 0:
+            self.host.resumed.append(self.conn)
+
+    def resume(self, now: int) -> None:
+        self.last_seen = now
+        while self.holds == 0 and not self.gone:
+            self.take_up(now)
+            if self.holds > 0 or not self.held:
+                break
+            self.decode_next(self.held.pop(0))
+        if self.holds == 0:
+            self.host.wire.resume(self.conn)
 
     # -- logins ---------------------------------------------------------------------------------
     def log_in(self, now: int, request: LoginRequest) -> None:
@@ -140,7 +183,29 @@ class LoginConnection(ClientConnection):
         if self.logins:
             self._begin_login(now)
 
+    def new_session(self, endpoint: SessionEndpoint, identity: Identity) -> Session:
+        """Returns the session of the client in the kernel, which commits everything at once."""
+        broker = self.host.broker
+        session = Session(
+            broker.session_services, self.client, broker.ids.uuid().hex(), endpoint, identity, True, True, False
+        )
+        self.client.sessions[session.name] = session
+        return session
+
     # -- limits and refusals --------------------------------------------------------------------
+    def is_in_time(self, now: int, ttl_ns: int, before_login: bool) -> bool:
+        """Returns False, and reports why, if the connection is overdue."""
+        why = self.overdue(now, ttl_ns, before_login)
+        if why:
+            self.host.timed_out(self, why)
+        return not why
+
+    def check_admission(self, identity: Identity) -> None:
+        """Raises BrokerError if the user gets no session: the node stops, or its resource limit is reached."""
+        if self.host.broker.stopping:
+            raise BrokerError(SESSION_CREATION_REJECTED, STOPPING)
+        self.check_session_limit(identity)
+
     def check_session_limit(self, identity: Identity) -> None:
         """Raises BrokerError if the user has as many sessions as its resource limit allows."""
         broker = self.host.broker

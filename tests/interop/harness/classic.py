@@ -128,3 +128,8 @@ class Classic(JavaProgram):
         """Closes every connection."""
         for connection in list(self._connections):
             self.close(connection)
+
+
+def numbers(first: int, count: int) -> list[str]:
+    """The texts of the messages that `send` makes of a range."""
+    return [str(number) for number in range(first, first + count)]

@@ -28,6 +28,13 @@ class Lineup:
         node.configure()
         return node
 
+    def openwire(self) -> BrokerProcess:
+        """A node of ours that serves CORE and OpenWire at its one port, not started."""
+        node = self.single("atalanta")
+        path = node.folder / "etc" / "broker.xml"
+        path.write_text(path.read_text().replace("protocols=CORE<", "protocols=CORE,OPENWIRE<"))
+        return node
+
     def pair(
         self,
         kinds: str,

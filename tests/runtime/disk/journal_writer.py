@@ -45,14 +45,26 @@ def payload_of(lsn: int) -> bytes:
     return lsn.to_bytes(8, "big") * (lsn * 7 % 700)
 
 
-class Writer:
-    """The owner of one journal, with a queue for an event loop."""
+def show(lsn: int) -> None:
+    """Prints the lsn for whoever has started this program."""
+    print(lsn, flush=True)
 
-    def __init__(self, folder: Path) -> None:
+
+class Writer:
+    """The owner of one journal, with a queue for an event loop. `confirm` gets every lsn that is durable."""
+
+    def __init__(
+        self,
+        folder: Path,
+        config: JournalConfig = CONFIG,
+        confirm: Callable[[int], None] = show,
+        check: Callable[[], None] | None = None,
+    ) -> None:
         self.calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self.disk = FileDisk(folder, self.call_soon, self.committed, self.disk_failed)
-        self.journal = Journal(self.disk, CONFIG, self, NoTrace())
+        self.disk = FileDisk(folder, self.call_soon, self.committed, self.disk_failed, check=check)
+        self.journal = Journal(self.disk, config, self, NoTrace())
         self.records = Records()
+        self.confirm = confirm
 
     def call_soon(self, call: Callable[[object], None], argument: object) -> None:
         self.calls.put(lambda: call(argument))
@@ -64,10 +76,14 @@ class Writer:
         self.journal.on_failed(0, why)
 
     def on_durable(self, now: int, lsn: int) -> None:
-        print(lsn, flush=True)
+        self.confirm(lsn)
 
     def on_journal_failed(self, now: int, why: str) -> None:
         raise SystemExit(why)
+
+    def begin(self) -> None:
+        """Replays everything and checks it."""
+        self.journal.recover(self.records)
 
     def append(self, count: int) -> None:
         for _ in range(count):
@@ -76,8 +92,7 @@ class Writer:
         self.journal.flush(0)
 
     def run(self) -> None:
-        """Keep some records waiting all the time."""
-        self.journal.recover(self.records)
+        """Keeps some records waiting all the time."""
         self.append(20)
         while True:
             self.calls.get()()
@@ -86,4 +101,6 @@ class Writer:
 
 
 if __name__ == "__main__":
-    Writer(Path(sys.argv[1])).run()
+    writer = Writer(Path(sys.argv[1]))
+    writer.begin()
+    writer.run()

@@ -13,20 +13,17 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from queue import SimpleQueue
 
-from atalanta.runtime.disk.disk import FileDisk
 from atalanta.runtime.ha.held_epoch import HeldEpoch
 from atalanta.store.config import JournalConfig
-from atalanta.store.journal import Journal
-from tests.runtime.disk.journal_writer import NoTrace, Records, payload_of
+from tests.runtime.disk.journal_writer import Writer
 from tests.runtime.ha.store_rig import store
 
 SEGMENT_BYTES = 16 * 1024
 
 
-class EpochWriter:
-    """The owner of one journal, with a queue for an event loop. `confirm` gets every lsn that is durable."""
+class EpochWriter(Writer):
+    """The owner of the journal of an epoch."""
 
     def __init__(
         self,
@@ -36,38 +33,8 @@ class EpochWriter:
         confirm: Callable[[int], None] = lambda lsn: None,
         check: Callable[[], None] | None = None,
     ) -> None:
-        self.calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        check = check if held is None else held.check
-        self.disk = FileDisk(folder, self.call_soon, self.committed, self.disk_failed, check=check)
         config = JournalConfig(journal_id, segment_size_bytes=SEGMENT_BYTES, block_size_bytes_max=8 * 1024)
-        self.journal = Journal(self.disk, config, self, NoTrace())
-        self.records = Records()
-        self.confirm = confirm
-
-    def call_soon(self, call: Callable[[object], None], argument: object) -> None:
-        self.calls.put(lambda: call(argument))
-
-    def committed(self, token: int) -> None:
-        self.journal.on_committed(0, token)
-
-    def disk_failed(self, why: str) -> None:
-        self.journal.on_failed(0, why)
-
-    def on_durable(self, now: int, lsn: int) -> None:
-        self.confirm(lsn)
-
-    def on_journal_failed(self, now: int, why: str) -> None:
-        raise SystemExit(why)
-
-    def begin(self) -> None:
-        """Replays everything and checks it."""
-        self.journal.recover(self.records)
-
-    def append(self, count: int) -> None:
-        for _ in range(count):
-            lsn = self.journal.last + 1
-            self.journal.append(lsn % 256, payload_of(lsn))
-        self.journal.flush(0)
+        super().__init__(folder, config, confirm, check if held is None else held.check)
 
     def commit(self, count: int) -> None:
         """Appends so many records and returns when they are durable."""
@@ -83,14 +50,6 @@ class EpochWriter:
 
     def close(self) -> None:
         self.disk.close()
-
-    def run(self) -> None:
-        """Keeps some records waiting all the time."""
-        self.append(20)
-        while True:
-            self.calls.get()()
-            if self.journal.last - self.journal.durable < 40:
-                self.append(20)
 
 
 def main(folder: Path, lease_ms: int, checked: bool, empties: bool) -> None:

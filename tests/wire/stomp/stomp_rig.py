@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.settings.broker_config import BrokerConfig
-from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.message.message import Message
-from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.stomp.protocol import StompProtocol
 from tests.wire.core.server.server_rig import Client, Server
@@ -75,14 +72,6 @@ def received(core: Client) -> list[Message]:
 
 class StompServer(Server):
     """A broker with CORE and STOMP at one acceptor."""
-
-    def __init__(
-        self,
-        config: BrokerConfig | None = None,
-        settings: AddressSettingsRepository | None = None,
-        acceptor: AcceptorConfig | None = None,
-    ) -> None:
-        super().__init__(config, settings, acceptor)
 
     def _host(self) -> None:
         super()._host()

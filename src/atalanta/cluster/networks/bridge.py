@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.networks.config import is_secure, tls_name
-from atalanta.cluster.networks.link import NS_PER_MS, LinkOwner, NetworkLink
+from atalanta.cluster.networks.link import LinkOwner, NetworkLink
 from atalanta.wire.openwire.options import WireFormatOptions
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from atalanta.wire.host import Host
     from atalanta.wire.openwire.server.node_clients import NodeClients
 
+NS_PER_MS: Final = 1_000_000
 EXPONENT_MAX: Final = 60
 INACTIVITY: Final = "wireFormat.maxInactivityDuration"
 

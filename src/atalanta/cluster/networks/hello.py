@@ -11,19 +11,12 @@ from atalanta.cluster.networks.config import (
     message_hops,
 )
 from atalanta.wire.openwire.commands.brokers import BrokerInfo
-from atalanta.wire.openwire.commands.consumers import ConsumerInfo
-from atalanta.wire.openwire.commands.destinations import ActiveMQTopic
-from atalanta.wire.openwire.commands.identifiers import BrokerId, ConsumerId
-from atalanta.wire.openwire.conversion.destination import ADVISORY_PREFIX
-from atalanta.wire.openwire.server.bridge.local_side import SESSION
+from atalanta.wire.openwire.commands.identifiers import BrokerId
 from atalanta.wire.openwire.server.bridge.rules import BridgeNames, BridgeRules, DestinationList
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-CONSUMERS: Final = f"{ADVISORY_PREFIX}Consumer."
-TEMPORARY: Final = f"{ADVISORY_PREFIX}TempQueue,{ADVISORY_PREFIX}TempTopic"
-ADVISORY_CONSUMER: Final = 1  # its number in the bridge's session
 # Options that a duplex bridge at the other end takes over, by their names in Classic.
 PASSED_ON: Final = {
     "name": "name", "conduitSubscriptions": "conduit_subscriptions",
@@ -100,30 +93,3 @@ def _property(value: object) -> str:
     for special in ("\\", ":", "=", "#", "!"):
         text = text.replace(special, f"\\{special}")
     return text.replace("\n", "\\n")
-
-
-def advisory_consumer(config: NetworkConnectorConfig, connection_id: str) -> ConsumerInfo:
-    """Returns the consumer of the advisories about consumers and temporary destinations there."""
-    names = [_advisory_names(config)]
-    if config.bridge_temp_destinations:
-        names.append(TEMPORARY)
-    return ConsumerInfo(
-        ConsumerId(connection_id, SESSION, ADVISORY_CONSUMER),
-        destination=ActiveMQTopic(",".join(names)),
-        prefetch_size=config.advisory_prefetch_size or config.prefetch_size,
-        dispatch_async=True,
-        no_local=True,
-    )
-
-
-def _advisory_names(config: NetworkConnectorConfig) -> str:
-    """Returns the topics of advisories: all, or those of the destinations that are included (getDestinationFilter)."""
-    chosen = config.destination_filter
-    if chosen is not None:
-        parts = [each.strip() for each in chosen.split(",")]
-        return ",".join(each if each.startswith(CONSUMERS) else CONSUMERS + each for each in parts)
-    if not config.dynamically_included:
-        return f"{CONSUMERS}>"
-    return ",".join(
-        f"{CONSUMERS}{'Queue' if each.queue else 'Topic'}.{each.name}" for each in config.dynamically_included
-    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter
 
 from atalanta.cluster.networks.duplex_input import DuplexInput, DuplexOwner
-from atalanta.cluster.networks.hello import advisory_consumer, greeting, rules_of
+from atalanta.cluster.networks.hello import greeting, rules_of
 from atalanta.wire.connection import Connection
 from atalanta.wire.openwire.commands.brokers import BrokerInfo, BrokerSubscriptionInfo
 from atalanta.wire.openwire.commands.connections import (
@@ -23,7 +23,7 @@ from atalanta.wire.openwire.commands.connections import (
     WireFormatInfo,
 )
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo
-from atalanta.wire.openwire.commands.deliveries import MessageAck, MessageDispatch
+from atalanta.wire.openwire.commands.deliveries import MessageDispatch
 from atalanta.wire.openwire.commands.identifiers import (
     BrokerId,
     ConnectionId,
@@ -36,12 +36,11 @@ from atalanta.wire.openwire.commands.responses import ExceptionResponse, Respons
 from atalanta.wire.openwire.conversion.destination import is_advisory
 from atalanta.wire.openwire.frame_decoder import FrameDecoder
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
-from atalanta.wire.openwire.server.bridge.cluster_copies import comes_again
+from atalanta.wire.openwire.server.bridge.advisory_consumer import AdvisoryConsumer
 from atalanta.wire.openwire.server.bridge.demand_bridge import BridgePeer, DemandBridge
 from atalanta.wire.openwire.server.bridge.local_side import SESSION
 from atalanta.wire.openwire.server.bridge.refusals import Refusals
-from atalanta.wire.openwire.server.requests.acknowledgements import STANDARD
-from atalanta.wire.openwire.server.sessions.keep_alive import PARTS, KeepAlive
+from atalanta.wire.openwire.server.cluster_copies import comes_again
 from atalanta.wire.openwire.wire_format import WireFormat
 
 if TYPE_CHECKING:
@@ -50,9 +49,9 @@ if TYPE_CHECKING:
     from atalanta.wire.host import Host
     from atalanta.wire.openwire.encoding.structure import Command, DataStructure
     from atalanta.wire.openwire.server.node_clients import NodeClients
+    from atalanta.wire.openwire.server.sessions.keep_alive import KeepAlive
 
 OPEN_TIMEOUT_NS: Final = 30_000_000_000
-NS_PER_MS: Final = 1_000_000
 BATCH_BYTES_MAX: Final = 1 << 20  # messages of one batch of inputs
 
 
@@ -135,7 +134,9 @@ class NetworkLink(Connection, DuplexOwner):
         self.incoming: DuplexInput | None = None
         self.waiting: Command | None = None
         self.last_command: int = 0
-        self.unread_advisories: int = 0
+        config = bridge.config
+        prefetch = config.advisory_prefetch_size or config.prefetch_size
+        self.advisories = AdvisoryConsumer(self._id(), prefetch, config.advisory_ack_percentage)
         self._append(WireFormat(HANDSHAKE).encode(info_of(options)))
 
     # -- bytes ----------------------------------------------------------------------------------
@@ -256,27 +257,19 @@ class NetworkLink(Connection, DuplexOwner):
     def _advised(self, now: int, bridge: DemandBridge, message: OpenWireMessage) -> None:
         """Handles an advisory, and acknowledges a part of the prefetch at once."""
         bridge.on_advisory(now, message.data_structure)
-        self.unread_advisories += 1
-        consumer = advisory_consumer(self.bridge.config, self._id())
-        if self.unread_advisories * 100 > consumer.prefetch_size * self.bridge.config.advisory_ack_percentage:
-            last = message.message_id
-            count = self.unread_advisories
-            self.write(MessageAck(message.destination, None, consumer.consumer_id, STANDARD, None, last, count))
-            self.unread_advisories = 0
+        acknowledgement = self.advisories.acknowledgement(message)
+        if acknowledgement is not None:
+            self.write(acknowledgement)
 
     # -- opening --------------------------------------------------------------------------------
     def _id(self) -> str:
         return f"ID:{self.host.broker.node_id}-link{self.conn}:1"
 
     def _negotiated(self, now: int) -> None:
-        agreed = self.decoder.format.options
-        if agreed.inactivity_ms > 0:
-            self.ttl_ns = (agreed.inactivity_ms + agreed.inactivity_delay_ms) * NS_PER_MS
-            frame = self.decoder.format.encode(KeepAliveInfo())
-            period_ns = max(agreed.inactivity_ms * NS_PER_MS // PARTS, NS_PER_MS)
-            self.keep_alive = KeepAlive(self.host.wire, self.conn, now, period_ns, frame)
-            node_clients = self.bridge.node_clients
-            node_clients.keep_alives.add(now, self.keep_alive)
+        agreed = self.decoder.format
+        self.ttl_ns = agreed.options.ttl_ns()
+        node_clients = self.bridge.node_clients
+        self.keep_alive = node_clients.begin_keep_alive(now, self.host.wire, self.conn, agreed)
 
     def _meet(self, now: int, remote: BrokerInfo) -> None:
         """Begins the bridge to the broker that has introduced itself."""
@@ -360,7 +353,7 @@ class NetworkLink(Connection, DuplexOwner):
         self.outgoing = outgoing
         outgoing.start(now)
         if not config.static_bridge:
-            self.write(advisory_consumer(config, connection_id))
+            self.write(self.advisories.info(config.destination_filter, rules))
 
     def _connected(self, now: int) -> None:
         if self.connected_at == 0:

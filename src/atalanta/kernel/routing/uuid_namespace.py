@@ -1,4 +1,4 @@
-"""Settings and permissions of addresses named by a UUID, such as temporary ones (`uuid-namespace`).
+"""UUIDs as text; settings and permissions of addresses named by one, such as temporary ones (`uuid-namespace`).
 
 Follows ActiveMQServerImpl.modifyMatchForUUID: only for look-ups such an address is called NAMESPACE.UUID.
 """
@@ -10,6 +10,12 @@ from typing import Final
 UUID_CHARS: Final = 36
 _HYPHENS: Final = (8, 13, 18, 23)
 _DIGITS: Final = "0123456789abcdef"
+
+
+def uuid_text(value: bytes) -> str:
+    """Returns 16 bytes in the text form of a UUID."""
+    digits = value.hex()
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def is_uuid(name: str) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.memory.full_address import FullAddresses
 from atalanta.kernel.sessions.auto_create import AutoCreation
-from atalanta.kernel.sessions.full_address import FullAddresses
 from atalanta.kernel.sessions.session_queues import SessionQueues
 from atalanta.kernel.sessions.transaction_sends import TransactionSends
 from atalanta.kernel.transactions.commit import Commits

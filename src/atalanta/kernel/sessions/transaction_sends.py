@@ -11,11 +11,11 @@ from atalanta.kernel.transactions.transaction import TRANSACTION_BYTES_MAX
 from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
+    from atalanta.kernel.memory.full_address import FullAddresses
     from atalanta.kernel.ports import Trace
     from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Identity
-    from atalanta.kernel.sessions.full_address import FullAddresses
     from atalanta.kernel.transactions.transaction import Transaction
     from atalanta.kernel.transactions.xa import Branches
     from atalanta.message.message import Message

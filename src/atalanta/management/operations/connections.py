@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, INTERNAL_ERROR, BrokerError
+from atalanta.kernel.routing.uuid_namespace import uuid_text
 from atalanta.kernel.routing.wildcard import WildcardMatch
 from atalanta.kernel.sessions.session_consumer import SessionConsumer
 from atalanta.management.operations.destinations import binding_text
 from atalanta.management.request.call import Call, Operations, Parameters, text_of
-from atalanta.management.request.json_text import encode_json, uuid_text
+from atalanta.management.request.json_text import encode_json
 from atalanta.message.message import ENCODED_OVERHEAD_BYTES, MESSAGE_OVERHEAD_BYTES
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.errors import ILLEGAL_STATE, SECURITY, BrokerError
 from atalanta.kernel.security.security import SEND
 from atalanta.management.request.call import Call, Parameters, flag_of, number_of, optional_text
-from atalanta.message.encoding.buffer import Writer
+from atalanta.message.codec import text_body
 from atalanta.message.message import TEXT, Message
 
 if TYPE_CHECKING:
@@ -60,12 +60,6 @@ class MessageSender:
                 SECURITY, f"a message is sent as the session's user {identity.user}, not as {user}"
             )
         session.check(SEND, target)
-
-
-def text_body(text: str) -> bytes:
-    writer = Writer()
-    writer.nullable_simple_string(text)
-    return writer.getvalue()
 
 
 def binary_body(text: str) -> bytes:

@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.routing.uuid_namespace import uuid_text
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.internal_headers import ORIGIN
 from atalanta.message.message import LARGE_SIZE, TEXT
@@ -32,12 +33,6 @@ def read_object(text: str) -> dict[str, object]:
     if not isinstance(found, dict):
         raise BrokerError(ILLEGAL_STATE, "a JSON object is needed")
     return found
-
-
-def uuid_text(raw: bytes) -> str:
-    """Returns 16 bytes in the text form of a UUID."""
-    text = raw.hex()
-    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
 def message_map(message: Message, limit: int) -> dict[str, object]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import BrokerError
-from atalanta.management.request.json_text import encode_json, uuid_text
+from atalanta.kernel.routing.uuid_namespace import uuid_text
+from atalanta.management.request.json_text import encode_json
 from atalanta.message.encoding.buffer import Writer
 from atalanta.message.message import TEXT, Message
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 from urllib.parse import quote
@@ -57,12 +57,7 @@ class CoreGateway:
 
     def topology(self) -> Sequence[Member]:
         with translated(self.server):
-            self.connection.refresh()
-            return [
-                Member(member.node_id, f"{bracketed(member.host)}:{member.port}")
-                for member in self.connection.topology
-                if member.host is not None and member.port is not None
-            ]
+            return members_of(self.connection)
 
     def queues(self, pattern: str) -> Sequence[str]:
         with translated(self.server):
@@ -143,24 +138,12 @@ class CoreGateway:
             ]
 
     def commit_branch(self, branch: str) -> bool:
-        return self._end(self.connection.xa_resource.commit, branch, XA_HEURCOM)
+        with translated(self.server):
+            return end_branch(self.connection, xid_of(branch), True)
 
     def roll_back_branch(self, branch: str) -> bool:
-        return self._end(self.connection.xa_resource.rollback, branch, XA_HEURRB)
-
-    def _end(self, end: Callable[[client.Xid], None], branch: str, heuristic: int) -> bool:
-        """Ends a branch. An operator may have ended it in the same way before (XA code `heuristic`)."""
-        xid = xid_of(branch)
         with translated(self.server):
-            try:
-                end(xid)
-            except client.UnknownBranch:
-                return False
-            except client.BranchRefused as error:
-                if error.code != heuristic:
-                    raise
-                self.connection.xa_resource.forget(xid)
-        return True
+            return end_branch(self.connection, xid_of(branch), False)
 
     def decisions(self, query: str) -> dict[int, str]:
         queue = f"{DECISIONS}.{query}"
@@ -254,6 +237,36 @@ def translated(server: str) -> Iterator[None]:
             if isinstance(error, known):
                 raise kind(f"{server}: {error}", error.code) from error
         raise GatewayError(f"{server}: {error}", error.code) from error
+
+
+def members_of(connection: blocking.Connection) -> list[Member]:
+    """Returns the nodes of the cluster that have a connector."""
+    connection.refresh()
+    return [
+        Member(member.node_id, f"{bracketed(member.host)}:{member.port}")
+        for member in connection.topology
+        if member.host is not None and member.port is not None
+    ]
+
+
+def end_branch(connection: blocking.Connection, xid: client.Xid, commits: bool) -> bool:
+    """Commits a prepared branch or rolls it back. Returns False if the node does not have it.
+
+    An operator may have ended it in the same way before; in the other way is an error.
+    """
+    resource = connection.xa_resource
+    try:
+        if commits:
+            resource.commit(xid)
+        else:
+            resource.rollback(xid)
+    except client.UnknownBranch:
+        return False
+    except client.BranchRefused as error:
+        if error.code != (XA_HEURCOM if commits else XA_HEURRB):
+            raise
+        resource.forget(xid)
+    return True
 
 
 def xid_of(branch: str) -> client.Xid:

@@ -6,16 +6,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
 
-from atalanta import client
 from atalanta.client import ReceivedMessage, Xid, blocking
 from atalanta.spark.errors import GatewayError, NodeUnavailable, QueueMissing
-from atalanta.spark.gateway.core_gateway import bracketed, connection_to, translated
+from atalanta.spark.gateway.core_gateway import (
+    bracketed,
+    connection_to,
+    end_branch,
+    members_of,
+    translated,
+)
 from atalanta.spark.gateway.gateway import Credentials, Member
 
 XID_FORMAT: Final = 0x4154_4C57  # of the branches in which messages are received
-# XAException: an operator has committed the branch, or rolled it back.
-XA_HEURCOM: Final = 7
-XA_HEURRB: Final = 6
 TOPOLOGY_WAIT_S: Final = 2.0
 
 
@@ -110,12 +112,7 @@ class CoreNode:
 
     def members(self) -> Sequence[Member]:
         with translated(self.server):
-            self.connection.refresh()
-            return [
-                Member(member.node_id, f"{bracketed(member.host)}:{member.port}")
-                for member in self.connection.topology
-                if member.host is not None and member.port is not None
-            ]
+            return members_of(self.connection)
 
     def queues(self) -> Sequence[str]:
         try:
@@ -152,29 +149,12 @@ class CoreNode:
             ]
 
     def commit(self, folder_id: str, branch: str) -> bool:
-        return self._settle(self.connection.xa_resource.commit, folder_id, branch, XA_HEURCOM)
+        with translated(self.server):
+            return end_branch(self.connection, xid_of(folder_id, branch), True)
 
     def roll_back(self, folder_id: str, branch: str) -> None:
-        self._settle(self.connection.xa_resource.rollback, folder_id, branch, XA_HEURRB)
-
-    def _settle(
-        self, end: Callable[[Xid], None], folder_id: str, branch: str, heuristic: int
-    ) -> bool:
-        """Ends a branch, False if the node does not have it.
-
-        An operator may have ended it in the same way; in the other way is an error.
-        """
-        xid = xid_of(folder_id, branch)
         with translated(self.server):
-            try:
-                end(xid)
-            except client.UnknownBranch:
-                return False
-            except client.BranchRefused as error:
-                if error.code != heuristic:
-                    raise
-                self.connection.xa_resource.forget(xid)
-        return True
+            end_branch(self.connection, xid_of(folder_id, branch), False)
 
     def begin(self, folder_id: str, branch: str, queue: str, selector: str | None) -> None:
         with translated(self.server):

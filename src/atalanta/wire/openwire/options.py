@@ -22,6 +22,7 @@ PROPERTIES_MAX: Final = 64
 PROPERTY_BYTES_MAX: Final = 512
 INT_MIN: Final = -(1 << 31)
 INT_MAX: Final = (1 << 31) - 1
+NS_PER_MS: Final = 1_000_000
 
 FLAGS: Final = {
     "TcpNoDelayEnabled": "tcp_no_delay", "SizePrefixDisabled": "size_prefix_disabled",
@@ -61,6 +62,10 @@ class WireFormatOptions:
     provider_name: str | None = None
     provider_version: str | None = None
     platform_details: str | None = None
+
+    def ttl_ns(self) -> int:
+        """Returns how long the other side may be silent (ns); -1 without a limit."""
+        return (self.inactivity_ms + self.inactivity_delay_ms) * NS_PER_MS if self.inactivity_ms > 0 else -1
 
 
 # What both sides speak until they know the options of the other.

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.errors import SESSION_CREATION_REJECTED, BrokerError
-from atalanta.kernel.security.resource_limits import check_name
-from atalanta.kernel.sessions.session import Session
+from atalanta.kernel.errors import BrokerError
 from atalanta.wire.connection import DEFAULT_TTL_NS, ProtocolError
 from atalanta.wire.login import LoginRequest
 from atalanta.wire.stomp.decoder import FrameDecoder
@@ -33,7 +31,7 @@ NO_VERSION: Final = "the client offers none of the versions 1.0, 1.1 and 1.2"
 
 
 class StompConnection(StompOutput):
-    """A STOMP client. `held` is input that came while it was held; `waiting`: a frame that its address has no room for.
+    """A STOMP client. `waiting`: a frame that its address has no room for.
 
     `connect_frame` is the login that is being answered.
     """
@@ -54,7 +52,6 @@ class StompConnection(StompOutput):
         self.session: StompSession | None = None
         self.connect_frame: Frame | None = None
         self.waiting: Frame | None = None
-        self.held: list[bytes] = []
         self.ttl_ns: int = DEFAULT_TTL_NS
 
     # -- bytes in -------------------------------------------------------------------------------
@@ -85,19 +82,12 @@ class StompConnection(StompOutput):
             self.held.append(data)
             return
         self.decoder.begin(data)
-        self._take_up(now)
+        self.take_up(now)
 
-    def resume(self, now: int) -> None:
-        self.last_seen = now
-        while self.holds == 0 and not self.gone:
-            self._take_up(now)
-            if self.holds > 0 or not self.held:
-                break
-            self.decoder.begin(self.held.pop(0))
-        if self.holds == 0:
-            self.host.wire.resume(self.conn)
+    def decode_next(self, data: bytes) -> None:
+        self.decoder.begin(data)
 
-    def _take_up(self, now: int) -> None:
+    def take_up(self, now: int) -> None:
         """Processes complete frames until one must wait. After an error nothing more is read."""
         frame: Frame | None = None
         try:
@@ -142,33 +132,22 @@ class StompConnection(StompOutput):
         self.hold_input()
         self.log_in(now, LoginRequest(frame.get("login"), frame.get("passcode"), frame.get("client-id")))
 
-    def check_login(self, request: LoginRequest) -> None:
-        check_name(request.client_id or "")
-        if self.host.broker.stopping or self.reconnecting:
-            raise BrokerError(SESSION_CREATION_REJECTED, "the node is stopping")
-
     def open_session(self, now: int, request: LoginRequest, identity: Identity) -> None:
         frame = self.connect_frame
         assert frame is not None
         broker = self.host.broker
-        if broker.stopping:
-            raise BrokerError(SESSION_CREATION_REJECTED, "the node is stopping")
-        self.check_session_limit(identity)
+        self.check_admission(identity)
         broker.clients.count_login()
         self.connect_frame = None
         self.authenticated = True
         self.host.wire.logged_in(self.conn)
         self.decoder.admit(self.version)
-        client = self.client
-        client.client_id = request.client_id
+        self.client.client_id = request.client_id
         acceptor = self.acceptor
         names = Destinations(self.address_prefixes(), broker.address_registry.by_name)
         session = StompSession(self, names, WINDOW_BYTES if acceptor is None else acceptor.stomp_window_bytes)
-        kernel = Session(
-            broker.session_services, client, broker.ids.uuid().hex(), session, identity, True, True, False
-        )
+        kernel = self.new_session(session, identity)
         session.attach(kernel)
-        client.sessions[kernel.name] = kernel
         self.session = session
         self._send_connected(now, frame, kernel.name)
         kernel.set_blocked(self.blocked)
@@ -205,10 +184,7 @@ class StompConnection(StompOutput):
     def check_alive(self, now: int) -> bool:
         if self.holds > 0 and self.authenticated:
             return True  # its input is held
-        why = self.overdue(now, self.ttl_ns, not self.authenticated)
-        if why:
-            self.host.timed_out(self, why)
-        return not why
+        return self.is_in_time(now, self.ttl_ns, not self.authenticated)
 
     def stop(self, now: int) -> None:
         """Sends ERROR, with the successor of a node that leaves, and closes the connection."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from atalanta.kernel.routing.uuid_namespace import uuid_text
 from atalanta.kernel.sessions.ingress_headers import INGRESS_TIMESTAMP, VALIDATED_USER
 from atalanta.message.internal_headers import MEMBERS_ONLY
 from atalanta.message.message import COMPRESSED, LARGE_SIZE, Message
@@ -70,9 +71,3 @@ def _add(headers: list[tuple[str, str]], name: str, value: PropertyValue, names:
             headers.append(("destination-type", ROUTING_NAMES[value]))
     elif name not in FRAMES_OWN and not (isinstance(value, bytes) and name.startswith(BROKERS_OWN)):
         headers.append((name, property_text(value)))
-
-
-def uuid_text(value: bytes) -> str:
-    """Returns the usual form of a UUID."""
-    digits = value.hex()
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))

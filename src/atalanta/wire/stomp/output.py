@@ -24,7 +24,7 @@ ERROR_CHARACTERS_MAX: Final = 1_000
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class StompOutput(LoginConnection):
-    """A STOMP connection as its session uses it. `holds` counts what holds its input.
+    """A STOMP connection as its session uses it.
 
     While `stream` sends a large message, `in_frame` from its first byte on, other frames are in `later`. No frame is
     processed once `end_reason` is set; with `wants_close` the connection closes as soon as no frame is interrupted.
@@ -37,7 +37,6 @@ class StompOutput(LoginConnection):
         self.version: int = V10
         self.out: BytesWriter = BytesWriter()
         self.dirty: bool = False
-        self.holds: int = 0
         self.blocked: bool = False  # the peer reads too slowly
         self.full: bool = False  # no more deliveries in this batch of inputs
         self.stream: LargeStream | None = None
@@ -175,7 +174,7 @@ class StompOutput(LoginConnection):
             self.close_soon()
         self.show_blocked()
 
-    # -- slow reader, held input ----------------------------------------------------------------
+    # -- slow reader ----------------------------------------------------------------------------
     def on_blocked(self, now: int, blocked: bool) -> None:
         """Stops deliveries until the peer has read the output; its input is still processed."""
         self.blocked = blocked
@@ -184,13 +183,3 @@ class StompOutput(LoginConnection):
         self.show_blocked()
         if not blocked and self.stream is not None:
             self.stream.pump()
-
-    def hold_input(self) -> None:
-        self.holds += 1
-        if self.holds == 1:
-            self.host.wire.pause(self.conn)
-
-    def release_input(self) -> None:
-        self.holds -= 1
-        if self.holds == 0:
-            self.host.resumed.append(self.conn)

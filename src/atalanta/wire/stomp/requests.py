@@ -8,6 +8,7 @@ from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.security.resource_limits import check_name
+from atalanta.kernel.sessions.subscription_queue import temporary_queue
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.stomp.frame import V10
 from atalanta.wire.stomp.sent_message import sent_message
@@ -19,7 +20,7 @@ from atalanta.wire.stomp.subscription import (
     mode_of,
     window_of,
 )
-from atalanta.wire.stomp.subscription_queue import durable_queue_name, queue_for, temporary_queue
+from atalanta.wire.stomp.subscription_queue import durable_queue_name, queue_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +96,10 @@ def _destination(session: StompSession, now: int, frame: Frame, kind: str) -> De
 def _make_temporary(session: StompSession, now: int, text: str) -> None:
     """Creates the queue behind a `/temp-queue/` name when the connection first uses it."""
     if session.names.wants_temporary(text):
-        session.names.add_temporary(text, temporary_queue(session.kernel, now))
+        registry = session.kernel.services.queue_registry
+        name = registry.ids.uuid().hex()
+        temporary_queue(session.kernel, now, name)
+        session.names.add_temporary(text, name)
 
 
 # -- consuming ------------------------------------------------------------------------------------

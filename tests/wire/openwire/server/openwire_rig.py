@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from atalanta.kernel.settings.broker_config import BrokerConfig
-from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.openwire.bodies import properties_of, text_content, text_of
 from atalanta.wire.openwire.commands.brokers import BrokerInfo
 from atalanta.wire.openwire.commands.connections import (
@@ -53,14 +50,6 @@ C = TypeVar("C", bound=Command)
 
 class OpenWireServer(Server):
     """A broker with CORE and OpenWire at one acceptor."""
-
-    def __init__(
-        self,
-        config: BrokerConfig | None = None,
-        settings: AddressSettingsRepository | None = None,
-        acceptor: AcceptorConfig | None = None,
-    ) -> None:
-        super().__init__(config, settings, acceptor)
 
     def _host(self) -> None:
         super()._host()

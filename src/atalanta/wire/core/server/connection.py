@@ -105,7 +105,6 @@ class CoreConnection(FrameConnection):
         self.sessions: dict[int, CoreSession] = {}
         self.ended: dict[int, bool] = {}  # channels of sessions that an operator closed
         self.ttl_ns: int = DEFAULT_TTL_NS
-        self.held: list[bytes] = []  # input that arrived while it is held
         self.peer_challenge = PeerChallenge()
         self.login_repeated: bool = False  # a login was refused for its missing client id
         self.replaying: bool = False  # a session keeps its frames until they are confirmed
@@ -118,16 +117,13 @@ class CoreConnection(FrameConnection):
             self.held.append(data)
             return
         self.framer.begin(data)
-        self._take_up(now)
-        if self.pending_redirect is not None:
-            self.pending_redirect.mark_received()
+        self.take_up(now)
 
-    def _take_up(self, now: int) -> None:
-        """Processes the frames of the framer, until a session must wait for the disk."""
+    def take_up(self, now: int) -> None:
         framer = self.framer
         while self.holds == 0 and framer.step():
             if self.gone:
-                return
+                break
             channel = framer.channel
             if channel < packet_types.FIRST_SESSION_CHANNEL:
                 payload = framer.data[framer.start : framer.end]
@@ -138,18 +134,11 @@ class CoreConnection(FrameConnection):
                 self._unknown_channel(now, framer.type, channel)
             else:
                 receive(session, now, framer.type, framer.data, framer.start, framer.end)
-
-    def resume(self, now: int) -> None:
-        self.last_seen = now
-        while self.holds == 0 and not self.gone:
-            self._take_up(now)
-            if self.holds > 0 or not self.held:
-                break
-            self.framer.begin(self.held.pop(0))
         if self.pending_redirect is not None:
             self.pending_redirect.mark_received()
-        if self.holds == 0:
-            self.host.wire.resume(self.conn)
+
+    def decode_next(self, data: bytes) -> None:
+        self.framer.begin(data)
 
     def _unknown_channel(self, now: int, packet_type: int, channel: int) -> None:
         if not self.authenticated:
@@ -355,13 +344,8 @@ class CoreConnection(FrameConnection):
         """Returns False if the peer is silent for longer than its TTL, or its login takes too long."""
         for session in self.sessions.values():
             session.confirm()
-        if self.holds > 0:
-            return True  # its input is held
         before_login = not self.authenticated and not self.subscribed
-        why = self.overdue(now, self.ttl_ns, before_login)
-        if why:
-            self.host.timed_out(self, why)
-        return not why
+        return self.holds > 0 or self.is_in_time(now, self.ttl_ns, before_login)
 
     def stop(self, now: int) -> None:
         """Sends DISCONNECT (reason 4) for a node that shuts down.

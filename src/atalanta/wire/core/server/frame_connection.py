@@ -35,8 +35,7 @@ DELIVERED_BYTES_MAX: Final = 1 << 20
 class FrameConnection(LoginConnection):
     """A CORE connection as its sessions use it: they write frames, and hold input or deliveries.
 
-    `version` is 0 until the peer sent it. `holds` counts the sessions that hold the input. `pinned`: the client needs
-    this node.
+    `version` is 0 until the peer sent it. `pinned`: the client needs this node.
     """
 
     def __init__(
@@ -55,7 +54,6 @@ class FrameConnection(LoginConnection):
         self.blocked: bool = False  # the peer reads too slowly
         self.full: bool = False  # no more deliveries in this batch of inputs
         self.version: int = 0
-        self.holds: int = 0
         self.pinned: bool = False
 
     # -- frames out -----------------------------------------------------------------------------
@@ -127,19 +125,7 @@ class FrameConnection(LoginConnection):
         """Sends a leaving member in the second generation, as Artemis 2.44 does."""
         self.send(ClusterTopologyV2(exit=True, node_id=node_id, event_id=event_id), 0)
 
-    # -- held input and deliveries --------------------------------------------------------------
-    def hold_input(self) -> None:
-        """Holds input back while a session waits for the disk; the node stops reading from the socket."""
-        self.holds += 1
-        if self.holds == 1:
-            self.host.wire.pause(self.conn)
-
-    def release_input(self) -> None:
-        """Ends one `hold_input`. The node calls `resume` after the last one."""
-        self.holds -= 1
-        if self.holds == 0:
-            self.host.resumed.append(self.conn)
-
+    # -- held deliveries ------------------------------------------------------------------------
     def stays_without_login(self, now: int) -> bool:
         if self.authenticated or self.logins or self.holds > 0:
             return False

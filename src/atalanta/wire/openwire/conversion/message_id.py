@@ -10,6 +10,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Final
 
+from atalanta.kernel.routing.uuid_namespace import UUID_CHARS, uuid_text
 from atalanta.message.user_id import as_uuid, hashed_uuid
 from atalanta.wire.openwire.commands.identifiers import MessageId, ProducerId
 
@@ -32,7 +33,6 @@ LOWER_BITS: Final = 62
 LOWER_MASK: Final = (1 << LOWER_BITS) - 1
 UUID_BYTES: Final = 16
 ID_PREFIX: Final = "ID:"
-UUID_CHARACTERS: Final = 36
 
 
 class IdTexts:
@@ -56,13 +56,13 @@ class IdTexts:
         An id whose numbers do not fit, or that is a text, becomes a hash.
         """
         producer = message_id.producer_id
-        if message_id.text_view or producer is None or not self._knows(producer):
-            return hashed_uuid(sha256(id_text(message_id).encode("utf-8", "surrogatepass")).digest())
-        session, number, sequence = producer.session_id, producer.value, message_id.producer_sequence_id
-        if 0 <= session < 1 << SESSION_BITS and 0 <= number < 1 << PRODUCER_BITS and 0 <= sequence < 1 << SEQUENCE_BITS:
-            packed = (session << PRODUCER_BITS | number) << SEQUENCE_BITS | sequence
-            upper = packed >> LOWER_BITS
-            return as_uuid(self._connection << CONNECTION_SHIFT | upper << UPPER_SHIFT | packed & LOWER_MASK)
+        if not message_id.text_view and producer is not None and self._knows(producer):
+            session, number, sequence = producer.session_id, producer.value, message_id.producer_sequence_id
+            fits = 0 <= session < 1 << SESSION_BITS and 0 <= number < 1 << PRODUCER_BITS
+            if fits and 0 <= sequence < 1 << SEQUENCE_BITS:
+                packed = (session << PRODUCER_BITS | number) << SEQUENCE_BITS | sequence
+                upper = packed >> LOWER_BITS
+                return as_uuid(self._connection << CONNECTION_SHIFT | upper << UPPER_SHIFT | packed & LOWER_MASK)
         return hashed_uuid(sha256(id_text(message_id).encode("utf-8", "surrogatepass")).digest())
 
     def _knows(self, producer: ProducerId | None) -> bool:
@@ -156,6 +156,8 @@ def uuid_of(message_id: MessageId) -> bytes:
 
 def _connection_hash(connection_id: str) -> bytes:
     return sha256(connection_id.encode("utf-8", "surrogatepass")).digest()[:CONNECTION_BYTES]
+
+
 def _same_producer(one: ProducerId | None, other: ProducerId | None) -> bool:
     """Compares the fields one by one, which needs no tuples: every acknowledgement comes here."""
     if one is None or other is None:
@@ -163,12 +165,6 @@ def _same_producer(one: ProducerId | None, other: ProducerId | None) -> bool:
     return (
         one.value == other.value and one.session_id == other.session_id and one.connection_id == other.connection_id
     )
-
-
-def uuid_text(value: bytes) -> str:
-    """Returns the usual form of a UUID."""
-    digits = value.hex()
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def shown_id(text: str) -> str | None:
@@ -202,7 +198,7 @@ class Correlations:
 
     def original(self, text: str) -> str:
         """Returns the id of the OpenWire message that a correlation id means, or the correlation id as it is."""
-        if len(text) != len(ID_PREFIX) + UUID_CHARACTERS or not text.startswith(ID_PREFIX):
+        if len(text) != len(ID_PREFIX) + UUID_CHARS or not text.startswith(ID_PREFIX):
             return text
         try:
             value = bytes.fromhex(text[len(ID_PREFIX) :].replace("-", ""))

@@ -9,10 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
-from atalanta.kernel.errors import SESSION_CREATION_REJECTED, BrokerError
-from atalanta.kernel.security.resource_limits import check_name
+from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.security.security import MANAGE
-from atalanta.kernel.sessions.session import Session
 from atalanta.wire.connection import ProtocolError, Redirect
 from atalanta.wire.login import LoginRequest
 from atalanta.wire.openwire.commands.brokers import BrokerInfo
@@ -29,7 +27,6 @@ from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.conversion.sent_message import Sender
 from atalanta.wire.openwire.encoding.structure import Command, DataStructure
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
-from atalanta.wire.openwire.server.bridge.cluster_copies import comes_again
 from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd, open_network
 from atalanta.wire.openwire.server.bridge.neighbour import (
     Neighbour,
@@ -37,6 +34,7 @@ from atalanta.wire.openwire.server.bridge.neighbour import (
     same_neighbour,
 )
 from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
+from atalanta.wire.openwire.server.cluster_copies import comes_again
 from atalanta.wire.openwire.server.peer_brokers import uri_at
 from atalanta.wire.openwire.server.redirect import OpenWireRedirect
 from atalanta.wire.openwire.server.requests.commands import answer, remove_all
@@ -45,7 +43,6 @@ from atalanta.wire.openwire.server.sessions.errors import (
     bridge_throwable,
     throwable_of,
 )
-from atalanta.wire.openwire.server.sessions.keep_alive import PARTS, KeepAlive
 from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
 from atalanta.wire.openwire.server.sessions.session import OpenWireSession
 from atalanta.wire.openwire.wire_format import WireFormat
@@ -56,13 +53,11 @@ if TYPE_CHECKING:
     from atalanta.wire.host import Host
     from atalanta.wire.openwire.server.node_clients import NodeClients
 
-NS_PER_MS: Final = 1_000_000
 RESERVES_MAX: Final = 500  # of one host; each has at most one frame of 64 KiB in part
-STOPPING: Final = "the node is stopping"
 
 
 class OpenWireConnection(OpenWireOutput):
-    """An OpenWire client. `held` is input that came while it was held; `waiting`: a command that has no room yet.
+    """An OpenWire client. `waiting`: a command that has no room yet.
 
     `node_clients` is what the clients of the node have in common. `login_command` is the login that is being answered.
     `fault_tolerant`: it is a failover client. `network`: the broker whose bridge it is; `duplex`: the bridge to that
@@ -86,7 +81,6 @@ class OpenWireConnection(OpenWireOutput):
         self.session: OpenWireSession | None = None
         self.login_command: ConnectionInfo | None = None
         self.waiting: Command | None = None
-        self.held: list[bytes] = []
         self.fault_tolerant: bool = False
         self.network: Neighbour | None = None
         self.duplex: DuplexEnd | None = None
@@ -104,19 +98,12 @@ class OpenWireConnection(OpenWireOutput):
             self.held.append(data)
             return
         self.decoder.feed(data)
-        self._take_up(now)
+        self.take_up(now)
 
-    def resume(self, now: int) -> None:
-        self.last_seen = now
-        while self.holds == 0 and not self.gone:
-            self._take_up(now)
-            if self.holds > 0 or not self.held:
-                break
-            self.decoder.feed(self.held.pop(0))
-        if self.holds == 0:
-            self.host.wire.resume(self.conn)
+    def decode_next(self, data: bytes) -> None:
+        self.decoder.feed(data)
 
-    def _take_up(self, now: int) -> None:
+    def take_up(self, now: int) -> None:
         """Processes complete commands until one must wait."""
         while self.holds == 0 and not self.gone and not self.end_reason:
             command = self.waiting
@@ -151,14 +138,9 @@ class OpenWireConnection(OpenWireOutput):
 
     def _negotiated(self, now: int) -> None:
         """Sends BrokerInfo, and begins the signs of life that both sides promise."""
-        agreed = self.decoder.format.options
-        inactivity_ms = agreed.inactivity_ms
-        if inactivity_ms > 0:
-            self.ttl_ns = (inactivity_ms + agreed.inactivity_delay_ms) * NS_PER_MS
-            frame = self.decoder.format.encode(KeepAliveInfo())
-            period_ns = max(inactivity_ms * NS_PER_MS // PARTS, NS_PER_MS)
-            self.keep_alive = KeepAlive(self.host.wire, self.conn, now, period_ns, frame)
-            self.node_clients.keep_alives.add(now, self.keep_alive)
+        agreed = self.decoder.format
+        self.ttl_ns = agreed.options.ttl_ns()
+        self.keep_alive = self.node_clients.begin_keep_alive(now, self.host.wire, self.conn, agreed)
         broker = self.host.broker
         # Other brokers are told after the login.
         url = f"tcp://{self.client.local}" if self.acceptor is None else uri_at(self.acceptor, self.client.local)
@@ -234,9 +216,7 @@ class OpenWireConnection(OpenWireOutput):
         self.log_in(now, LoginRequest(command.user_name, command.password, command.client_id))
 
     def check_login(self, request: LoginRequest) -> None:
-        check_name(request.client_id or "")
-        if self.host.broker.stopping or self.reconnecting:
-            raise BrokerError(SESSION_CREATION_REJECTED, STOPPING)
+        super().check_login(request)
         if not request.client_id:
             raise ClientIdError("ConnectionInfo without a client id")
 
@@ -245,9 +225,7 @@ class OpenWireConnection(OpenWireOutput):
         client_id = request.client_id
         assert command is not None and command.connection_id is not None and client_id is not None
         broker = self.host.broker
-        if broker.stopping:
-            raise BrokerError(SESSION_CREATION_REJECTED, STOPPING)
-        self.check_session_limit(identity)
+        self.check_admission(identity)
         self.came_back = command.failover_reconnect
         self._take_client_id(client_id, identity, self.came_back)
         broker.clients.count_login()
@@ -273,11 +251,8 @@ class OpenWireConnection(OpenWireOutput):
             others.wildcard_queues,
             others.correlations,
         )
-        kernel = Session(
-            broker.session_services, self.client, broker.ids.uuid().hex(), session, identity, True, True, False
-        )
+        kernel = self.new_session(session, identity)
         session.attach(kernel)
-        self.client.sessions[kernel.name] = kernel
         self.session = session
         if self.fault_tolerant:
             target = others.sent_to(now, client_id)  # it has come back if it could be there
@@ -412,10 +387,7 @@ class OpenWireConnection(OpenWireOutput):
     def check_alive(self, now: int) -> bool:
         if self.holds > 0 and self.authenticated:
             return True  # its input is held
-        why = self.overdue(now, self.ttl_ns, self.decoder.theirs is None)
-        if why:
-            self.host.timed_out(self, why)
-        return not why
+        return self.is_in_time(now, self.ttl_ns, self.decoder.theirs is None)
 
     def stop(self, now: int) -> None:
         """Closes the connection: failover clients reconnect, to another broker of their list or to this one."""

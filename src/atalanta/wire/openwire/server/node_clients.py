@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.wire.openwire.commands.connections import KeepAliveInfo
 from atalanta.wire.openwire.conversion.message_id import Correlations
+from atalanta.wire.openwire.options import NS_PER_MS
 from atalanta.wire.openwire.server.advisories.advisories import Advisories
 from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
 from atalanta.wire.openwire.server.cluster_clients import ClusterClients
 from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
-from atalanta.wire.openwire.server.sessions.keep_alive import KeepAlives
+from atalanta.wire.openwire.server.sessions.keep_alive import PARTS, KeepAlive, KeepAlives
 from atalanta.wire.openwire.server.sessions.pulls import Pulls
 from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
 
 if TYPE_CHECKING:
-    from atalanta.kernel.ports import Timers
+    from atalanta.kernel.ports import Timers, Wire
     from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.kernel.settings.broker_config import BrokerConfig
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
+    from atalanta.wire.openwire.wire_format import WireFormat
 
 SENT_NS: Final = 60_000_000_000  # a client that comes back within this time did not stay where it was sent
 SENT_MAX: Final = 10_000
@@ -43,6 +46,16 @@ class NodeClients:
         self.peers = PeerBrokers()
         self.cluster_clients = ClusterClients(self.peers)
         self.sent: dict[str, tuple[int, str]] = {}
+
+    def begin_keep_alive(self, now: int, wire: Wire, conn: int, wire_format: WireFormat) -> KeepAlive | None:
+        """Returns the signs of life that this side has promised, which begin now; None if it has not."""
+        inactivity_ns = wire_format.options.inactivity_ms * NS_PER_MS
+        if inactivity_ns <= 0:
+            return None
+        frame = wire_format.encode(KeepAliveInfo())
+        keep_alive = KeepAlive(wire, conn, now, max(inactivity_ns // PARTS, NS_PER_MS), frame)
+        self.keep_alives.add(now, keep_alive)
+        return keep_alive
 
     def sent_away(self, now: int, connection: OpenWireOutput, node_id: str) -> None:
         """Records that a client was sent to another node."""

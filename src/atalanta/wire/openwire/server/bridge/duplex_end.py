@@ -6,28 +6,24 @@ broker's advisories and answers come as bare commands, beside the messages that 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from atalanta.wire.openwire.commands.brokers import BrokerSubscriptionInfo
 from atalanta.wire.openwire.commands.connections import ConnectionInfo
-from atalanta.wire.openwire.commands.consumers import ConsumerInfo
-from atalanta.wire.openwire.commands.deliveries import MessageAck
-from atalanta.wire.openwire.commands.destinations import ActiveMQTopic
 from atalanta.wire.openwire.commands.identifiers import (
     BrokerId,
     ConnectionId,
-    ConsumerId,
     ProducerId,
     SessionId,
 )
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.commands.producers import ProducerInfo, SessionInfo
 from atalanta.wire.openwire.commands.responses import Response
-from atalanta.wire.openwire.conversion.destination import ADVISORY_PREFIX, is_advisory
+from atalanta.wire.openwire.conversion.destination import is_advisory
 from atalanta.wire.openwire.server.advisories.described_consumer import subscriptions
+from atalanta.wire.openwire.server.bridge.advisory_consumer import AdvisoryConsumer
 from atalanta.wire.openwire.server.bridge.demand_bridge import BridgePeer, DemandBridge
 from atalanta.wire.openwire.server.bridge.local_side import SESSION
-from atalanta.wire.openwire.server.requests.acknowledgements import STANDARD
 from atalanta.wire.openwire.server.sessions.output import DELIVERED_BYTES_MAX
 
 if TYPE_CHECKING:
@@ -37,13 +33,9 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
 
-CONSUMERS: Final = f"{ADVISORY_PREFIX}Consumer."
-TEMPORARY: Final = f"{ADVISORY_PREFIX}TempQueue,{ADVISORY_PREFIX}TempTopic"
-ADVISORY_CONSUMER: Final = 1  # its number in the bridge's session
-
 
 class DuplexEnd(BridgePeer):
-    """The bridge to the other broker. `unread`: its advisories that are not acknowledged.
+    """The bridge to the other broker.
 
     `peers` has the brokers that failover clients are told of; None: they are not told of this one.
     """
@@ -56,9 +48,8 @@ class DuplexEnd(BridgePeer):
         self.other = other
         self.rules = other.rules
         self.id = f"ID:{output.host.broker.node_id}-duplex{output.conn}:1"
-        self.consumer_id = ConsumerId(self.id, SESSION, ADVISORY_CONSUMER)
+        self.advisories = AdvisoryConsumer(self.id, other.advisory_prefetch, other.advisory_percentage)
         self.producer_id = ProducerId(self.id, 1, SESSION)
-        self.unread: int = 0
         self.last_command: int = 0
         self.bridge = DemandBridge(
             output.host, shared, self, self.rules, other.id, self.producer_id,
@@ -79,30 +70,13 @@ class DuplexEnd(BridgePeer):
         if self.peers is not None:
             self.peers.introduce(now, self.id, self.other.name, self.other.url)
         if not self.other.static:
-            self.output.send(
-                ConsumerInfo(
-                    self.consumer_id,
-                    destination=ActiveMQTopic(",".join(self._topics())),
-                    prefetch_size=self.other.advisory_prefetch,
-                    dispatch_async=True,
-                    no_local=True,
-                )
-            )
+            self.output.send(self.advisories.info(properties.text("destinationFilter") or None, self.rules))
 
     def close(self, now: int) -> None:
         """Ends the bridge."""
         self.bridge.close(now)
         if self.peers is not None:
             self.peers.tell(now, self.id, None)
-
-    def _topics(self) -> list[str]:
-        chosen = self.other.properties.text("destinationFilter")
-        if chosen:
-            topics = [each if each.startswith(CONSUMERS) else CONSUMERS + each for each in chosen.split(",")]
-        else:
-            names = self.rules.dynamic.names
-            topics = [f"{CONSUMERS}{'Queue' if queue else 'Topic'}.{name}" for queue, name in names]
-        return [*(topics or [f"{CONSUMERS}>"]), *([TEMPORARY] if self.rules.temporary else [])]
 
     def takes(self, now: int, command: Command) -> bool:
         """Processes a command that is for the bridge; returns False if the other broker sends it as a client."""
@@ -121,11 +95,9 @@ class DuplexEnd(BridgePeer):
     def _advised(self, now: int, message: OpenWireMessage) -> None:
         """Handles an advisory, and acknowledges a part of the prefetch at once."""
         self.bridge.on_advisory(now, message.data_structure)
-        self.unread += 1
-        if self.unread * 100 > self.other.advisory_prefetch * self.other.advisory_percentage:
-            last, count = message.message_id, self.unread
-            self.unread = 0
-            self.output.send(MessageAck(message.destination, None, self.consumer_id, STANDARD, None, last, count))
+        acknowledgement = self.advisories.acknowledgement(message)
+        if acknowledgement is not None:
+            self.output.send(acknowledgement)
         if message.response_required:
             self.output.respond(message.command_id)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
-from atalanta.kernel.sessions.session import Session
 from atalanta.wire.openwire.commands.identifiers import ConnectionId, SessionId
 from atalanta.wire.openwire.conversion.sent_message import Sender
 from atalanta.wire.openwire.options import FRAME_BYTES_MAX, WireFormatOptions
@@ -56,11 +55,8 @@ class LocalSide(OpenWireOutput):
             self, ConnectionId(self.id), sender, shared.advisories, shared.pulls,
             shared.wildcard_queues, shared.correlations,
         )  # fmt: skip
-        kernel = Session(
-            broker.session_services, self.client, broker.ids.uuid().hex(), self.session, identity, True, True, False
-        )
+        kernel = self.new_session(self.session, identity)
         self.session.attach(kernel)
-        self.client.sessions[kernel.name] = kernel
         self.session.add_session(SessionId(self.id, SESSION))
         kernel.start()
 

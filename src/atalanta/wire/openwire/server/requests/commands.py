@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
+from atalanta.kernel.sessions.subscription_queue import temporary_queue
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.commands.connections import (
@@ -35,7 +36,7 @@ from atalanta.wire.openwire.server.requests.consumers import (
     remove_durable,
 )
 from atalanta.wire.openwire.server.requests.sends import add_producer, send
-from atalanta.wire.openwire.server.requests.subscription_queue import queue_for, temporary_queue
+from atalanta.wire.openwire.server.requests.subscription_queue import queue_for
 from atalanta.wire.openwire.server.requests.transactions import answer_transaction
 
 if TYPE_CHECKING:

@@ -23,9 +23,8 @@ from atalanta.wire.openwire.networks.bridge_filter import message_selector
 from atalanta.wire.openwire.server.advisories.subscription_name import durable_name
 from atalanta.wire.openwire.server.advisories.watchers import Watcher
 from atalanta.wire.openwire.server.requests.subscription_queue import (
-    SubscriptionQueue,
     check_exists,
-    durable_queue,
+    durable_queue_for,
     queue_for,
     selector_text,
 )
@@ -35,6 +34,7 @@ from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardConsu
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from atalanta.kernel.sessions.subscription_queue import SubscriptionQueue
     from atalanta.wire.openwire.commands.consumers import (
         ConsumerControl,
         ConsumerInfo,
@@ -176,7 +176,7 @@ def _queue_of(
         return queue_for(kernel, now, target, selector)
     if "," in name_of(info.destination):
         raise BrokerError(ILLEGAL_STATE, "a durable subscription has one topic: make one for each topic")
-    return durable_queue(kernel, now, target, durable_name(client_id, info.subscription_name), selector)
+    return durable_queue_for(kernel, now, target, durable_name(client_id, info.subscription_name), selector)
 
 
 def _check_retained(session: OpenWireSession, address: str) -> None:

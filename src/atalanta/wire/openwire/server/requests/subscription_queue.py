@@ -1,8 +1,4 @@
-"""The queues that a consumer reads (AMQSession.createConsumer and AMQConsumer of Artemis).
-
-A queue has its own name as address. On a topic each consumer gets a queue of its own, which ends with it unless the
-subscription is durable.
-"""
+"""The queues that a consumer reads, and its filter (AMQSession.createConsumer and AMQConsumer of Artemis)."""
 
 from __future__ import annotations
 
@@ -10,76 +6,38 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
-from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.message.fqqn import join_fqqn
+from atalanta.kernel.queue.spec import ANYCAST
+from atalanta.kernel.sessions.subscription_queue import (
+    SubscriptionQueue,
+    durable_queue,
+    subscribed_queue,
+)
 from atalanta.wire.openwire.conversion.destination import TEMPORARY_NAME, Target
 from atalanta.wire.openwire.conversion.message_id import shown_id
 from atalanta.wire.openwire.conversion.sent_message import CONNECTION_ID, CORRELATION_ID, MESSAGE_ID
 
 if TYPE_CHECKING:
     from atalanta.kernel.sessions.session import Session
-    from atalanta.kernel.settings.address_settings import AddressSettings
 
 JMS_MESSAGE_ID: Final = "JMSMessageID"
 EQUALS_LITERAL: Final = re.compile(rf"\b{CORRELATION_ID}\s*=\s*$")
 
 
-class SubscriptionQueue:
-    """A queue for a consumer. `selector` is the filter of its consumer; `own`: the queue ends with the consumer."""
-
-    def __init__(self, name: str, selector: str | None, own: bool) -> None:
-        self.name = name
-        self.selector = selector
-        self.own = own
-
-
 def queue_for(session: Session, now: int, target: Target, selector: str | None) -> SubscriptionQueue:
     """Returns the queue of a consumer that is not durable, created if need be. BrokerError if that is not allowed."""
-    if target.queue:
-        _create(session, now, QueueSpec(target.queue, target.address, target.routing_type))
-        return SubscriptionQueue(join_fqqn(target.address, target.queue), selector, False)
     registry = session.services.queue_registry
-    if target.routing_type == ANYCAST:
-        if target.address in registry.by_name:  # perhaps at another address, as dead-letter queues are
-            return SubscriptionQueue(target.address, selector, False)
+    if target.routing_type == ANYCAST and not target.queue and target.address not in registry.by_name:
         check_exists(session, target)
-        _create(session, now, QueueSpec(target.address, target.address, ANYCAST))
-        return SubscriptionQueue(target.address, selector, False)
-    spec = QueueSpec(registry.ids.uuid().hex(), target.address, MULTICAST)
-    spec.set_temporary()
-    spec.set_filter(selector)
-    _create(session, now, spec)
-    return SubscriptionQueue(spec.name, None, True)
+    return subscribed_queue(session, now, target.address, target.queue, target.routing_type, selector)
 
 
-def durable_queue(session: Session, now: int, target: Target, name: str, selector: str | None) -> SubscriptionQueue:
-    """Returns the queue of a durable subscription. As in JMS, a changed selector or topic replaces it.
-
-    BrokerError: the subscription has a consumer already.
-    """
+def durable_queue_for(session: Session, now: int, target: Target, name: str, selector: str | None) -> SubscriptionQueue:
+    """Returns the queue of a durable subscription. BrokerError: the subscription has a consumer already."""
     registry = session.services.queue_registry
     known = registry.by_name.get(name)
-    if known is not None:
-        if known.consumer_count() > 0:
-            raise BrokerError(ILLEGAL_STATE, f"Durable consumer is in use: subscription {name} has a consumer")
-        spec = known.spec
-        if spec.address == target.address and (spec.filter_text or "") == (selector or ""):
-            return SubscriptionQueue(name, None, False)
-        session.delete_queue(now, name)
-    fresh = QueueSpec(name, target.address, MULTICAST)
-    fresh.set_filter(selector)
-    _check_address(session, target.address)
-    fresh.take_defaults(_settings(session, target.address))
-    session.create_queue(now, fresh)
-    return SubscriptionQueue(name, None, False)
-
-
-def temporary_queue(session: Session, now: int, name: str) -> None:
-    """Creates a temporary queue, whose name the client made. BrokerError if it exists."""
-    spec = QueueSpec(name, name, ANYCAST)
-    spec.set_temporary()
-    spec.take_defaults(_settings(session, name))
-    session.create_queue(now, spec)
+    if known is not None and known.consumer_count() > 0:
+        raise BrokerError(ILLEGAL_STATE, f"Durable consumer is in use: subscription {name} has a consumer")
+    return durable_queue(session, now, name, target.address, selector)
 
 
 def check_exists(session: Session, target: Target) -> None:
@@ -129,32 +87,3 @@ def _with_shown_ids(text: str) -> str:
             pieces[index] = f"{pieces[index][: found.start()]}{CORRELATION_ID} IN ('{shown}', "
             pieces[index + 2] = f"){pieces[index + 2]}"
     return "'".join(pieces)
-
-
-def _create(session: Session, now: int, spec: QueueSpec) -> None:
-    """Creates the queue unless it exists. BrokerError if queues or addresses are not created automatically."""
-    registry = session.services.queue_registry
-    if registry.get(join_fqqn(spec.address, spec.name)) is not None:
-        return
-    settings = _settings(session, spec.address)
-    _check_address(session, spec.address)
-    if not spec.temporary:
-        if not settings.auto_create_queues:
-            raise BrokerError(
-                ADDRESS_DOES_NOT_EXIST, f"AMQ229203: address {spec.address} has no queue {spec.name}"
-            )
-        spec.set_origin(True, False)
-    spec.take_defaults(settings)
-    session.create_queue(now, spec)
-
-
-def _settings(session: Session, address_name: str) -> AddressSettings:
-    addresses = session.services.queue_registry.addresses
-    return addresses.settings.match(address_name)
-
-
-def _check_address(session: Session, name: str) -> None:
-    """Raises BrokerError unless the address exists or is created automatically."""
-    addresses = session.services.queue_registry.addresses
-    if name not in addresses.by_name and not _settings(session, name).auto_create_addresses:
-        raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"AMQ229203: address {name} does not exist")

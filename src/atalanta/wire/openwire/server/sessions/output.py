@@ -31,7 +31,7 @@ ADVISORIES_MAX: Final = 10_000
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class OpenWireOutput(LoginConnection):
-    """An OpenWire connection as its session uses it. `holds` counts what holds its input.
+    """An OpenWire connection as its session uses it.
 
     No command is processed once `end_reason` is set. `came_back`: the client has had another connection before, and may
     still acknowledge what it got there.
@@ -44,7 +44,6 @@ class OpenWireOutput(LoginConnection):
         self.decoder = FrameDecoder(options)
         self.out: BytesWriter = BytesWriter()
         self.dirty: bool = False
-        self.holds: int = 0
         self.blocked: bool = False  # the peer reads too slowly
         self.full: bool = False  # no more deliveries in this batch of inputs
         self.end_reason: str = ""
@@ -154,7 +153,7 @@ class OpenWireOutput(LoginConnection):
             self.show_blocked()
             self.host.closing.append((self.conn, why))
 
-    # -- slow reader, held input ----------------------------------------------------------------
+    # -- slow reader ----------------------------------------------------------------
     def on_blocked(self, now: int, blocked: bool) -> None:
         """Stops deliveries until the peer has read the output; its input is still processed."""
         self.blocked = blocked
@@ -162,13 +161,3 @@ class OpenWireOutput(LoginConnection):
         if blocked and not self.authenticated:
             self.host.closing.append((self.conn, "answers are not read before login"))
         self.show_blocked()
-
-    def hold_input(self) -> None:
-        self.holds += 1
-        if self.holds == 1:
-            self.host.wire.pause(self.conn)
-
-    def release_input(self) -> None:
-        self.holds -= 1
-        if self.holds == 0:
-            self.host.resumed.append(self.conn)
