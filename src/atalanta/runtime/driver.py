@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from mypy_extensions import mypyc_attr
+
 from atalanta.runtime.clock import Clock
 from atalanta.runtime.ha.epoch_lost import EpochLost
 from atalanta.runtime.inputs import NodeInputs
@@ -48,6 +50,7 @@ class CommittingDisk(Protocol):
         """Tells whether every request was answered."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Driver:
     """Serialises all events into inputs of one node."""
 
