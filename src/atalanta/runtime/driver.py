@@ -44,7 +44,7 @@ class CommittingDisk(Protocol):
         """Tells whether there is a commit to do."""
 
     def end_turn(self) -> int:
-        """Does the commit and passes its answer to the driver. Returns its bytes, 0 for none."""
+        """Does the commit and passes its answer to the driver. Returns its bytes; 0 if it is done elsewhere."""
 
     def idle(self) -> bool:
         """Tells whether every request was answered."""
@@ -123,10 +123,14 @@ class Driver:
     def _commit(self, disk: CommittingDisk) -> bool:
         """Does the commit and, at once, the output that its answer causes: clients do not wait a further iteration.
         Returns whether anything was written."""
+        opened = self._turn_open
         self._turn_open = True
-        small = disk.end_turn() <= ANSWERED_FIRST_BYTES
+        size = disk.end_turn()
+        if size == 0:  # the worker does it
+            self._turn_open = opened
+            return False
         self._turn_open = False
-        wrote = small and self._flush_answers()
+        wrote = size <= ANSWERED_FIRST_BYTES and self._flush_answers()
         wrote = self._flush() or wrote
         if disk.commit_waits:
             # Other clients may have sent requests meanwhile that belong to the next commit.
