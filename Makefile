@@ -23,8 +23,10 @@ QUIET := $(if $(V),,-q)
 PIP := $(PYTHON) -m pip --disable-pip-version-check install $(QUIET)
 # Four workers for two cores: many tests wait for processes (tests/conftest.py has their order).
 WORKERS ?= 4
-# Tests that run against the compiled build too. Of the cluster, links and bridges are compiled.
+# Tests that run against the compiled build too. Of the cluster, links and bridges are compiled; of the shell, what
+# every event-loop iteration passes.
 COMPILED_TESTS := $(wildcard tests/message tests/kernel tests/management tests/wire tests/store tests/sim \
+ tests/runtime/test_driver.py tests/runtime/disk tests/runtime/net \
  tests/ha/test_journal_stream.py tests/cluster/test_*.py $(addprefix tests/cluster/,connection core_bridges links networks replication store_and_forward))
 
 FIND_PYTHON = for name in $${PYTHON_FOR_VENV:-} python3 python3.13 python3.12 python3.11 python3.14; do \

@@ -50,7 +50,7 @@ IMPURE_ALLOWED = {
 }
 
 THIRD_PARTIES: dict[str, set[str]] = {
-    "mypy_extensions": PURE | {"client"},
+    "mypy_extensions": PURE | {"client", "runtime"},
     "librt": PURE | {"client"},
     "h11": {"wire"},
     "google_crc32c": {"store", "kernel", "client"},

@@ -22,6 +22,7 @@ class TurnDisk:
         self.node = EchoNode(shell)
         self.story: list[str] = []
         self.breaks = False
+        self.gives = False
         self.size = 0
         shell.driver.attach(self.node)
         shell.driver.after_flush(self._write_out)
@@ -32,6 +33,9 @@ class TurnDisk:
         return bool(self.tokens)
 
     def end_turn(self) -> int:
+        if self.gives:
+            self.story.append(f"give {self.tokens.pop(0)}")
+            return 0
         if self.breaks:
             self.tokens.clear()
             self.node.failed = "the disk is gone"
@@ -56,11 +60,16 @@ async def passes(count: int) -> None:
 
 
 async def play(
-    tokens: list[int], count: int, breaks: bool = False, size: int = ANSWERED_FIRST_BYTES + 1
+    tokens: list[int],
+    count: int,
+    breaks: bool = False,
+    size: int = ANSWERED_FIRST_BYTES + 1,
+    gives: bool = False,
 ) -> tuple[TurnDisk, list[str]]:
     """After `count` passes of the loop."""
     disk = TurnDisk(Shell(asyncio.get_running_loop()), tokens)
     disk.breaks = breaks
+    disk.gives = gives
     disk.size = size
     disk.shell.driver.timer("any")
     await passes(count)
@@ -78,6 +87,11 @@ def test_answers_to_a_small_commit_leave_before_anything_is_delivered() -> None:
     disk, story = asyncio.run(play([7], 1, size=ANSWERED_FIRST_BYTES))
     assert story == ["write 1", "sync 7", "write 1", "write 2"]
     assert disk.node.log[-2:] == [("committed", 7), ("flush_answers",)]
+
+
+def test_nothing_follows_a_commit_that_the_worker_got() -> None:
+    _, story = asyncio.run(play([7], 5, gives=True))
+    assert story == ["write 1", "give 7"]
 
 
 def test_no_turn_follows_when_nothing_is_left() -> None:

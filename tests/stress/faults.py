@@ -1,8 +1,9 @@
 """Faults of the system calls by which a node's process changes its files, planted from inside the process.
 
 The calls are counted: writes, syncs, new, renamed, linked and removed files, and the writes to sockets between them. At
-the n-th call one thing happens. Nothing in the product knows of it: it calls the functions of `os` by their module
-(`runtime/` is interpreted in both builds), and these are replaced here.
+the n-th call one thing happens. Nothing in the product knows of it: it calls the functions of `os` by their module,
+compiled or not, and these are replaced here. A replaced method of `FileDisk` counts because that class is interpreted
+in both builds.
 """
 
 from __future__ import annotations

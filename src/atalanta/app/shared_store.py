@@ -40,7 +40,8 @@ from atalanta.runtime.lifecycle.takeover_scale_down import TakeoverScaleDown
 from atalanta.runtime.network_check.check import NoCheck, network_check
 from atalanta.runtime.network_check.guard import NetworkGuard
 from atalanta.runtime.process import exit_codes
-from atalanta.runtime.process.event_loop import trim_allocator, unsettle_collector
+from atalanta.runtime.process.allocator import trim_allocator
+from atalanta.runtime.process.event_loop import unsettle_collector
 from atalanta.runtime.process.logs import log_event
 from atalanta.wire.core.transport import TransportConfiguration
 

@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from mypy_extensions import mypyc_attr
+
 from atalanta.runtime.clock import Clock
 from atalanta.runtime.ha.epoch_lost import EpochLost
 from atalanta.runtime.inputs import NodeInputs
@@ -42,12 +44,13 @@ class CommittingDisk(Protocol):
         """Tells whether there is a commit to do."""
 
     def end_turn(self) -> int:
-        """Does the commit and passes its answer to the driver. Returns its bytes, 0 for none."""
+        """Does the commit and passes its answer to the driver. Returns its bytes; 0 if it is done elsewhere."""
 
     def idle(self) -> bool:
         """Tells whether every request was answered."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Driver:
     """Serialises all events into inputs of one node."""
 
@@ -120,10 +123,14 @@ class Driver:
     def _commit(self, disk: CommittingDisk) -> bool:
         """Does the commit and, at once, the output that its answer causes: clients do not wait a further iteration.
         Returns whether anything was written."""
+        opened = self._turn_open
         self._turn_open = True
-        small = disk.end_turn() <= ANSWERED_FIRST_BYTES
+        size = disk.end_turn()
+        if size == 0:  # the worker does it
+            self._turn_open = opened
+            return False
         self._turn_open = False
-        wrote = small and self._flush_answers()
+        wrote = size <= ANSWERED_FIRST_BYTES and self._flush_answers()
         wrote = self._flush() or wrote
         if disk.commit_waits:
             # Other clients may have sent requests meanwhile that belong to the next commit.

@@ -31,12 +31,8 @@ from atalanta.runtime.net.links import LoopLinks
 from atalanta.runtime.net.tcp import Connections
 from atalanta.runtime.passwords import ThreadPasswords
 from atalanta.runtime.process import exit_codes
-from atalanta.runtime.process.event_loop import (
-    rest_collector,
-    settle_allocator,
-    settle_collector,
-    trim_allocator,
-)
+from atalanta.runtime.process.allocator import settle_allocator, trim_allocator
+from atalanta.runtime.process.event_loop import rest_collector, settle_collector
 from atalanta.runtime.process.signals import StopSignals
 from atalanta.runtime.timers import LoopTimers
 from atalanta.runtime.trace import LogTrace

@@ -246,8 +246,8 @@ class Journal(ports.Journal):
         segment.last = self._started
         plain = kinds.count(self.plain_kind) if self.plain_kind >= 0 else 0
         passing = 0
-        for kind in self.passing_kinds:
-            passing += kinds.count(kind)
+        if plain < len(kinds):
+            passing = len(kinds) - len(kinds.translate(None, self.passing_kinds))
         segment.plain += plain
         segment.others += len(kinds) - plain - passing
         if self._early:

@@ -27,6 +27,13 @@ class Always(OwnCommits):
         return True
 
 
+class Never(OwnCommits):
+    """Every commit is the worker's."""
+
+    def wanted(self, size: int) -> bool:
+        return False
+
+
 class Answers:
     """A disk and what it said, in order; ints are tokens."""
 
@@ -221,8 +228,8 @@ def test_short_commits_are_done_at_the_end_of_the_turn(tmp_path: Path) -> None:
     disk.commit_at_turn_end()
     disk.create("a", 4_194_304, b"")
     disk.commit("a", 0, b"one", 1)
-    assert answers.next() == 1, "nobody knows yet how long it takes: the worker does it"
     assert not disk.end_turn()
+    assert answers.next() == 1, "nobody knows yet how long it takes: the worker does it"
     assert disk._own is not None
     disk._own.worker(3, 0.000_1)
     disk.commit("a", 3, b"two", 2)
@@ -230,6 +237,24 @@ def test_short_commits_are_done_at_the_end_of_the_turn(tmp_path: Path) -> None:
     assert disk.end_turn()
     assert answers.next() == 2 and disk.idle() and not disk.end_turn()
     assert (tmp_path / "a").read_bytes()[:6] == b"onetwo"
+    disk.close()
+
+
+def test_the_worker_gets_its_commit_when_the_output_was_sent(tmp_path: Path) -> None:
+    answers = Answers(tmp_path)
+    disk = answers.disk
+    disk.create("a", 4096, b"")
+    disk.commit("a", 0, b"zero", 1)
+    assert answers.next() == 1
+    disk.commit_at_turn_end()
+    disk._own = Never()
+    disk.commit("a", 4, b"one", 2)
+    disk.create("b", 4096, b"")
+    disk.commit("b", 0, b"two", 3)
+    assert disk.commit_waits and answers.said.empty()
+    assert disk.end_turn() == 0
+    assert [answers.next(), answers.next()] == [2, 3]
+    assert disk.read("a", 0, 7) == b"zeroone" and disk.read("b", 0, 3) == b"two"
     disk.close()
 
 

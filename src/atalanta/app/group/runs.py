@@ -27,7 +27,8 @@ from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.network_check.check import NoCheck, network_check
 from atalanta.runtime.network_check.guard import NetworkGuard
 from atalanta.runtime.process import exit_codes
-from atalanta.runtime.process.event_loop import trim_allocator, unsettle_collector
+from atalanta.runtime.process.allocator import trim_allocator
+from atalanta.runtime.process.event_loop import unsettle_collector
 from atalanta.runtime.process.logs import log_event
 
 if TYPE_CHECKING:

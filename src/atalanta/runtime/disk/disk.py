@@ -3,7 +3,8 @@
 The thread exists because fdatasync blocks; meanwhile the interpreter's lock is free. But passing a job to the
 thread and the answer back takes about as long as a commit on a fast disk. So the node's thread does such commits
 itself, at the end of its event-loop iteration. It does so while recent commits were short
-(runtime/disk/inline_commit.py) and no other job is in progress (`commit_at_turn_end`).
+(runtime/disk/inline_commit.py) and no other job is in progress (`commit_at_turn_end`). The worker gets its commits
+there, too: while the node's thread still sends output, the two would compete for the interpreter's lock.
 
 The first job that fails is reported and ends all work. After a failed sync the page cache may report success
 although the data is lost, so no job is tried again. A full disk is no failure as long as there is a reserve
@@ -83,14 +84,14 @@ class FileDisk(Disk):
         # None: all commits are the worker's. The thread that does a commit records its time; only one does at a
         # time.
         self._own: OwnCommits | None = None
-        # The commit for the end of this iteration: name, offset, data, token, more.
+        # The commit for the end of this iteration, of either thread: name, offset, data, token, more.
         self._own_commit: tuple[str, int, bytes, int, bytes] | None = None
         # Jobs that follow this commit.
         self._behind: list[Job] = []
 
     def commit_at_turn_end(self) -> None:
-        """Allows short commits on the node's thread. The caller then calls `end_turn` after every event-loop
-        iteration."""
+        """Begins a commit only at the end of an event-loop iteration, and allows short ones on the node's thread. The
+        caller then calls `end_turn` after every iteration."""
         self._own = OwnCommits()
 
     # --- what the shell asks ----------------------------------------------------------------------
@@ -173,14 +174,7 @@ class FileDisk(Disk):
 
     def commit(self, name: str, offset: int, data: bytes, token: int, more: bytes = b"") -> None:
         """Adds a job: write, fdatasync, then `committed(token)`."""
-        own = self._own
-        if (
-            own is not None
-            and self._open_jobs == 0
-            and not self._broken
-            and not self._closed
-            and own.wanted(len(data) + len(more))
-        ):
+        if self._own is not None and self._open_jobs == 0 and not self._broken and not self._closed:
             self._open_jobs = 1
             self._own_commit = (name, offset, data, token, more)
             return
@@ -212,13 +206,18 @@ class FileDisk(Disk):
         return self._own_commit is not None
 
     def end_turn(self) -> int:
-        """Does the waiting commit, after the node's output was sent. Returns its bytes; 0 if there was none."""
-        waiting, self._own_commit = self._own_commit, None
+        """Does the waiting commit, or gives it to the worker, after the node's output was sent. Returns the bytes that
+        it has committed; 0 if there are none."""
+        waiting = self._own_commit
         if waiting is None:
             return 0
-        behind, self._behind = self._behind, []
         name, offset, data, token, more = waiting
         size = len(data) + len(more)
+        if self._own is not None and not self._own.wanted(size):
+            self._hand_over()
+            return 0
+        self._own_commit = None
+        behind, self._behind = self._behind, []
         try:
             took_s = self._write_commit(name, offset, data, more)
         except (OSError, EpochLost) as error:
@@ -232,7 +231,7 @@ class FileDisk(Disk):
         return size
 
     def _hand_over(self) -> None:
-        """Passes the waiting commit and the jobs behind it to the worker: no further iteration will end."""
+        """Passes the waiting commit and the jobs behind it to the worker."""
         waiting, self._own_commit = self._own_commit, None
         behind, self._behind = self._behind, []
         if waiting is not None:

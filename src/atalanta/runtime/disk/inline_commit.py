@@ -7,6 +7,8 @@ But a slow disk must not block the event loop. So commits that take longer than 
 
 from __future__ import annotations
 
+from mypy_extensions import mypyc_attr
+
 # Limit for a commit on the node's thread, and its growth with the size of the commit. An iteration that receives
 # that many bytes works several times as long on them.
 ALLOWED_S = 0.000_5
@@ -27,6 +29,7 @@ WORKER_S_MAX = 0.008
 HUNG_S = 0.1
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class OwnCommits:
     """Decides before a commit and records its time, from one thread at a time. Small and large commits count
     separately."""

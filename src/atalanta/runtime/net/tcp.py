@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import cast
 
+from mypy_extensions import mypyc_attr
+
 from atalanta.kernel.ports import Wire
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.net.connections_by_host import ConnectionsByHost
@@ -148,6 +150,7 @@ class Connections(Wire):
             connection.abort()
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Connection(asyncio.Protocol):
     """A TCP connection. `opened(number)` reports it to the node as accepted or dialed.
 

@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from atalanta.runtime.process.event_loop import trim_allocator
+from atalanta.runtime.process.allocator import trim_allocator
 
 # A minute after so many TLS connections have ended, their memory is returned to the system. OpenSSL takes some 50 KB
 # for each, in small pieces that the C library keeps.

@@ -17,7 +17,8 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from atalanta.runtime.process import exit_codes
-from atalanta.runtime.process.event_loop import trim_allocator, unsettle_collector
+from atalanta.runtime.process.allocator import trim_allocator
+from atalanta.runtime.process.event_loop import unsettle_collector
 from atalanta.runtime.process.logs import log_event
 from atalanta.runtime.process.signals import StopSignals
 
