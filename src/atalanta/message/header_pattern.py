@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from librt.strings import BytesWriter, write_i64_be
+from librt.strings import BytesWriter, read_i16_le, write_i64_be
 from mypy_extensions import i64, u8
 
 from atalanta.message.encoding.buffer import encode_utf16
@@ -24,6 +24,7 @@ KIND_BYTES: Final = 2
 TEXT_BEGIN: Final = 5
 DIGITS_MAX: Final = 18
 NO_NUMBER: Final = -1
+ZERO: Final = 48  # the digit
 
 
 class HeaderPattern:
@@ -37,46 +38,52 @@ class HeaderPattern:
         self._digit_bytes: i64 = 2 * digits
         self._least: i64 = 10 ** (digits - 1) if digits > 1 else 0
         self._most: i64 = 10**digits - 1
-        # Address and the mark of a user id; kind and durable; priority and what is before the first number; the rest.
-        self._begin: bytes = head[: offset - HEAD_FIXED_BYTES - USER_ID_BYTES]
-        self._kind: bytes = head[offset - HEAD_FIXED_BYTES : offset - HEAD_FIXED_BYTES + KIND_BYTES]
+        # Priority and what is before the first number; what follows each number.
         ends = [*cuts[1:], len(head)]
         self._middle: bytes = head[offset - 1 : cuts[0]]
         self._rest: list[bytes] = [head[cut + 2 * digits : end] for cut, end in zip(cuts, ends, strict=True)]
+        # Address and the mark of a user id; kind and durable.
+        fixed = offset - HEAD_FIXED_BYTES
+        self._begin: bytes = head[: fixed - USER_ID_BYTES]
+        self._kind: bytes = head[fixed : fixed + KIND_BYTES]
         self._model = message.copy(0)
         self._model.body = b""
+        self.special: bool = message.special
 
     def number_of(self, message: Message) -> i64:
         """Returns the number in the header of a message, NO_NUMBER if the header differs otherwise."""
         head = message.head
+        model = self._model
         offset = i64(message._properties_offset)
-        if offset != self._offset or len(head) != self._size or not message._user_id_in_head:
-            return NO_NUMBER
-        fixed = offset - HEAD_FIXED_BYTES
-        position = offset - 1 + len(self._middle)
         if (
-            head[offset - 1 : position] != self._middle
-            or head[: fixed - USER_ID_BYTES] != self._begin
-            or head[fixed : fixed + KIND_BYTES] != self._kind
+            offset != self._offset
+            or len(head) != self._size
+            or not message._user_id_in_head
+            or message._kind != model._kind
+            or message._durable != model._durable
+            or message.address != model.address
         ):
             return NO_NUMBER
-        number: i64 = 0
-        first = position
+        position = offset - 1 + len(self._middle)
+        if head[offset - 1 : position] != self._middle:
+            return NO_NUMBER
+        number: i64 = NO_NUMBER
         for each in self._rest:
             value: i64 = 0
             end = position + self._digit_bytes
-            for at in range(position, end, 2):
-                digit: i64 = head[at]
-                value = value * 10 + digit - 48
-                if digit < 48 or digit > 57 or head[at + 1] != 0:
+            while position < end:
+                digit = i64(read_i16_le(head, position)) - ZERO
+                if digit < 0 or digit > 9:
                     return NO_NUMBER
-            if position == first:
-                number = value
-            elif value != number:
+                value = value * 10 + digit
+                position += 2
+            if number != NO_NUMBER and value != number:
                 return NO_NUMBER
-            position = end + len(each)
-            if head[end:position] != each:
-                return NO_NUMBER
+            number = value
+            if each:
+                position = end + len(each)
+                if head[end:position] != each:
+                    return NO_NUMBER
         return number
 
     def fits(self, number: i64) -> bool:
@@ -98,7 +105,7 @@ class HeaderPattern:
         for each in self._rest:
             power = self._least if self._least else 1
             while power:
-                out.append(u8(48 + number // power % 10))
+                out.append(u8(ZERO + number // power % 10))
                 out.append(u8(0))
                 power //= 10
             out.write(each)

@@ -158,10 +158,9 @@ def test_frames_written_by_a_pattern_are_those_that_are_encoded(mode: tuple[int,
     assert (first is None) == cache and second is not None and second.names == MESSAGE_FIELDS
     for number in (3, 4, 1000):
         out = BytesWriter()
-        values = [number, number + 100, 0, NOW + number, 0]
-        assert form.write_by(second, out, values, b"x" * number)
+        assert form.write_by(second, out, number, number + 100, 0, NOW + number, b"x" * number)
         assert out.getvalue() == form.encode(delivery(number))
     out = BytesWriter()
-    assert form.write_by(second, out, [70_000, 1, 0, NOW, 0], b"x") == (not tight)
+    assert form.write_by(second, out, 70_000, 1, 0, NOW, b"x") == (not tight)
     other = WireFormat(WireFormatOptions(version=version, tight=tight, cache=cache, frame_bytes_max=1024))
-    assert not other.write_by(second, BytesWriter(), [1, 1, 0, NOW, 0], b"x" * 1024)
+    assert not other.write_by(second, BytesWriter(), 1, 1, 0, NOW, b"x" * 1024)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PATTERNS_MAX: Final = 4
 # Frames in sequence that match nothing; from then on one of so many becomes a pattern.
 MISSES_MAX: Final = 16
-# Positions in the values of a message.
+# Positions among the fields of a message.
 COMMAND_ID: Final = 0
 SEQUENCE: Final = 1
 BROKER_SEQUENCE: Final = 2
@@ -44,7 +44,7 @@ class RepeatedFrame:
         self.command = command
         self.pattern = pattern
 
-    def take(self, data: bytes) -> None:
+    def take(self) -> None:
         """Puts the fields of the frame that has just matched into the command."""
         raise NotImplementedError
 
@@ -57,17 +57,16 @@ class RepeatedMessage(RepeatedFrame):
         self._message = command
         self._id = message_id
 
-    def take(self, data: bytes) -> None:
+    def take(self) -> None:
         pattern = self.pattern
-        values = pattern.values
         message_id = self._id
-        message_id.producer_sequence_id = values[SEQUENCE]
-        message_id.broker_sequence_id = values[BROKER_SEQUENCE]
+        message_id.producer_sequence_id = int(pattern.number(SEQUENCE))
+        message_id.broker_sequence_id = int(pattern.number(BROKER_SEQUENCE))
         message = self._message
-        message.command_id = values[COMMAND_ID]
-        message.expiration = values[EXPIRATION]
-        message.timestamp = values[TIMESTAMP]
-        message.content = data[pattern.content_begin : pattern.content_end]
+        message.command_id = int(pattern.number(COMMAND_ID))
+        message.expiration = int(pattern.number(EXPIRATION))
+        message.timestamp = int(pattern.number(TIMESTAMP))
+        message.content = pattern.content()
 
 
 class RepeatedAck(RepeatedFrame):
@@ -77,14 +76,15 @@ class RepeatedAck(RepeatedFrame):
         super().__init__(command, pattern)
         self._ids = ids
 
-    def take(self, data: bytes) -> None:
-        values = self.pattern.values
-        self.command.command_id = values[COMMAND_ID]
+    def take(self) -> None:
+        pattern = self.pattern
+        self.command.command_id = int(pattern.number(COMMAND_ID))
         at = COMMAND_ID + 1
         for message_id in self._ids:
-            message_id.producer_sequence_id = values[at]
-            message_id.broker_sequence_id = values[at + 1]
+            message_id.producer_sequence_id = int(pattern.number(at))
+            message_id.broker_sequence_id = int(pattern.number(at + 1))
             at += ID_FIELDS
+        pattern.content()
 
 
 class RepeatedFrames:
@@ -102,7 +102,7 @@ class RepeatedFrames:
         for each in self._known:
             if each.pattern.matches(data, start, end):
                 self._misses = 0
-                each.take(data)
+                each.take()
                 return each.command
         return None
 

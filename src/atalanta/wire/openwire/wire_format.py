@@ -67,9 +67,27 @@ class WireFormat:
         fields = reader.variable_fields(frame, 0, len(frame))[1:]
         return FramePattern(frame, fields) if reader.cache_changes() == 0 else None
 
-    def write_by(self, pattern: FramePattern, out: BytesWriter, values: list[int], content: bytes) -> bool:
-        """Writes a frame by a pattern of this format. Returns False if it does not fit: nothing is written then."""
-        return pattern.write(out, values, content, self._bytes_max, self._size_prefix)
+    def write_by(
+        self,
+        pattern: FramePattern,
+        out: BytesWriter,
+        sequence: i64,
+        broker_sequence: i64,
+        expiration_ms: i64,
+        timestamp_ms: i64,
+        content: bytes,
+    ) -> bool:
+        """Writes a delivery by a pattern of this format. Returns False if it does not fit: nothing is written then."""
+        return pattern.write(
+            out,
+            sequence,
+            broker_sequence,
+            expiration_ms,
+            timestamp_ms,
+            content,
+            self._bytes_max,
+            self._size_prefix,
+        )
 
     def write_cache_removals(self) -> int:
         """Returns how often an index of the frames that are written may have got another meaning."""

@@ -8,6 +8,7 @@ from mypy_extensions import i64
 
 from atalanta.message.header_pattern import HeaderPattern, header_pattern
 from atalanta.message.message import BYTES, DEFAULT, OBJECT, TEXT
+from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.conversion.body import core_body
 from atalanta.wire.openwire.conversion.nested_values import NestedValues
 
@@ -30,6 +31,7 @@ class SentPattern:
         self._source = source
         self._target = target
         self._header = header
+        self._plain: bool = source.code() == codes.BYTES_MESSAGE and not source.compressed
         self._user_id_high: bytes = user_id[:HALF_BYTES]
         self._user_id_low: i64 = int.from_bytes(user_id[HALF_BYTES:], "big", signed=True) & ~SEQUENCE_MASK
 
@@ -46,7 +48,9 @@ class SentPattern:
         number: i64 = message_id.producer_sequence_id
         if not self._header.fits(number) or number > SEQUENCE_MASK:
             return None
-        _, body = core_body(source, body_bytes_max, NO_VALUES)
+        body = source.content
+        if not self._plain or body is None:
+            _, body = core_body(source, body_bytes_max, NO_VALUES)
         return self._header.message(
             number, self._user_id_high, self._user_id_low | number, expiration_ms, timestamp_ms, body
         )

@@ -21,7 +21,7 @@ from librt.strings import (
 from mypy_extensions import i16, i32, i64
 
 # The size of a field with an int32 length before its bytes.
-CONTENT_SIZE: Final = -1
+CONTENT_SIZE: Final = 255
 # The fields of a message in which others of its sender differ, in the order of the wire.
 MESSAGE_FIELDS: Final = ["producer_sequence_id", "broker_sequence_id", "expiration", "timestamp", "content"]
 # Bytes that a pattern keeps: longer properties are decoded each time.
@@ -42,27 +42,33 @@ class VariableField:
 
 
 class FramePattern:
-    """The bytes of a frame that stay, and the fields between them. `values` are those of the last frame that matched.
+    """The bytes of a frame that stay, and the fields between them. At most one is a content, and it comes last.
 
-    A field that is absent or has a content is 0 in `values`. There is one content at most.
+    `names` are those of the fields. `matches` sets the range of the content, and what `number` reads from.
     """
 
     def __init__(self, frame: bytes, fields: list[VariableField]) -> None:
-        self._parts: list[bytes] = []
-        self._sizes: list[int] = []
-        self.values: list[int] = []
         self.names: list[str] = [field.name for field in fields]
+        self.kept_bytes: i64 = 0
         self.content_begin: i64 = 0
         self.content_end: i64 = 0
-        self.kept_bytes: i64 = 0
+        self._parts: list[bytes] = []
+        # Bytes are read without an object for each number: 4 of each begin, one of each size.
+        self._begins: bytes = b"".join([int(field.begin).to_bytes(4, "big") for field in fields])
+        self._sizes: bytes = bytes([int(field.size) for field in fields])
+        self._count: i64 = len(fields)
+        self._number_bytes: i64 = 0
+        self._data: bytes = b""
+        self._start: i64 = 0
         position: i64 = 0
         for field in fields:
             self._keep(frame[position : field.begin])
             size = field.size
-            self._sizes.append(int(size))
-            self.values.append(0)
             if size == CONTENT_SIZE:
                 size = 4 + i64(read_i32_be(frame, field.begin))
+                self._number_bytes += 4
+            else:
+                self._number_bytes += size
             position = field.begin + size
         self._keep(frame[position:])
 
@@ -71,10 +77,10 @@ class FramePattern:
         self.kept_bytes += len(part)
 
     def matches(self, data: bytes, start: i64, end: i64) -> bool:
-        """Returns True if `data[start:end]` is such a frame; then `values` and the range of its content are set."""
+        """Returns True if `data[start:end]` is such a frame."""
         position = start
-        last = len(self._sizes)
-        for index in range(last):
+        count = self._count
+        for index in range(count):
             part = self._parts[index]
             begin = position + len(part)
             if data[position:begin] != part:
@@ -89,52 +95,71 @@ class FramePattern:
                     return False
                 self.content_begin = begin
                 self.content_end = begin + size
-            elif size:
-                if size > end - begin:
-                    return False
-                self.values[index] = int(_number(data, begin, size))
             position = begin + size
-        part = self._parts[last]
-        return end - position == len(part) and data[position:end] == part
+        part = self._parts[count]
+        if end - position != len(part) or (part and data[position:end] != part):
+            return False
+        self._data = data
+        self._start = start
+        return True
 
-    def write(self, out: BytesWriter, values: list[int], content: bytes, bytes_max: i64, size_prefix: bool) -> bool:
-        """Writes a frame with these values, which are as many as the fields, and this content.
+    def number(self, index: i64) -> i64:
+        """Returns the number in that field of the frame that has just matched."""
+        size: i64 = self._sizes[index]
+        if size == 0:
+            return 0
+        begin = self._start + i64(read_i32_be(self._begins, 4 * index))
+        if size == 8:
+            return read_i64_be(self._data, begin)
+        if size == 4:
+            return i64(read_i32_be(self._data, begin)) & UINT32_MAX
+        return i64(read_i16_be(self._data, begin)) & UINT16_MAX
+
+    def content(self) -> bytes:
+        """Returns the content of the frame that has just matched, and forgets the frame."""
+        found = self._data[self.content_begin : self.content_end]
+        self._data = b""
+        return found
+
+    def write(
+        self,
+        out: BytesWriter,
+        sequence: i64,
+        broker_sequence: i64,
+        expiration_ms: i64,
+        timestamp_ms: i64,
+        content: bytes,
+        bytes_max: i64,
+        size_prefix: bool,
+    ) -> bool:
+        """Writes a frame whose fields are MESSAGE_FIELDS.
 
         Returns False, and writes nothing, if a value needs another size or the frame is longer than `bytes_max`.
         """
-        total = self.kept_bytes
-        last = len(self._sizes)
-        for index in range(last):
-            size: i64 = self._sizes[index]
-            if size == CONTENT_SIZE:
-                total += 4 + len(content)
-            else:
-                if not _fits(values[index], size):
-                    return False
-                total += size
-        if total > bytes_max:
+        total = self.kept_bytes + self._number_bytes + len(content)
+        if (
+            total > bytes_max
+            or not _fits(sequence, self._sizes[0])
+            or not _fits(broker_sequence, self._sizes[1])
+            or not _fits(expiration_ms, self._sizes[2])
+            or not _fits(timestamp_ms, self._sizes[3])
+        ):
             return False
         if size_prefix:
             write_i32_be(out, i32(total))
-        for index in range(last):
-            out.write(self._parts[index])
-            size = self._sizes[index]
-            if size == CONTENT_SIZE:
-                write_i32_be(out, i32(len(content)))
-                out.write(content)
-            elif size:
-                _write_number(out, values[index], size)
-        out.write(self._parts[last])
+        out.write(self._parts[0])
+        _write_number(out, sequence, self._sizes[0])
+        out.write(self._parts[1])
+        _write_number(out, broker_sequence, self._sizes[1])
+        out.write(self._parts[2])
+        _write_number(out, expiration_ms, self._sizes[2])
+        out.write(self._parts[3])
+        _write_number(out, timestamp_ms, self._sizes[3])
+        out.write(self._parts[4])
+        write_i32_be(out, i32(len(content)))
+        out.write(content)
+        out.write(self._parts[5])
         return True
-
-
-def _number(data: bytes, position: i64, size: i64) -> i64:
-    """Returns a number of 2, 4 or 8 bytes; the shorter ones have no sign."""
-    if size == 8:
-        return read_i64_be(data, position)
-    if size == 4:
-        return i64(read_i32_be(data, position)) & UINT32_MAX
-    return i64(read_i16_be(data, position)) & UINT16_MAX
 
 
 def _fits(value: i64, size: i64) -> bool:
@@ -151,5 +176,5 @@ def _write_number(out: BytesWriter, value: i64, size: i64) -> None:
         write_i64_be(out, value)
     elif size == 4:
         write_i32_be(out, i32(value if value < 1 << 31 else value - (1 << 32)))
-    else:
+    elif size == 2:
         write_i16_be(out, i16(value if value < 1 << 15 else value - (1 << 16)))

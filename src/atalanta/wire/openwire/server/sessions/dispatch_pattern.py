@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from mypy_extensions import i64
 
 from atalanta.message.header_pattern import HeaderPattern, header_pattern
+from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.conversion.body import openwire_body
 from atalanta.wire.openwire.conversion.sent_message import DUPLICATE_ID, MESSAGE_ID
 from atalanta.wire.openwire.encoding.frame_pattern import MESSAGE_FIELDS
@@ -36,21 +37,28 @@ class DispatchPattern:
         self.removals = removals
         self._frame = frame
         self._code = code
+        self._plain = code == codes.BYTES_MESSAGE and not header.special  # the body needs no conversion
 
     def write(
         self, format: WireFormat, out: BytesWriter, message: Message, body: bytes, message_id: MessageId
     ) -> bool:
         """Writes the delivery. Returns False, and writes nothing, if it does not fit into the pattern."""
-        converted = openwire_body(message, body)
-        content = converted.content
-        if content is None or converted.failure or converted.code != self._code:
+        if self._plain:
+            content: bytes | None = body or None
+        else:
+            converted = openwire_body(message, body)
+            content = None if converted.failure or converted.code != self._code else converted.content
+        if content is None:
             return False
-        values = self._frame.values
-        values[0] = message_id.producer_sequence_id
-        values[1] = message_id.broker_sequence_id
-        values[2] = message.expiration
-        values[3] = message.timestamp
-        return format.write_by(self._frame, out, values, content)
+        return format.write_by(
+            self._frame,
+            out,
+            message_id.producer_sequence_id,
+            message_id.broker_sequence_id,
+            message.expiration,
+            message.timestamp,
+            content,
+        )
 
 
 class DispatchPatterns:

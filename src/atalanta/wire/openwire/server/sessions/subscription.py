@@ -173,6 +173,8 @@ class Subscription:
         last = self.find(last_id)
         if last is None:
             return []
+        if first_id is not None and same_message(first_id, last_id):
+            return [last]
         first = None if first_id is None else self.find(first_id)
         if first is last:
             return [last]
