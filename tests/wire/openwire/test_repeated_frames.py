@@ -93,7 +93,7 @@ def test_other_fields_are_noticed() -> None:
     for change in (
         {"correlation_id": "c"}, {"priority": 9}, {"persistent": False}, {"reply_to": OTHER}, {"destination": OTHER},
         {"expiration": NOW}, {"content": None}, {"timestamp": 0}, {"jms_type": "t"}, {"response_required": True},
-        {"compressed": True}, {"group_id": "g", "group_sequence": 7}, {"command_id": 2**31 - 1},
+        {"compressed": True}, {"group_id": "g", "group_sequence": 7}, {"command_id": 2**31 - 1}, {"command_id": -5},
     ):  # fmt: skip
         check([message(number, **(change if number % 3 == 0 else {})) for number in range(1, 40)])
 

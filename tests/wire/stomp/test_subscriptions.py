@@ -242,7 +242,7 @@ def test_an_id_is_used_once(server: StompServer) -> None:
     assert "already" in client.error("SUBSCRIBE", destination="/queue/b", id="1")
 
 
-@pytest.mark.parametrize("name", ["x", "1", "1,2,3", "9,1", "1,99999", "١,١"])
+@pytest.mark.parametrize("name", ["x", "1", "1,2,3", "9,1", "1,99999", "١,١", f"1,{1 << 63}"])
 def test_an_acknowledgement_of_nothing_is_an_error(server: StompServer, name: str) -> None:
     client = server.stomp_client()
     client.subscribe("/queue/a", ack="client")

@@ -63,7 +63,7 @@ class RepeatedMessage(RepeatedFrame):
         message_id.producer_sequence_id = int(pattern.number(SEQUENCE))
         message_id.broker_sequence_id = int(pattern.number(BROKER_SEQUENCE))
         message = self._message
-        message.command_id = int(pattern.number(COMMAND_ID))
+        message.command_id = pattern.command_id()
         message.expiration = int(pattern.number(EXPIRATION))
         message.timestamp = int(pattern.number(TIMESTAMP))
         message.content = pattern.content()
@@ -78,7 +78,7 @@ class RepeatedAck(RepeatedFrame):
 
     def take(self) -> None:
         pattern = self.pattern
-        self.command.command_id = int(pattern.number(COMMAND_ID))
+        self.command.command_id = pattern.command_id()
         at = COMMAND_ID + 1
         for message_id in self._ids:
             message_id.producer_sequence_id = int(pattern.number(at))

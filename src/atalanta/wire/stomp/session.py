@@ -35,6 +35,7 @@ RECEIPTS_MAX: Final = 1_000
 RECEIPTS_LOW: Final = 500
 END_OF_FRAME: Final = b"\x00\n"
 REFUSALS_MAX: Final = 10_000  # of one transaction
+MESSAGE_ID_MAX: Final = (1 << 63) - 1
 
 
 class StompTransaction:
@@ -278,6 +279,6 @@ class StompSession(SessionEndpoint):
         number, comma, rest = message_id.partition(",")
         if comma and number.isdecimal() and rest.isdecimal() and len(message_id) < 40:
             subscription = self.consumers.get(int(number))
-            if subscription is not None:
+            if subscription is not None and int(rest) <= MESSAGE_ID_MAX:
                 return subscription, int(rest)
         raise BrokerError(ILLEGAL_STATE, f"message {message_id[:40]!r} is not delivered to any subscription")

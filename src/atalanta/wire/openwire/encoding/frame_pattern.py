@@ -103,8 +103,12 @@ class FramePattern:
         self._start = start
         return True
 
+    def command_id(self) -> int:
+        """Returns the first field of the frame that has just matched: unlike the others, it has a sign."""
+        return int(read_i32_be(self._data, self._start + i64(read_i32_be(self._begins, 0))))
+
     def number(self, index: i64) -> i64:
-        """Returns the number in that field of the frame that has just matched."""
+        """Returns the number in that field of the frame that has just matched, without a sign below 8 bytes."""
         size: i64 = self._sizes[index]
         if size == 0:
             return 0
