@@ -206,13 +206,12 @@ class OpenWireSession(SessionEndpoint):
         kernel = self.kernel
         for part in subscription.parts.values():
             consumer = kernel.consumers.get(part.number)
-            if consumer is None or (
-                subscription.prefetch < 2 * consumer.credits <= 2 * subscription.room(part)
-                and not subscription.browser
-            ):
+            if consumer is None:
                 continue
             missing = subscription.room(part) - consumer.credits
             if missing > 0:
+                if 2 * consumer.credits > subscription.prefetch and not subscription.browser:
+                    continue
                 kernel.add_credits(part.number, missing)
                 if subscription.drains_now(part.number):
                     kernel.drain(self.store.now, part.number, SILENT)
