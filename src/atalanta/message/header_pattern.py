@@ -48,7 +48,6 @@ class HeaderPattern:
         self._kind: bytes = head[fixed : fixed + KIND_BYTES]
         self._model = message.copy(0)
         self._model.body = b""
-        self.special: bool = message.special
 
     def number_of(self, message: Message) -> i64:
         """Returns the number in the header of a message, NO_NUMBER if the header differs otherwise."""

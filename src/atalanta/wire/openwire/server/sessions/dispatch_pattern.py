@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from mypy_extensions import i64
 
 from atalanta.message.header_pattern import HeaderPattern, header_pattern
+from atalanta.message.message import COMPRESSED
 from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.conversion.body import openwire_body
 from atalanta.wire.openwire.conversion.sent_message import DUPLICATE_ID, MESSAGE_ID
@@ -30,14 +31,20 @@ class DispatchPattern:
     """The first delivery of a message with a body. `removals` of the write cache: the frame has its indexes."""
 
     def __init__(
-        self, header: HeaderPattern, frame: FramePattern, producer_id: ProducerId, code: int, removals: int
+        self,
+        header: HeaderPattern,
+        frame: FramePattern,
+        producer_id: ProducerId,
+        code: int,
+        compressed: bool,
+        removals: int,
     ) -> None:
         self.header = header
         self.producer_id = producer_id
         self.removals = removals
         self._frame = frame
         self._code = code
-        self._plain = code == codes.BYTES_MESSAGE and not header.special  # the body needs no conversion
+        self._plain = code == codes.BYTES_MESSAGE and not compressed  # the body needs no conversion
 
     def write(
         self, format: WireFormat, out: BytesWriter, message: Message, body: bytes, message_id: MessageId
@@ -102,7 +109,8 @@ class DispatchPatterns:
         pattern = format.pattern(frame)
         if header is None or pattern is None or pattern.names != MESSAGE_FIELDS:
             return
-        found = DispatchPattern(header, pattern, producer, made.code(), format.write_cache_removals())
+        compressed = message.has_property(COMPRESSED)  # by a CORE client
+        found = DispatchPattern(header, pattern, producer, made.code(), compressed, format.write_cache_removals())
         if len(self._known) == PATTERNS_MAX:
             self._known.pop(0)
         self._known.append(found)
