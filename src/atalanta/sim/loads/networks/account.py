@@ -47,9 +47,10 @@ class Account:
             self.world.tell(key, line)
 
     def sending(self, key: str, node: str, persistent: bool, due: list[str]) -> None:
-        """Records a send, or a repeat. It must arrive in the queues `due` if it is confirmed."""
+        """Records a send, or a repeat at another node, which confirms it: it must arrive in the queues `due` of that."""
         self.tell(key, f"{key} is sent to {node}")
         sent = self.sent.setdefault(key, Sent(key, persistent, due))
+        sent.due = due
         if node not in sent.nodes:
             sent.nodes.append(node)
 

@@ -83,8 +83,8 @@ class Worker(FailoverClient):
 class NetworkSender(Worker):
     """Sends `total` messages to `orders` or the topic `news`, each once the one before is confirmed.
 
-    After a failover it sends the message without an answer again, with its id. `due` tells where the next message of
-    the topic must arrive.
+    After a failover it sends the message without an answer again, with its id. `due` tells where a message of the
+    topic must arrive that is sent at a node.
     """
 
     def __init__(
@@ -96,7 +96,6 @@ class NetworkSender(Worker):
         self.gap_ns = int(seconds * MEAN_SHARE * SECOND / total)
         self.due = due
         self.under_way: ActiveMQTextMessage | None = None
-        self.wanted: list[str] = []
         self.topics = self.random.random() < 0.5
 
     def on_ready(self) -> None:
@@ -114,13 +113,13 @@ class NetworkSender(Worker):
         self.left -= 1
         topic = self.topics and self.random.random() < TOPIC_SHARE
         made = self.made(ActiveMQTopic(NEWS) if topic else ActiveMQQueue(ORDERS), self.random.random() < 0.9)
-        self.wanted = self.due(self.at) if topic else [ORDERS]
         self.under_way = made
         self._send(made)
 
     def _send(self, message: ActiveMQTextMessage) -> None:
         key = key_of(message.message_id)
-        self.account.sending(key, self.at, message.persistent, self.wanted)
+        due = self.due(self.at) if isinstance(message.destination, ActiveMQTopic) else [ORDERS]
+        self.account.sending(key, self.at, message.persistent, due)
         self.call(message, lambda: self._confirmed(key))
 
     def _confirmed(self, key: str) -> None:
