@@ -47,10 +47,10 @@ class Account:
             self.world.tell(key, line)
 
     def sending(self, key: str, node: str, persistent: bool, due: list[str]) -> None:
-        """Records a send, or a repeat at another node, which confirms it: it must arrive in the queues `due` of that."""
+        """Records a send, or a repeat. If it is confirmed it must arrive in the queues that were due at each send."""
         self.tell(key, f"{key} is sent to {node}")
         sent = self.sent.setdefault(key, Sent(key, persistent, due))
-        sent.due = due
+        sent.due = [queue for queue in sent.due if queue in due]
         if node not in sent.nodes:
             sent.nodes.append(node)
 
