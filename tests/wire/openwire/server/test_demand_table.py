@@ -97,6 +97,18 @@ def test_a_durable_subscription_outlives_its_consumer() -> None:
     assert made.remove_subscription("c", "s") == [demand]
 
 
+def test_durable_subscriptions_without_conduit() -> None:
+    """One demand for each, also if it is told twice; the bridge of a third broker has no client id."""
+    made = table(conduit=False)
+    (demand,) = made.add(consumer(1, NEWS, subscription_name="s", client_id="c")).opened
+    (other,) = made.add(consumer(2, NEWS, subscription_name="s", client_id="d")).opened
+    (farther,) = made.add(consumer(3, NEWS, subscription_name="e:s")).opened
+    assert [each.info.subscription_name for each in (demand, other, farther)] == ["c:s", "d:s", "e:s"]
+    assert made.add(consumer(4, NEWS, subscription_name="s", client_id="c")).opened == []
+    assert made.remove(ConsumerId("ID:client", 1, 1)) == []
+    assert made.remove(ConsumerId("ID:client", 1, 4)) == [demand]
+
+
 def test_a_durable_subscription_takes_the_plain_consumers_over() -> None:
     made = table()
     (plain,) = made.add(consumer(1, NEWS)).opened

@@ -130,7 +130,7 @@ class Networks(Subject):
     def _passes(self, here: int, there: int, subscriber: NetworkSubscriber) -> bool:
         """Tells whether the bridge between these nodes has a durable subscription for the subscriber."""
         bridge = f"_n{there}_inbound_n{here}."
-        own = "" if self.plan.conduit else f":{subscriber.name}:"
+        own = "" if self.plan.conduit else f".{subscriber.name}:"
         return any(index == here and bridge in name and own in name for index, name in self.known)
 
     # -- faults ---------------------------------------------------------------------------------

@@ -198,6 +198,7 @@ class DemandBridge(DemandOwner):
             if not demand.ending:
                 return
             self._end(now, demand)
+        self._end_former(now, demand)
         try:
             self.local.give(now, demand.info)
         except BrokerError as error:
@@ -206,6 +207,16 @@ class DemandBridge(DemandOwner):
         demand.open()
         if is_queue(demand.destination) and not is_temporary(demand.destination) and not demand.returning:
             self.shared.stuck_queues.watch(now, self, demand)
+
+    def _end_former(self, now: int, demand: Demand) -> None:
+        """Ends the consumer that still waits for answers, if the durable subscription has one: it has one at a time."""
+        name = demand.info.subscription_name
+        if name is None:
+            return
+        for sent in list(self.unanswered.values()):
+            former = sent.demand
+            if former is not demand and former.opened and former.info.subscription_name == name:
+                self._end(now, former)
 
     def close_demand(self, now: int, demand: Demand) -> None:
         """Ends the consumer when everything that it has sent is answered; the rest stays in the queue."""

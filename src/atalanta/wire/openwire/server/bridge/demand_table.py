@@ -75,7 +75,10 @@ class DemandTable:
             subscription = (info.client_id or "", info.subscription_name)
         if self.rules.conduit and self._joins(info, consumer_id, part, subscription):
             return
-        demand = self._made(info, part, self._name_of(part, subscription), info.network_subscription)
+        name = self._name_of(part, subscription)
+        if name is not None and self._continues(name, consumer_id, part, subscription):
+            return
+        demand = self._made(info, part, name, info.network_subscription)
         demand.join(consumer_id, subscription)
         if demand.durable and self.rules.conduit:
             for other in list(self.by_id.values()):
@@ -100,13 +103,24 @@ class DemandTable:
                 joined = True
         return joined
 
+    def _continues(
+        self, name: str, consumer_id: ConsumerId, part: ActiveMQDestination, subscription: tuple[str, str] | None
+    ) -> bool:
+        """Adds the consumer to the demand of the same durable subscription: its client was away, or has two ways."""
+        for demand in self.by_id.values():
+            if demand.durable and demand.destination == part and demand.info.subscription_name == name:
+                demand.join(consumer_id, subscription)
+                return True
+        return False
+
     def _name_of(self, part: ActiveMQDestination, subscription: tuple[str, str] | None) -> str | None:
         """Returns the name of the durable subscription here, None without one."""
         if subscription is None:
             return None
         if self.rules.conduit:
             return self.rules.names.subscription_name(part.physical_name or "")
-        return ":".join(subscription)
+        # A bridge's subscription has no client id: its name tells whose it is.
+        return ":".join([text for text in subscription if text])
 
     def add_static(self, destination: ActiveMQDestination, subscription_name: str | None = None) -> Demand | None:
         """Adds a demand that needs no consumer; None if there is one already, or the bridge does not forward it."""
