@@ -25,11 +25,14 @@ class Dials(Links):
 
     def __init__(self) -> None:
         self.dialed: list[str] = []
+        self.planted = 0  # a port at which dialling fails by a mistake
 
     def join(self, group: str, address: str, port: int, interface: str, local_port: int) -> None:
         """Implements Links.join."""
 
     def dial_within(self, key: str, host: str, port: int, timeout_ms: int) -> None:
+        if port == self.planted:
+            raise ZeroDivisionError("planted")
         self.dialed.append(f"{host}:{port}")
 
 
@@ -49,8 +52,9 @@ class Rig:
         config = BackupConfig(
             "b", None if node_id is None else node_id.bytes, "", [], LEASE, primary, None, KEY,
         )  # fmt: skip
+        self.trace = RecordingTrace()
         ports = BackupPorts(
-            Wire(), Disk(), LargeFiles(), NoTimers(), self.links, RandomIds(random.Random(1)), RecordingTrace(),
+            Wire(), Disk(), LargeFiles(), NoTimers(), self.links, RandomIds(random.Random(1)), self.trace,
             RegisterPort(), lambda data: False,
         )  # fmt: skip
         group = DiscoveryGroupConfig(name="d", group_address="231.7.7.7", group_port=9876)
@@ -82,3 +86,14 @@ def test_a_new_primary_dials_all_and_founds_nothing_while_it_may_hear_somebody()
     for number in range(100):
         rig.backup.on_dial_failed(2 * MS, f"active.host:{1000 + number}", "refused")
     assert not isinstance(rig.backup.outcome, Identity)
+
+
+def test_a_mistake_at_a_datagram_does_not_end_the_member() -> None:
+    rig = Rig(OWN)
+    rig.trace.expects_failures = True
+    rig.links.planted = 2
+    rig.hear(OWN, 2)
+    rig.hear(OWN, 3)
+    assert rig.links.dialed == ["host:3"]
+    ((name, fields),) = [each for each in rig.trace.events if each[0] == "command_failed"]
+    assert fields["protocol"] == "datagram" and "planted" in str(fields["why"]), name

@@ -12,6 +12,7 @@ from atalanta.cluster.config import ClusterSettings, DiscoveryGroupConfig
 from atalanta.cluster.discovery.discovery import Discovery, DiscoveryListener
 from atalanta.cluster.replication.passive.active_search import Candidate
 from atalanta.cluster.replication.passive.backup import Backup
+from atalanta.kernel.command_failures import CommandFailures
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.wire.connection import Connection, ProtocolError
 
@@ -60,6 +61,7 @@ class DiscoveringBackup(Backup):
         self.search.hears = True
         self._group = group
         self._heard = HeardNodes(self, connector, secure)
+        self._failures = CommandFailures(ports.trace)
         self._exchanges: dict[int, Connection] = {}  # with hosts of a JGroups stack
         # Its name in the group is not its node id, which is that of the node that it looks for.
         self._discovery = Discovery(
@@ -79,8 +81,11 @@ class DiscoveringBackup(Backup):
         self._discovery.stop(now)
 
     def on_datagram(self, now: int, group: str, data: bytes) -> None:
-        """Implements NodeInputs.on_datagram."""
-        self._discovery.on_datagram(now, group, data)
+        """Implements NodeInputs.on_datagram. Anybody can send a datagram: a mistake at one costs nothing else."""
+        try:
+            self._discovery.on_datagram(now, group, data)
+        except Exception as error:
+            self._failures.report(now, "datagram", group, "", error)
 
     def on_resolved(self, now: int, key: str, addresses: list[tuple[str, int]], why: str) -> None:
         """Implements NodeInputs.on_resolved."""
@@ -128,6 +133,8 @@ class DiscoveringBackup(Backup):
             exchange.feed(now, data)
         except (ProtocolError, DecodeError) as error:
             self.ports.wire.close(conn, str(error))
+        except Exception as failure:
+            self.ports.wire.close(conn, self._failures.report(now, "discovery", "", "", failure))
 
     def on_closed(self, now: int, conn: int, why: str) -> None:
         """Implements NodeInputs.on_closed."""
