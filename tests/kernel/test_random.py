@@ -91,7 +91,7 @@ def state(broker: Broker, without: tuple[str, ...] = ()) -> dict[str, object]:
         "messages": sorted(kept),
         "scheduled": sorted(
             (at_ms, reference.message.id, reference.queue.id)
-            for reference, at_ms in broker.scheduled.times.items()
+            for reference, at_ms in broker.scheduled.waiting.items()
             if reference.sequence == 0 and reference.durable and reference.queue.name not in without
         ),
         "stored": sum(message.size for message in kept.values()),
