@@ -1,8 +1,9 @@
 """Wildcard addresses: a queue bound to `news.#` receives messages to `news.eu.today` (WildcardAddressManager).
 
 The wildcard addresses that match an address are computed when either is created or recovered, and stored in the
-address, so that a message only reads that list. It has each of them once, and none has a list itself. Wildcards match whole words (unlike those of settings): `*` one word, `#` any number
-of words, at any position. A wildcard address never receives messages sent to another wildcard address.
+address, so that a message only reads that list. It has each of them once, and none of them has a list itself.
+Wildcards match whole words (unlike those of settings): `*` one word, `#` any number of words, at any position. A
+wildcard address never receives messages sent to another wildcard address.
 """
 
 from __future__ import annotations

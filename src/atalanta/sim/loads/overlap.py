@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.cluster.config import OFF, OFF_WITH_REDISTRIBUTION
+from atalanta.kernel.errors import ADDRESS_FULL
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.routing.divert_config import PASS, DivertConfig
 from atalanta.kernel.settings.broker_config import AddressConfig
@@ -23,6 +24,7 @@ from atalanta.sim.loads.sender_load import SenderLoad
 from atalanta.sim.nodes import Shape, queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
+from atalanta.wire.core.client.errors import ClientError
 
 NEWS: Final = "news.eu.today"
 TIP: Final = "tip"
@@ -31,6 +33,7 @@ PATTERNS: Final = (NEWS, "news.#", "news.*.today", "#.today", "news.eu.*", "*.eu
 PATTERNS_MAX: Final = 4  # of one node
 ANYCAST_SHARE: Final = 0.3  # of the simulations
 DIVERTED: Final = 0.5  # of the simulations
+GROUPED: Final = 0.5  # of the simulations
 LATER_MS: Final = (0, 0, 0, 150, 600)
 SHARE: Final = 0.2
 # The generator that draws the subject: with this name no seed of tests/sim/seeds.txt has it, so they stay the same.
@@ -43,8 +46,10 @@ class Overlaps(SenderLoad):
     def __init__(self, world: World, network: Network, ledger: Ledger, nodes: int, shape: Shape) -> None:
         super().__init__(world, network, ledger)
         self.random = world.random("overlaps/load")
-        self.everywhere = shape.taken_everywhere()
         self.anycast = self.random.random() < ANYCAST_SHARE
+        self.grouped = self.random.random() < GROUPED
+        # What belongs to a message group is not moved to another node.
+        self.everywhere = not self.anycast or self.grouped or shape.taken_everywhere()
         # With these a multicast message stays at its node.
         self.at_home = not self.anycast and shape.mode in (OFF, OFF_WITH_REDISTRIBUTION)
         self.address = TIP if self.random.random() < DIVERTED else NEWS
@@ -53,7 +58,9 @@ class Overlaps(SenderLoad):
         self.owed: dict[str, list[str]] = {}  # key -> the queues that must have it
 
     def patterns(self) -> list[str]:
-        return self.random.sample(PATTERNS, self.random.randint(2, PATTERNS_MAX))
+        found = self.random.sample(PATTERNS, self.random.randint(2, PATTERNS_MAX))
+        # An anycast address without a queue of its own would get one.
+        return [NEWS, *found[1:]] if self.anycast and NEWS not in found else found
 
     def queue_name(self, index: int, pattern: str) -> str:
         return f"of {pattern}" if self.anycast else f"n{index} of {pattern}"
@@ -65,7 +72,7 @@ class Overlaps(SenderLoad):
             address.add(queue(self.queue_name(index, pattern), pattern, kind))
             config.broker.addresses.append(address)
         if self.address == TIP:
-            config.broker.diverts.append(DivertConfig("tips", TIP, NEWS, PASS))
+            config.broker.diverts.append(DivertConfig("tips", TIP, NEWS, PASS, self.anycast))
 
     def populate(self, hosts: list[Host], seconds: float) -> None:
         self.hosts = hosts
@@ -76,8 +83,7 @@ class Overlaps(SenderLoad):
             self.senders.append(
                 NewsSender(self.world, self.network, f"op{number}", host.name, self, total, per_second)
             )
-        alone = self.anycast and not self.everywhere
-        for index, host in enumerate([self.random.choice(hosts)] if alone else hosts):
+        for index, host in enumerate(hosts if self.everywhere else [self.random.choice(hosts)]):
             for pattern in self.chosen[index]:
                 name = self.queue_name(index, pattern)
                 taker = Consumer(self.world, self.network, f"oc-{name}-{host.name}", host.name, self.ledger, name)
@@ -129,6 +135,15 @@ class NewsSender(Sender):
         if node == self.target and life == now > 0:
             self.load.owed[key] = [name for name in before if name in after]
 
+    def in_group(self, number: int) -> bool:
+        return self.load.grouped and number % 3 == 0
+
+    def failed(self, number: int, error: ClientError) -> None:
+        if not self.in_group(number) or error.code == ADDRESS_FULL or self.cut_short(error):
+            super().failed(number, error)
+        else:
+            del self.open[number], self.known[number]  # a grouping handler did not decide in time
+
     def message(self, key: str, number: int) -> Message:
         message = super().message(key, number)
         properties = message.properties
@@ -136,6 +151,6 @@ class NewsSender(Sender):
         later_ms = LATER_MS[number % len(LATER_MS)]
         if later_ms:
             properties.put("_AMQ_SCHED_DELIVERY", self.world.now // 1_000_000 + later_ms)
-        if number % 3 == 0:
+        if self.in_group(number):
             properties.put("_AMQ_GROUP_ID", f"group {number % 2}")
         return message
