@@ -89,17 +89,8 @@ def join_stored(stored: list[StoredRoute]) -> list[StoredRoute]:
     for each in stored:
         known = found.setdefault(each.queue_id, each)
         if known is not each:
-            known.route_to = join_ids(known.route_to, each.route_to)
+            known.join(each.route_to)
     return stored if len(found) == len(stored) else list(found.values())
-
-
-def join_ids(known: bytes, more: bytes) -> bytes:
-    """Returns the binding ids of both, each once, those of `more` first."""
-    ids = [known[start : start + 8] for start in range(0, len(known), 8)]
-    for start in range(0, len(more), 8):
-        if more[start : start + 8] not in ids:
-            ids.insert(0, more[start : start + 8])
-    return b"".join(ids)
 
 
 def route_by_ids(
