@@ -12,7 +12,6 @@ from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.routing.divert_config import PASS, DivertConfig
 from atalanta.kernel.settings.broker_config import BrokerConfig
-from atalanta.kernel.settings.repository import AddressSettingsRepository
 from tests.kernel.broker_rig import SECOND, Bench
 
 PATTERNS = ["news.eu", "news.*", "news.#", "*.eu", "#"]
