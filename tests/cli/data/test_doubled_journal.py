@@ -29,7 +29,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_it_is_shown(folder: Path) -> None:
-    found = {queue["name"]: queue for queue in json.loads(Cli()("data", "show", str(folder / "data"), "--json"))["queues"]}
+    shown = json.loads(Cli()("data", "show", str(folder / "data"), "--json"))
+    found = {queue["name"]: queue for queue in shown["queues"]}
     forward = [name for name in found if name.startswith("$.artemis.internal.sf.")]
     assert len(forward) == 1, "one peer, which was away"
     for name in [*QUEUES, *forward]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from atalanta.kernel.queue.spec import MULTICAST
@@ -10,7 +12,7 @@ from atalanta.sim.nodes import PASSWORD, PORT, USER
 from atalanta.sim.world.network import Machine, Network
 from atalanta.sim.world.world import World
 from atalanta.wire.openwire.commands.destinations import ActiveMQTopic
-from tests.cluster.cluster_rig import node_of
+from tests.cluster.cluster_rig import Client, node_of
 from tests.cluster.networks.network_rig import NetworkClient, NetworkRig
 
 CORE: Final = "CORE"
@@ -121,7 +123,7 @@ class Subscriber:
         self.protocol = protocol
         self.pattern = pattern
         self.name = f"s{rig.clients}"
-        self.got: list[list[str]] = []
+        self.texts: Callable[[], list[str]] = list  # what the present consumer has got
         self.connect(host)
 
     def connect(self, host: Host) -> None:
@@ -130,21 +132,28 @@ class Subscriber:
         rig = self.rig
         if self.protocol == OPENWIRE:
             user = rig.user(host, self.name)
-            assert isinstance(user, NetworkClient)
             user.consume(ActiveMQTopic(self.pattern.replace("#", ">")), subscription_name=self.name)
-            self.texts = lambda: [str(text) for text in user.texts]
+            self.texts = partial(texts_of, user)
         elif self.protocol == STOMP:
             stomp = rig.stomp(host, self.name)
             stomp.subscribe(f"/topic/{self.pattern}", self.name)
-            self.texts = lambda: [body.decode() for body in stomp.bodies]
+            self.texts = partial(bodies_of, stomp)
         else:
             client = rig.client(host)
             if self.name not in node_of(host).broker.queues:
                 client.create(self.name, self.pattern, MULTICAST, durable=True)
                 rig.until(lambda: self.name in node_of(host).broker.queues)
             client.consume(self.name)
-            self.texts = lambda: [body.decode() for body in client.bodies]
+            self.texts = partial(bodies_of, client)
         rig.run(0.5)
+
+
+def texts_of(user: NetworkClient) -> list[str]:
+    return [str(text) for text in user.texts]
+
+
+def bodies_of(client: Client | StompUser) -> list[str]:
+    return [body.decode() for body in client.bodies]
 
 
 def bindings(host: Host) -> int:

@@ -31,7 +31,9 @@ def divert(host: Host) -> None:
 @pytest.mark.parametrize("address", [NEWS, "tip"])
 @pytest.mark.parametrize("sender", [0, 1])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_subscribers_at_another_member_and_at_both(rig: OverlappingRig, protocol: str, sender: int, address: str) -> None:
+def test_subscribers_at_another_member_and_at_both(
+    rig: OverlappingRig, protocol: str, sender: int, address: str
+) -> None:
     hosts = rig.cluster(2)
     divert(hosts[sender])
     there = rig.subscribers(hosts[1], protocol)

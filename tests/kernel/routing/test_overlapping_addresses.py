@@ -23,7 +23,7 @@ def counts(bench: Bench, names: list[str]) -> dict[str, int]:
 
 def send(bench: Bench, address: str, kind: int = MULTICAST, **properties: object) -> None:
     session = bench.session()
-    session.send(bench.now, bench.message(address, b"m", _AMQ_ROUTING_TYPE=kind, **properties), 1)
+    session.send(bench.now, bench.message(address, b"m", True, _AMQ_ROUTING_TYPE=kind, **properties), 1)
     bench.settle()
 
 
@@ -121,7 +121,7 @@ def test_entries_of_one_message_and_one_queue_are_not_compared_further(bench: Be
 # -- journals of earlier builds -------------------------------------------------------------------
 def doubled(bench: Bench, queue: Queue, routes: list[tuple[int, bytes]], **properties: object) -> int:
     """Writes the record that an earlier build wrote for a message with these routes; the id of the message."""
-    message = bench.message("pub.t", b"old", **properties)
+    message = bench.message("pub.t", b"old", True, **properties)
     message.id = bench.broker.store.take_message_id()
     references = [Reference(message, queue, sequence, route_to) for sequence, route_to in routes]
     bench.journal.append(records.MESSAGE, encode_message_record(message, references, []))

@@ -76,7 +76,7 @@ def test_wildcards(server: OpenWireServer) -> None:
     }  # fmt: skip
 
 
-def test_a_composite_consumer_gets_a_message_once_where_one_of_its_topics_includes_another(server: OpenWireServer) -> None:
+def test_a_composite_consumer_gets_once_what_several_of_its_topics_include(server: OpenWireServer) -> None:
     client = server.openwire_client()
     client.consume(ActiveMQTopic("t.a,t.>,t.a,t.*.x"))
     client.publish("1", ActiveMQTopic("t.a"))
