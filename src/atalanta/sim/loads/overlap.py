@@ -86,9 +86,8 @@ class Overlaps(SenderLoad):
         for index, host in enumerate(hosts if self.everywhere else [self.random.choice(hosts)]):
             for pattern in self.chosen[index]:
                 name = self.queue_name(index, pattern)
-                taker = Consumer(self.world, self.network, f"oc-{name}-{host.name}", host.name, self.ledger, name)
-                taker.acknowledges = ANSWERED  # two confirmed acknowledgements show a message that came twice
-                self.takers.append(taker)
+                client = f"oc-{name}-{host.name}"
+                self.takers.append(NewsReader(self.world, self.network, client, host.name, self.ledger, name))
 
     def bound(self, name: str) -> tuple[int, list[str]]:
         """Returns the life of that node, and the queues for whose bindings it sends; the life is 0 while it is down."""
@@ -112,6 +111,16 @@ class Overlaps(SenderLoad):
             for name in queues:
                 if (name, key) not in self.ledger.acknowledging:
                     raise Violation(f"confirmed message lost: {key} was never delivered from {name!r}", key)
+
+
+class NewsReader(Consumer):
+    """A consumer that waits for each answer: two confirmed acknowledgements show a message that came twice."""
+
+    def __init__(
+        self, world: World, network: Network, name: str, target: str, ledger: Ledger, queue_name: str
+    ) -> None:
+        super().__init__(world, network, name, target, ledger, queue_name)
+        self.acknowledges = ANSWERED
 
 
 class NewsSender(Sender):
