@@ -81,6 +81,20 @@ def test_every_topic_subscriber_gets_every_message(client: Client, pair: Pair) -
         assert [n for n in got if n >= 50] == list(range(50, 100))
 
 
+@pytest.mark.parametrize("where", ["there", "here", "both"])
+def test_subscribers_whose_topics_overlap_get_every_message(client: Client, way: Pair, where: str) -> None:
+    base = client.name("t")
+    nodes = {"there": way[1:], "here": way[:1], "both": way}[where]
+    consumers = [client.consumer(node, f"topic:{base}.{last}") for node in nodes for last in ("eu", "#", "*")]
+    producer = client.producer(way[0], f"topic:{base}.eu")
+    for consumer in consumers:
+        client.warm(producer, consumer)
+    for consumer in consumers:
+        client.jms.receive(consumer, 1000, 300)
+    client.jms.send(producer, range(40))
+    assert client.numbers(consumers, 40 * len(consumers)) == [list(range(40))] * len(consumers)
+
+
 def test_durable_subscription_elsewhere_keeps_messages(client: Client, way: Pair) -> None:
     topic = client.name("t")
     consumer = client.durable(way[1], topic, "sub")

@@ -77,6 +77,33 @@ def test_kill_between_sending_and_consuming(
     end((stays, goes))
 
 
+@pytest.mark.parametrize("killed", ["first", "second"])
+def test_subscriptions_that_overlap_survive_a_kill(
+    jms: Jms, brokers: Lineup, lineup: str, client: Client, killed: str
+) -> None:
+    """Each of them gets what was sent while its node was away, and everything behind its restart, once."""
+    stays, goes = pair_of(jms, brokers, lineup, killed)
+    base = client.name("t")
+    topics = [f"{base}.{last}" for last in ("eu", "#", "*")]
+    consumers = [client.durable(goes, topic, "sub") for topic in topics]
+    producer = client.producer(stays, f"topic:{base}.eu")
+    for consumer in consumers:
+        client.warm(producer, consumer)
+    for consumer in consumers:
+        jms.receive(consumer, 1000, 300)
+        client.leave(consumer)
+    goes.kill()
+    jms.send(producer, range(40))
+    goes.start()
+    again = [client.durable(goes, topic, "sub") for topic in topics]
+    assert [sorted(got) for got in client.numbers(again, 120)] == [list(range(40))] * 3
+    jms.send(producer, range(40, 60))
+    jms.send(client.producer(goes, f"topic:{base}.eu"), range(60, 80))
+    assert [sorted(got) for got in client.numbers(again, 120)] == [list(range(40, 80))] * 3
+    client.close()
+    end((stays, goes))
+
+
 @pytest.mark.parametrize("where", ["consuming", "sending"])
 @pytest.mark.parametrize("killed", ["first", "second"])
 def test_kill_in_the_middle_of_a_stream(

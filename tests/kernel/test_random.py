@@ -90,8 +90,8 @@ def state(broker: Broker, without: tuple[str, ...] = ()) -> dict[str, object]:
         "values": {key: broker.values.get(key) for key in broker.values.keys()},
         "messages": sorted(kept),
         "scheduled": sorted(
-            (at_ms, reference.message.id, reference.queue.id)
-            for reference, at_ms in broker.scheduled.times.items()
+            (entry[0], reference.message.id, reference.queue.id)
+            for reference, entry in broker.scheduled.waiting.items()
             if reference.sequence == 0 and reference.durable and reference.queue.name not in without
         ),
         "stored": sum(message.size for message in kept.values()),

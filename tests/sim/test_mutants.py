@@ -17,6 +17,7 @@ from atalanta.sim.loads.divert import Diverts
 from atalanta.sim.loads.full_disk import FullDisks
 from atalanta.sim.loads.groups import Groups
 from atalanta.sim.loads.large import LargeMessages
+from atalanta.sim.loads.overlap import Overlaps
 from atalanta.sim.loads.permissions import QueuePermissions
 from atalanta.sim.loads.priorities import Priorities
 from atalanta.sim.loads.replays import Replays
@@ -40,6 +41,7 @@ from tests.sim.mutants import (
     logs,
     members,
     networks,
+    overlaps,
     pages,
     pairs,
     parking,
@@ -111,6 +113,8 @@ BY_SUBJECT = [
     (diverts.diverts_take_nothing, Diverts, 5, 2),
     pytest.param(diverts.diverts_make_no_name_routable, Diverts, 5, 4, marks=SOAK),
     (diverts.exclusive_diverts_leave_a_copy, Diverts, 5, 3),
+    (overlaps.recovered_wildcards_take_from_each_other, Overlaps, 29, 4),
+    (overlaps.peers_get_a_copy_for_each_binding, Overlaps, 37, 4),
     (permissions.queues_have_no_permissions, QueuePermissions, 1, 3),
     (priorities.priorities_share_one_turn, Priorities, 29, 3),
     (replays.retained_for_half_the_time, Replays, 6, 6),

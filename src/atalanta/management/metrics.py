@@ -181,7 +181,7 @@ class Metrics:
             ("addresses", "addresses", "gauge", len(broker.addresses)),
             ("stored_messages", "durable messages in memory", "gauge", len(broker.store.messages)),
             ("stored_bytes", "bytes of them", "gauge", broker.store.stored_bytes),
-            ("scheduled_messages", "messages for later", "gauge", len(broker.scheduled.times)),
+            ("scheduled_messages", "messages for later", "gauge", len(broker.scheduled.waiting)),
             ("journal_records_total", "records written", "counter", broker.journal.last),
             ("journal_durable_records_total", "records on disk", "counter", broker.journal.durable),
             ("management_jobs", "long operations under way", "gauge", len(self.jobs.running)),

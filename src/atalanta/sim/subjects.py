@@ -13,6 +13,7 @@ from atalanta.sim.loads import (
     full_disk,
     groups,
     large,
+    overlap,
     permissions,
     priorities,
     replays,
@@ -58,6 +59,8 @@ def draw_subjects(
         subjects.append(divert.Diverts(world, network, ledger, everywhere))
     if drawn("large messages", large.SHARE):
         subjects.append(large.LargeMessages(world, network, ledger, everywhere))
+    if drawn(overlap.DRAW, overlap.SHARE):
+        subjects.append(overlap.Overlaps(world, network, ledger, nodes, shape))
     if drawn("permissions", permissions.SHARE):
         subjects.append(permissions.QueuePermissions(world, network, ledger))
     if not paired and drawn("priorities", priorities.SHARE):

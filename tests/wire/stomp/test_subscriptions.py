@@ -152,6 +152,20 @@ def test_a_durable_subscription_outlives_its_connection(server: StompServer) -> 
     assert "c.s" not in server.broker.queues
 
 
+def test_durable_subscriptions_that_overlap_get_each_message_once_after_restarts(server: StompServer) -> None:
+    def subscribe() -> StompClient:
+        client = server.stomp_client(client_id="c")
+        for name in ("pub.*", "pub.#"):
+            client.subscribe(f"/topic/{name}", name, durable_subscription_name=name)
+        return client
+
+    server.lost(subscribe().conn)
+    for body in ("1", "2"):
+        server.restart()
+        fill(server.stomp_client(), body, destination="/topic/pub.t", persistent="true")
+    assert sorted(subscribe().texts()) == ["1", "1", "2", "2"]
+
+
 def test_a_durable_subscription_with_another_selector_begins_anew(server: StompServer) -> None:
     client = server.stomp_client(client_id="c")
     client.subscribe("/topic/t", **{"activemq.subscriptionName": "s"}, selector="n = '1'")

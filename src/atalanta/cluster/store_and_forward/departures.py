@@ -20,7 +20,7 @@ from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.reference import READY
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_PREFIX
-from atalanta.kernel.routing.router import Route, add_remote_route
+from atalanta.kernel.routing.router import Route, add_remote_route, join_route
 from atalanta.message.internal_headers import FORWARD_DUPLICATE
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class Departures:
                 queue = self._own(now, departed, remote, name)
                 if queue is None:
                     return []
-                routes.append(Route(queue, b""))
+                join_route(routes, queue, b"")
                 continue
             there = self._of_target(departed.target, name)
             if there is None:

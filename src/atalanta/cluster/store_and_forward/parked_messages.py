@@ -27,7 +27,7 @@ from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import DONE, READY, SCHEDULED, Reference
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.routing.bindings import RemoteBinding
-from atalanta.kernel.routing.router import Route, add_remote_route
+from atalanta.kernel.routing.router import Route, add_remote_route, join_route
 from atalanta.message.fqqn import split_fqqn
 from atalanta.message.internal_headers import FORWARD_DUPLICATE
 
@@ -316,7 +316,7 @@ class ParkedMessages(Observer):
             if isinstance(taker, RemoteBinding):
                 add_remote_route(routes, taker)
             else:
-                routes.append(Route(taker, b""))
+                join_route(routes, taker, b"")
         self.mover.reroute(reference, routes, PARKED_WHY, FORWARD_DUPLICATE)
         return True
 

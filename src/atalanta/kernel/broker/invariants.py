@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
 from atalanta.kernel.queue.log_state import PAGE_FILE_DAMAGED
-from atalanta.kernel.queue.paging.iteration import validate_paged
+from atalanta.kernel.queue.paging.iteration import everything, validate_paged
 from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.paging.retained_messages import retained_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.delivery.scheduled_messages import ScheduledMessages
     from atalanta.kernel.queue.last_value_ring import SpecialQueue
     from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.registry.addresses import AddressRegistry
 
 
 def validate(broker: Broker) -> None:
@@ -71,10 +72,45 @@ def validate(broker: Broker) -> None:
     leased = sum(1 for queue in broker.queues.values() if queue.leased)
     assert leased == broker.queue_registry.leased, f"{leased} leased queues, {broker.queue_registry.leased} counted"
     prepared = [plan for branch in broker.branches.list_prepared() for plan in branch.plans]
+    _validate_links(broker.address_registry)
+    _validate_routes(broker.store, broker.queues, prepared)
     _validate_pending(broker.store, broker.queues, prepared)
     _validate_memory(broker.store, broker.queues)
     _validate_stored(broker.store)
     _validate_large(broker.store, broker.queues)
+
+
+def _validate_links(registry: AddressRegistry) -> None:
+    """Checks that each address knows every wildcard address that matches it, once, and that those have no list."""
+    for address in [*registry.by_name.values(), *registry.implied.values()]:
+        linked = address.wildcards or []
+        matching = registry.wildcards.matching(address.name)
+        assert len(linked) == len(matching) and all(wild in linked for wild in matching), (
+            f"address {address.name}: linked with {[wild.name for wild in linked]}"
+        )
+
+
+def _validate_routes(store: MessageStore, queues: dict[str, Queue], prepared: list[Plan]) -> None:
+    """Checks that no message has two routes to one queue (kernel/routing/router.py)."""
+    for plan in prepared:
+        ids = [planned.queue.id for planned in plan.routes]
+        assert len(ids) == len(set(ids)), f"a prepared message has routes to {ids}"
+    found: dict[tuple[int, int], bool] = {}
+    references = [each for awaiting in store.awaiting for each in awaiting.references]
+    for queue in queues.values():
+        references.extend(everything(queue))
+        references.extend(each for _, each in store.scheduled.of_queue(queue) if each.sequence == 0)
+    for reference in references:
+        key = (reference.queue.id, int(reference.message.id))
+        assert key not in found or reference.state == DONE, (
+            f"queue {reference.queue.name} has message {reference.message.id} twice"
+        )
+        found[key] = True
+        for start in range(8, len(reference.route_to), 8):
+            binding_id = reference.route_to[start : start + 8]
+            assert binding_id not in [reference.route_to[at : at + 8] for at in range(0, start, 8)], (
+                f"queue {reference.queue.name}: message {reference.message.id} names a binding twice"
+            )
 
 
 def _validate_retained(queue: Queue) -> None:

@@ -135,7 +135,7 @@ class LiveRecords:
             message.lsn = journal.append(records.MESSAGE, record)
         for reference in references:
             if reference.state == SCHEDULED and reference.sequence != 0:
-                broker.store.store_delivery_count(reference, broker.scheduled.times[reference])
+                broker.store.store_delivery_count(reference, broker.scheduled.time_ms(reference))
         for cache_name, duplicate_id in duplicates:
             broker.caches.by_name[cache_name].ids[duplicate_id] = message.lsn
         if broker.trace.on:

@@ -34,6 +34,7 @@ from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.queue.spec import decode_queue_spec
 from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.routing.address import Address
+from atalanta.kernel.routing.router import join_stored
 from atalanta.kernel.trace import queue_sequences, trace_message
 from atalanta.kernel.transactions import xa, xa_recovery
 from atalanta.message.encoding.buffer import DecodeError, Reader
@@ -132,12 +133,13 @@ class Recovery:
 
     def _message(self, lsn: int, stored: StoredMessage) -> None:
         message_id = stored.message.id
-        if message_id not in self.settled.messages or not self.settled.renew(stored, lsn):
-            self.messages[message_id] = (stored, lsn)
         self.message_id_max = max(self.message_id_max, message_id)
         for found in stored.routes:
             if found.sequence > self.sequences.get(found.queue_id, 0):
                 self.sequences[found.queue_id] = found.sequence
+        stored.set_routes(join_stored(stored.routes))
+        if message_id not in self.settled.messages or not self.settled.renew(stored, lsn):
+            self.messages[message_id] = (stored, lsn)
         for cache, duplicate_id in stored.duplicates:
             self.duplicates.setdefault(cache, {})[duplicate_id] = (message_id, lsn)
 
@@ -161,7 +163,7 @@ class Recovery:
         if len(routes) == len(known[0].routes):
             return False
         if routes:
-            known[0].routes = routes
+            known[0].set_routes(routes)
         else:
             del self.messages[message_id]
         return True

@@ -23,6 +23,10 @@ class StoredRoute:
         self.scheduled_ms: int = 0  # a delayed redelivery; a message scheduled by its sender has sequence 0
         self.route_to = route_to
 
+    def join(self, route_to: bytes) -> None:
+        """Adds the binding ids of another route to the same queue."""
+        self.route_to = join_ids(self.route_to, route_to)
+
 
 class StoredMessage:
     def __init__(
@@ -34,6 +38,19 @@ class StoredMessage:
         self.file: int = -1  # of a large message's body, with its size:
         self.file_bytes: int = 0
         self.file_crc: int = 0
+
+    def set_routes(self, routes: list[StoredRoute]) -> None:
+        """Sets the routes that the message has left."""
+        self.routes = routes
+
+
+def join_ids(known: bytes, more: bytes) -> bytes:
+    """Returns the binding ids of both (8 bytes each), every one once, those of `more` first."""
+    ids = [known[start : start + 8] for start in range(0, len(known), 8)]
+    for start in range(0, len(more), 8):
+        if more[start : start + 8] not in ids:
+            ids.insert(0, more[start : start + 8])
+    return b"".join(ids)
 
 
 def encode_message_record(

@@ -47,7 +47,7 @@ class FirstLease(Reply):
         self.found: list[Reference] = []
         self.waiting: list[tuple[Reply, int]] = []
         self.scheduled: list[Reference] = [
-            each for each in store.scheduled.times if each.queue is queue and not each.durable
+            each for each in store.scheduled.waiting if each.queue is queue and not each.durable
         ]
 
     def add(self, endpoint: Reply, token: int) -> None:
@@ -145,7 +145,7 @@ class FirstLease(Reply):
         for reference in found:
             reference.message.store_for(store.references_of(reference.message), lsn)
             if reference.state == SCHEDULED and reference.sequence != 0:
-                store.store_delivery_count(reference, store.scheduled.times[reference])
+                store.store_delivery_count(reference, store.scheduled.time_ms(reference))
 
     def _end(self, why: str) -> None:
         """Ends the work, and answers when all that was written is durable."""
@@ -188,5 +188,5 @@ def make_paged_durable(store: MessageStore, queue: Queue, pages: list[Page]) -> 
         if isinstance(reference, PagedReference) and not reference.durable and reference.page.all_durable():
             _make_durable(reference)
             if reference.state == SCHEDULED:
-                store.store_delivery_count(reference, store.scheduled.times[reference])
+                store.store_delivery_count(reference, store.scheduled.time_ms(reference))
     store.paging.reader.forget()

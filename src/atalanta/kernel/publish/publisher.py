@@ -17,7 +17,7 @@ from atalanta.kernel.publish.duplicate_detection import (
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE, BRIDGE_PREFIX
-from atalanta.kernel.routing.router import add_remote_route, add_route, route_by_ids
+from atalanta.kernel.routing.router import add_remote_route, join_route, route_by_ids
 from atalanta.message.fqqn import split_fqqn
 from atalanta.message.internal_headers import (
     ACK_ROUTE_TO,
@@ -191,8 +191,12 @@ class Publisher:
             and not message.has_property(SCALEDOWN_NODE)
         ):
             place = group.choose(message, message.routing_type, split_fqqn(message.address)[1])
-            if place >= 0 and not group.is_away(place):
-                add_route(plan.routes, group, place)
+            here = len(group.locals)
+            if 0 <= place < here:
+                join_route(plan.routes, group.locals[place], b"")
+                return
+            if place >= here and not group.is_away(place):
+                add_remote_route(plan.routes, group.remotes[place - here])
                 return
         add_remote_route(plan.routes, away)
 

@@ -1,8 +1,9 @@
 """Wildcard addresses: a queue bound to `news.#` receives messages to `news.eu.today` (WildcardAddressManager).
 
-The wildcard addresses that match an address are computed when either is created, and stored in the address, so that
-a message only reads that list. Wildcards match whole words (unlike those of settings): `*` one word, `#` any number
-of words, at any position. A wildcard address never receives messages sent to another wildcard address.
+The wildcard addresses that match an address are computed when either is created or recovered, and stored in the
+address, so that a message only reads that list. It has each of them once, and none of them has a list itself.
+Wildcards match whole words (unlike those of settings): `*` one word, `#` any number of words, at any position. A
+wildcard address never receives messages sent to another wildcard address.
 """
 
 from __future__ import annotations
@@ -73,9 +74,8 @@ class WildcardAddresses:
             return
         self.known[address.name] = (pattern, address)
         for other in others.values():
-            if other.name not in self.known and not self.hides(other.name):
-                if pattern.matches(other.name):
-                    other.set_wildcards([*(other.wildcards or []), address])
+            if self.receives(pattern, other.name):
+                other.set_wildcards([*(other.wildcards or []), address])
 
     def leave(self, address: Address, others: dict[str, Address]) -> None:
         """Unlinks a deleted address."""
@@ -88,12 +88,19 @@ class WildcardAddresses:
 
     def join(self, address: Address) -> None:
         """Links an address that is no wildcard with the wildcard addresses that match it."""
-        found: list[Address] = []
-        if not self.hides(address.name):
-            for pattern, wild in self.known.values():
-                if pattern.matches(address.name):
-                    found.append(wild)
+        found = self.matching(address.name)
         address.set_wildcards(found if found else None)
+
+    def matching(self, name: str) -> list[Address]:
+        """Returns the wildcard addresses whose queues receive the messages to an address of that name."""
+        return [wild for pattern, wild in self.known.values() if self.receives(pattern, name)]
+
+    def receives(self, pattern: AddressPattern, name: str) -> bool:
+        """Returns True if the queues of that wildcard address receive the messages to an address of that name.
+
+        The name is asked, and not `known`: a recovery adds the addresses one after the other, and all of them exist.
+        """
+        return not self.hides(name) and pattern.matches(name) and not is_wildcard(name, self.wildcard)
 
     def hides(self, name: str) -> bool:
         """Returns True if no wildcard matches that name."""

@@ -8,7 +8,7 @@ from atalanta.kernel.journal.message_record import decode_message_record
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.paging.recovery import out_of_tail, pull
 from atalanta.kernel.queue.reference import READY, Reference
-from atalanta.kernel.routing.router import Route
+from atalanta.kernel.routing.router import Route, join_stored
 from atalanta.kernel.transactions.xa import Branch
 from atalanta.message.encoding.buffer import Reader
 
@@ -39,7 +39,7 @@ def restore(
             stored.message.large = body
         plan = Plan(stored.message)
         plan.duplicates = stored.duplicates
-        for found in stored.routes:
+        for found in join_stored(stored.routes):
             queue = queues.get(found.queue_id)
             if queue is not None:
                 plan.routes.append(Route(queue, found.route_to))

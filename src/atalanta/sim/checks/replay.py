@@ -87,8 +87,8 @@ def _compare(name: str, live: Broker, replayed: Broker) -> None:
 def _waiting(broker: Broker) -> list[tuple[int, int, int]]:
     """Returns (ms, message id, queue id) of messages sent for later; redeliveries are among the references."""
     return sorted(
-        (at_ms, int(reference.message.id), reference.queue.id)
-        for reference, at_ms in broker.scheduled.times.items()
+        (entry[0], int(reference.message.id), reference.queue.id)
+        for reference, entry in broker.scheduled.waiting.items()
         if reference.durable and reference.sequence == 0
     )
 

@@ -209,7 +209,7 @@ def test_they_go_with_their_queue_and_when_it_is_purged(bench: Bench) -> None:
     bench.broker.mover.purge(purged, "purged")
     bench.settle()
     assert purged.message_count == 0
-    assert not bench.broker.scheduled.times
+    assert not bench.broker.scheduled.waiting
     assert bench.broker.memory.used_bytes == 0
 
 

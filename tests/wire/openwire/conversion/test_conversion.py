@@ -47,7 +47,7 @@ from atalanta.wire.openwire.commands.messages import (
     OpenWireMessage,
 )
 from atalanta.wire.openwire.conversion.delivered_message import reply_destination
-from atalanta.wire.openwire.conversion.destination import parts_of
+from atalanta.wire.openwire.conversion.destination import consumed_parts, parts_of
 from atalanta.wire.openwire.conversion.message_id import (
     Correlations,
     IdTexts,
@@ -386,6 +386,30 @@ def test_reply_destinations(written: str, expected: ActiveMQDestination) -> None
 def test_parts_of_a_composite_name() -> None:
     parts = parts_of(ActiveMQQueue("a, topic://b,queue://c"))
     assert parts == [ActiveMQQueue("a"), ActiveMQTopic("b"), ActiveMQQueue("c")]
+    assert parts_of(ActiveMQQueue("a, queue://a,topic://a")) == [ActiveMQQueue("a"), ActiveMQTopic("a")]
+
+
+@pytest.mark.parametrize(
+    ("written", "consumed"),
+    [
+        ("a.b,a.>", ["a.>"]),
+        ("a,a.>", ["a.>"]),
+        ("a.>,a.*.c,a.b.>", ["a.>"]),
+        ("a.*,a.b,a.b.c,b.b", ["a.*", "a.b.c", "b.b"]),
+        ("a.*,a.>", ["a.>"]),
+        ("a.*.>,a.>", ["a.>"]),
+        (">,a,b.*", [">"]),
+        ("a.*,*.b", ["a.*", "*.b"]),
+        ("a.*,a.*", ["a.*"]),
+        ("a.>.c,a.b", ["a.>.c", "a.b"]),
+    ],
+)
+def test_a_topic_that_another_one_includes_is_consumed_with_it(written: str, consumed: list[str]) -> None:
+    assert [part.physical_name for part in consumed_parts(ActiveMQTopic(written))] == consumed
+
+
+def test_a_queue_is_included_in_no_topic() -> None:
+    assert len(consumed_parts(ActiveMQQueue("a.b,topic://a.>"))) == 2
 
 
 @pytest.mark.parametrize("written", ["ID:host-1-2:1:-1:7", "ID:a:b:3:4:5"])

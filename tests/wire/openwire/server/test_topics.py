@@ -76,6 +76,41 @@ def test_wildcards(server: OpenWireServer) -> None:
     }  # fmt: skip
 
 
+def test_a_composite_consumer_gets_once_what_several_of_its_topics_include(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    client.consume(ActiveMQTopic("t.a,t.>,t.a,t.*.x"))
+    client.publish("1", ActiveMQTopic("t.a"))
+    client.publish("2", ActiveMQTopic("t.a,t.b.x"))
+    assert client.texts() == ["1", "2", "2"], "the second message went to two topics"
+
+
+@pytest.mark.parametrize("order", [("pub.*", "pub.>"), ("pub.>", "pub.*")])
+def test_durable_subscriptions_that_overlap_get_each_message_once_after_restarts(
+    server: OpenWireServer, order: tuple[str, str]
+) -> None:
+    def subscribe() -> OpenWireClient:
+        made = server.openwire_client("me")
+        for name in order:
+            made.consume(ActiveMQTopic(name), subscription_name=name)
+        return made
+
+    client = subscribe()
+    server.openwire_client("d").publish("before", ActiveMQTopic("pub.t"))
+    assert client.texts() == ["before"] * 2
+    server.restart()
+    sender = server.openwire_client("d")
+    sender.publish("1", ActiveMQTopic("pub.t"))
+    sender.publish("later", ActiveMQTopic("pub.t"), properties={"AMQ_SCHEDULED_DELAY": 5_000})
+    server.restart()
+    client = subscribe()
+    assert client.texts() == ["before", "1"] * 2, "nothing was acknowledged"
+    server.broker.start_timers(server.now)
+    server.now += 6 * SECOND
+    server.broker.on_timer(server.now, "kernel.scheduled")
+    server.settle()
+    assert client.texts() == ["later"] * 2
+
+
 def test_a_durable_subscription_collects(server: OpenWireServer) -> None:
     first = server.openwire_client("me.too")
     first.consume(TOPIC, subscription_name="sub")

@@ -21,21 +21,23 @@ if TYPE_CHECKING:
 SCHEDULED_TIMER: Final = "kernel.scheduled"
 STALE_MIN: Final = 1_000  # removed entries before the heap is rebuilt
 
-# Time (ms), message id, queue id: ordered by time, then by arrival. No two entries have the same ids.
-Entry = tuple[int, int, int, "Reference"]
+# Time (ms), message id, queue id, number: ordered by time, then by arrival. The number makes every entry another one,
+# so that no two references are compared.
+Entry = tuple[int, int, int, int, "Reference"]
 
 
 class ScheduledMessages:
     """The scheduled messages of one store.
 
-    `times`: the time (ms) of each waiting reference; the heap may hold entries that were removed.
+    `waiting`: the entry of each waiting reference; the heap may hold entries that were removed.
     `in_transfer`: references being sent to another node, which keeps their time: here they wait until they are
     returned. `overdue`: those of `in_transfer` whose time has passed.
     """
 
     def __init__(self, timers: Timers) -> None:
         self.timers = timers
-        self.times: dict[Reference, int] = {}
+        self.waiting: dict[Reference, Entry] = {}
+        self.number: int = 0  # of the latest entry
         self.heap: list[Entry] = []
         self.in_transfer: dict[Reference, bool] = {}
         self.overdue: dict[Reference, Entry] = {}
@@ -53,20 +55,31 @@ class ScheduledMessages:
         reference.state = SCHEDULED
         reference.consumer = None
         reference.queue.count_scheduled(reference, 1)
-        self.times[reference] = at_ms
-        heappush(self.heap, (at_ms, int(reference.message.id), reference.queue.id, reference))
+        self.number += 1
+        entry = (at_ms, int(reference.message.id), reference.queue.id, self.number, reference)
+        self.waiting[reference] = entry
+        heappush(self.heap, entry)
         if self.armed_ms == 0 or at_ms < self.armed_ms:
             self.arm()
 
     def remove(self, reference: Reference) -> None:
         """Removes a reference that leaves its queue before its time; the caller changes the queue's counters."""
-        if self.times.pop(reference, -1) < 0:
+        if self.waiting.pop(reference, None) is None:
             return
         self.in_transfer.pop(reference, None)
         self.overdue.pop(reference, None)
-        if len(self.heap) > 2 * len(self.times) + STALE_MIN:
-            self.heap = [entry for entry in self.heap if self.times.get(entry[3], -1) == entry[0]]
+        if len(self.heap) > 2 * len(self.waiting) + STALE_MIN:
+            self.heap = [entry for entry in self.heap if self._waits(entry)]
             heapify(self.heap)
+
+    def time_ms(self, reference: Reference) -> int:
+        """Returns the time of a waiting reference."""
+        return self.waiting[reference][0]
+
+    def _waits(self, entry: Entry) -> bool:
+        """Returns True unless the reference of the entry has left, or has a newer entry."""
+        known = self.waiting.get(entry[4])
+        return known is not None and known[3] == entry[3]
 
     def end_transfer(self, reference: Reference) -> None:
         """Records that a reference is no longer being sent to another node, if it was."""
@@ -95,13 +108,13 @@ class ScheduledMessages:
         heap = self.heap
         while heap and heap[0][0] <= now_ms and len(due) < most:
             entry = heappop(heap)
-            reference = entry[3]
-            if self.times.get(reference, -1) != entry[0]:
+            if not self._waits(entry):
                 continue
+            reference = entry[4]
             if self.in_transfer and reference in self.in_transfer:
                 self.overdue[reference] = entry
                 continue
-            del self.times[reference]
+            del self.waiting[reference]
             due.append(reference)
         return due
 
@@ -111,7 +124,7 @@ class ScheduledMessages:
             return []
         found: list[Entry] = []
         for entry in [*self.heap, *self.overdue.values()]:
-            if entry[3].queue is queue and self.times.get(entry[3], -1) == entry[0]:
+            if entry[4].queue is queue and self._waits(entry):
                 found.append(entry)
         found.sort()
-        return [(entry[0], entry[3]) for entry in found]
+        return [(entry[0], entry[4]) for entry in found]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.journal.message_record import join_ids
 from atalanta.kernel.queue.reference import Reference
 
 if TYPE_CHECKING:
@@ -24,3 +25,9 @@ class PagedReference(Reference):
         super().__init__(message, queue, sequence, route_to)
         self.page = page
         self.index = index
+        self.entries: int = 1  # of the file: earlier builds could write a message twice into a page
+
+    def join(self, index: int, route_to: bytes) -> None:
+        """Adds another entry of the same message, a copy for the same queue (kernel/routing/router.py)."""
+        self.entries = index - self.index + 1
+        self.route_to = join_ids(self.route_to, route_to)

@@ -15,7 +15,7 @@ from atalanta.kernel.journal import records
 from atalanta.kernel.memory.address_memory import PAGE
 from atalanta.kernel.ports import Pages
 from atalanta.kernel.queue.log_state import PAGE_FILE_DAMAGED
-from atalanta.kernel.queue.paging.page import Page, encode_page, ranges_text
+from atalanta.kernel.queue.paging.page import Entry, Page, encode_page, ranges_text
 from atalanta.kernel.queue.paging.paged_queue import (
     BLOCK_BYTES,
     PagedQueue,
@@ -24,7 +24,7 @@ from atalanta.kernel.queue.paging.paged_queue import (
 )
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.paging.reader import PageReader, alive
-from atalanta.kernel.queue.reference import READY, Reference
+from atalanta.kernel.queue.reference import DELIVERING, READY, Reference
 from atalanta.kernel.trace import trace_message
 from atalanta.message.encoding.buffer import Writer
 
@@ -352,18 +352,28 @@ class Paging:
         page.read = page.end_of(block)
         entered: list[Reference] = []
         size = 0
+        latest = _latest_of(queue, page)
         for at in range(index - page.starts[block], len(entries)):
             index = page.starts[block] + at
             entry = entries[at]
             if alive(page, index, entry, queue):
-                reference = self.reader.reference(queue, page, index, entry)
-                self.store.memory.charge(reference)
-                size += reference.size
-                entered.append(reference)
+                if latest is not None and latest.message.id == entry.message.id:  # written by an earlier build
+                    self._join(paged, latest, index, entry)
+                    continue
+                latest = self.reader.reference(queue, page, index, entry)
+                self.store.memory.charge(latest)
+                size += latest.size
+                entered.append(latest)
         page.count_read(len(entered), size)
         self.count_outside(paged, -len(entered), -size)
         self._enter(now, queue, entered)
         return bool(entered)
+
+    def _join(self, paged: PagedQueue, reference: PagedReference, index: int, entry: Entry) -> None:
+        """Joins the entry to that of the same message before it: the two are one copy."""
+        reference.join(index, entry.route_to)
+        reference.page.count_read(1, entry.message.size)
+        self.count_removed(paged, 1, entry.message.size)
 
     def _take_tail(self, now: int, paged: PagedQueue) -> bool:
         """Enqueues a part of the tail: no page is before it."""
@@ -459,8 +469,9 @@ class Paging:
         page = reference.page
         if page.ended or page.is_finished(reference.index):
             return
-        self.finish_entry(page, reference.index)
-        page.live -= 1
+        for index in range(reference.index, reference.index + reference.entries):
+            self.finish_entry(page, index)
+        page.live -= reference.entries
         if page.live <= 0:
             self.done(page)
 
@@ -506,3 +517,14 @@ class Paging:
         page = self.pages.get(number)
         if page is not None and page.lsn == lsn:
             self.store_page(page, records.Batch())
+
+
+def _latest_of(queue: Queue, page: Page) -> PagedReference | None:
+    """Returns the last reference that was read from the page, unless it has gone to a peer already."""
+    references = queue.references
+    if references:
+        latest = references[len(references) - 1]
+        if isinstance(latest, PagedReference) and latest.page is page:
+            if latest.state == READY or (latest.state == DELIVERING and not latest.route_to):
+                return latest
+    return None

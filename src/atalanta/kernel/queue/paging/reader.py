@@ -87,6 +87,9 @@ class PageReader:
             found = []
             for at, entry in enumerate(entries):
                 if alive(page, page.starts[block] + at, entry, queue):
+                    if found and found[len(found) - 1].message.id == entry.message.id:
+                        found[len(found) - 1].join(page.starts[block] + at, entry.route_to)
+                        continue
                     found.append(self.reference(queue, page, page.starts[block] + at, entry))
             if len(self._cache) >= BLOCKS_CACHED:
                 del self._cache[next(iter(self._cache))]

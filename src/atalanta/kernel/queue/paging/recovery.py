@@ -227,6 +227,7 @@ def _count(
     unread = 0
     kept = 0
     last = 0
+    ended_id = -1  # an id of which an entry was acknowledged: it is that of all entries of the message
     released = queue.log.released_through()
     for block in range(len(page.starts)):
         if page.block_is_finished(block):
@@ -242,7 +243,9 @@ def _count(
             index = page.starts[block] + at
             message_id = int(entry.message.id)
             below = entry.sequence <= released
-            was_acked = acked.pop(message_id, None) is not None
+            was_acked = acked.pop(message_id, None) is not None or message_id == ended_id
+            if was_acked:
+                ended_id = message_id
             if was_acked or not entry.durable or below:
                 if not page.is_finished(index):
                     page.finish(index)

@@ -81,8 +81,9 @@ def drop_one(paging: Paging, queue: Queue, reference: Reference) -> None:
     if paged is None:
         return
     if isinstance(reference, PagedReference):
-        paging.count_removed(paged, 1, reference.size)
-        reference.page.count_read(1, reference.size)
+        entries = reference.entries
+        paging.count_removed(paged, entries, entries * reference.size)
+        reference.page.count_read(entries, entries * reference.size)
         paging.finished(reference)
         paged.leave(reference.page)
     else:
@@ -105,12 +106,13 @@ def _drop_entries(
     if page.last > sequence:
         found = _upto(paging, queue, page, sequence)
         paging.drop_damaged()
-        count = len(found)
+        count = 0
         size = 0
         read = page.read
         for reference in found:
-            size += reference.size
-            read = reference.index + 1
+            count += reference.entries
+            size += reference.entries * reference.size
+            read = reference.index + reference.entries
     if finish:
         for index in range(page.read, read):
             if not page.is_finished(index):

@@ -96,7 +96,10 @@ def of_kind(code: int, name: str) -> ActiveMQDestination:
 
 
 def parts_of(destination: ActiveMQDestination) -> list[ActiveMQDestination]:
-    """Returns the parts of a composite destination, or the destination itself. BrokerError for an empty part."""
+    """Returns the parts of a composite destination, or the destination itself. BrokerError for an empty part.
+
+    A part that is named twice counts once, as in Classic.
+    """
     name = name_of(destination)
     if "," not in name:
         return [destination]
@@ -104,11 +107,42 @@ def parts_of(destination: ActiveMQDestination) -> list[ActiveMQDestination]:
     for part in name.split(","):
         text = part.strip()
         made = of_text(text)
-        found.append(of_kind(destination.code(), text) if made is None else made)
-        name_of(found[-1])
-    if len(found) > PARTS_MAX:
-        raise BrokerError(ILLEGAL_STATE, f"a composite destination has at most {PARTS_MAX} parts, not {len(found)}")
+        each = of_kind(destination.code(), text) if made is None else made
+        name_of(each)
+        if each not in found:
+            found.append(each)
+        if len(found) > PARTS_MAX:
+            raise BrokerError(ILLEGAL_STATE, f"a composite destination has at most {PARTS_MAX} parts")
     return found
+
+
+def consumed_parts(destination: ActiveMQDestination) -> list[ActiveMQDestination]:
+    """Returns the parts that a consumer needs: those without the topics that another of its topics includes.
+
+    A consumer gets a message once, as in Classic, and here each of its topics has a queue of its own.
+    """
+    parts = parts_of(destination)
+    if len(parts) == 1:
+        return parts
+    wide = [name_of(part).split(".") for part in parts if part.code() == codes.TOPIC and has_wildcard(name_of(part))]
+    found: list[ActiveMQDestination] = []
+    for part in parts:
+        words = name_of(part).split(".")
+        if part.code() != codes.TOPIC or not any([includes(each, words) for each in wide]):
+            found.append(part)
+    return found
+
+
+def includes(wide: list[str], topic: list[str]) -> bool:
+    """Returns True if the words of `wide` match each name that those of another topic match. `>` is the last one."""
+    if wide == topic:
+        return False
+    for place, word in enumerate(wide):
+        if word == ">":
+            return place == len(wide) - 1
+        if place == len(topic) or topic[place] == ">" or word not in ("*", topic[place]):
+            return False
+    return len(wide) == len(topic)
 
 
 def of_text(text: str) -> ActiveMQDestination | None:

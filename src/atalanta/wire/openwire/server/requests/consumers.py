@@ -12,11 +12,11 @@ from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination, ActiveMQQueue
 from atalanta.wire.openwire.conversion.destination import (
     Target,
+    consumed_parts,
     has_wildcard,
     is_advisory,
     is_queue,
     name_of,
-    parts_of,
     target_of,
 )
 from atalanta.wire.openwire.networks.bridge_filter import message_selector
@@ -88,7 +88,7 @@ def _subscribe(
     """Creates the kernel's consumers, one for each part of the destination; all of them or none."""
     subscription = Subscription(consumer_id, info)
     try:
-        for part in parts_of(destination):
+        for part in consumed_parts(destination):
             if is_queue(part) and has_wildcard(name_of(part)):
                 _add_matching(session, now, subscription, part)
             else:
