@@ -210,9 +210,8 @@ def test_a_bridge_without_a_user_is_refused_until_it_has_one(tmp_path: Path) -> 
     """Its messages stay where they are; nothing is lost meanwhile."""
     there, here = free_port(), free_port()
     inbox = "<addresses><address name='inbox'><anycast><queue name='inbox'/></anycast></address></addresses>"
-    rights = "".join(
-        f"<permission type='{name}' roles='amq'/>" for name in ("send", "consume", "browse", "createAddress", "createDurableQueue", "manage")
-    )
+    names = ("send", "consume", "browse", "createAddress", "createDurableQueue", "manage")
+    rights = "".join(f"<permission type='{name}' roles='amq'/>" for name in names)
     rules = f"<security-settings><security-setting match='#'>{rights}</security-setting></security-settings>"
     target_xml = single(tmp_path / "target", there, inbox + rules)
     bridge = """<bridges><bridge name="away"><queue-name>orders</queue-name>

@@ -99,9 +99,10 @@ def create(
         password = secrets.token_urlsafe(SECRET_BYTES)
         shown.append(f"  password of {user}: {password}")
     clustered = clustered or bool(static_cluster)
-    if clustered and not cluster_password:
+    if not cluster_password:
         cluster_password = secrets.token_urlsafe(SECRET_BYTES)
-        shown.append(f"  cluster password: {cluster_password}  (--cluster-password of other nodes)")
+        if clustered:
+            shown.append(f"  cluster password: {cluster_password}  (--cluster-password of other nodes)")
     instance = Instance(
         name=name or folder.resolve().name,
         host=host,
