@@ -109,7 +109,12 @@ def test_an_acceptor_must_name_a_router_that_is_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("user", "password", "levels"),
-    [("", "own", []), ("<username>u</username>", "CHANGE ME!!", []), ("", "CHANGE ME!!", ["warning"]), ("", "", ["warning"])],
+    [
+        ("", "own", []),
+        ("<username>u</username>", "CHANGE ME!!", []),
+        ("", "CHANGE ME!!", ["warning"]),
+        ("", "", ["warning"]),
+    ],
 )
 def test_check_names_a_pool_that_its_targets_refuse(
     tmp_path: Path, user: str, password: str, levels: list[str]
