@@ -99,10 +99,9 @@ def create(
         password = secrets.token_urlsafe(SECRET_BYTES)
         shown.append(f"  password of {user}: {password}")
     clustered = clustered or bool(static_cluster)
-    if not cluster_password:
+    if clustered and not cluster_password:
         cluster_password = secrets.token_urlsafe(SECRET_BYTES)
-        if clustered:
-            shown.append(f"  cluster password: {cluster_password}  (--cluster-password of other nodes)")
+        shown.append(f"  cluster password: {cluster_password}  (--cluster-password of other nodes)")
     instance = Instance(
         name=name or folder.resolve().name,
         host=host,
@@ -112,7 +111,7 @@ def create(
         role=role,
         clustered=clustered,
         cluster_user=cluster_user,
-        cluster_password=cluster_password,
+        cluster_password=cluster_password or secrets.token_urlsafe(SECRET_BYTES),
         group=group,
         members=_listed(static_cluster),
         load_balancing=message_load_balancing,
