@@ -302,6 +302,33 @@ def test_warnings(tmp_path: Path) -> None:
     assert "security-enabled" in warnings[0] and "cluster-password" in warnings[1]
 
 
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        ("<cluster-password>CHANGE ME!!</cluster-password>", 3),
+        ("<cluster-user>me</cluster-user>", 0),
+        ("", None),
+        ("<cluster-password>own</cluster-password>", None),
+    ],
+)
+def test_credentials_that_let_in_nobody_are_named(tmp_path: Path, more: str, line: int | None) -> None:
+    found = [each for each in read(tmp_path, more).unsupported if each.name == "cluster-password"]
+    assert [(each.lost, each.line, "nobody can log in" in each.why) for each in found] == (
+        [] if line is None else [(True, line, True)]
+    )
+
+
+@pytest.mark.parametrize("password", ["", "<cluster-password></cluster-password>"])
+def test_a_public_password_beside_a_cluster_connection_is_a_warning(tmp_path: Path, password: str) -> None:
+    core = f"""<cluster-user>own</cluster-user>{password}
+        <connectors><connector name="c">tcp://h:1</connector></connectors>
+        <acceptors><acceptor name="a">tcp://h:1</acceptor></acceptors>
+        <cluster-connections><cluster-connection name="x"><connector-ref>c</connector-ref>
+        </cluster-connection></cluster-connections>"""
+    (warning,) = read(tmp_path, core).warnings
+    assert "everybody knows" in warning and "<cluster-password> in the files of all members" in warning
+
+
 CODEC = "org.apache.activemq.artemis.utils.DefaultSensitiveStringCodec"
 # "password", as `artemis mask` writes it, with the key that all have and with the key `own`.
 MASKED = "3a34fd21b82bf2a822fa49a8d8fa115d"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
 
 from tests.interop.harness.broker_xml import USERS, Cluster, Shape
 from tests.interop.harness.jms import Jms, until
-from tests.interop.harness.lineup import Lineup
+from tests.interop.harness.lineup import KINDS, Lineup
 from tests.interop.harness.node import BrokerProcess
 from tests.interop.jms_client import Client
 
@@ -135,5 +136,45 @@ def test_with_ha_our_bridge_goes_on_to_another_real_member(
     client.jms.send(producer, range(10, 20))
     consumer = client.consumer(second, "queue:plain.in")
     assert client.numbers([consumer], 10) == [list(range(10, 20))]
+    for node in nodes:
+        node.close()
+
+
+USER = f"<user>admin</user><password>{USERS['admin'][0]}</password>"
+
+
+def userless(index: int, ports: list[int]) -> Shape:
+    """The first has a bridge without a user, and one with."""
+    if index == 1:
+        return Shape(addresses=ADDRESSES)
+    without = bridge("plain").replace(USER, "")
+    assert without != bridge("plain")
+    core = f"<bridges>{without}{bridge('red')}</bridges>"
+    return Shape(core=core, addresses=ADDRESSES, connectors=(("other", ports[1]),))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bridge_without_a_user_is_refused_by_our_node_until_it_has_one(
+    kind: str, brokers: Lineup, jms: Jms, client: Client
+) -> None:
+    """The other bridges of that node go on: a real Artemis would stop them at a refusal of the cluster user."""
+    source, target = nodes = brokers.cluster(f"{kind}+atalanta", userless)
+    path = target.folder / "etc" / "broker.xml"
+    alone = re.sub("<cluster-(user|password)>.*</cluster-(user|password)>", "", path.read_text())
+    assert "<cluster-" not in alone
+    path.write_text(alone)
+    target.start()
+    source.start()
+    client.jms.send(client.producer(source, "queue:plain.out"), range(10))
+    until("the target refuses the bridge", lambda: "give the bridge a <user>" in target.log.read_text())
+    client.jms.send(client.producer(source, "queue:red.out"), range(5))
+    assert client.numbers([client.consumer(target, "queue:red.in")], 5) == [list(range(5))]
+    assert jms.queue(source, "plain.out")[1] == 10
+    source.stop()
+    mended = source.folder / "etc" / "broker.xml"
+    name = "<queue-name>plain.out</queue-name>"
+    mended.write_text(mended.read_text().replace(name, name + USER, 1))
+    source.start()
+    assert client.numbers([client.consumer(target, "queue:plain.in")], 10) == [list(range(10))]
     for node in nodes:
         node.close()

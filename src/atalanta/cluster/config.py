@@ -12,7 +12,7 @@ from atalanta.kernel.option import OptionGroup, ignored, option
 from atalanta.kernel.security.security import (
     DEFAULT_CLUSTER_PASSWORD,
     DEFAULT_CLUSTER_USER,
-    are_default_credentials,
+    is_public_password,
 )
 from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.transport import TransportConfiguration
@@ -264,8 +264,8 @@ class ClusterSettings(OptionGroup):
 
     @property
     def has_default_password(self) -> bool:
-        """Tells if cluster user and password are the defaults. Artemis warns then (AMQ222007)."""
-        return are_default_credentials(self.cluster_user, self.cluster_password)
+        """Tells if the cluster password is the default, or empty. Artemis warns then (AMQ222007)."""
+        return is_public_password(self.cluster_password)
 
 
 @dataclass(eq=False, repr=False)

@@ -33,6 +33,7 @@ from atalanta.config.sections.resource_limits import LimitSection
 from atalanta.config.users.password_masks import PasswordMasks
 from atalanta.config.xml.reader import BadValue, XmlReader, boolean, into
 from atalanta.config.xml.tree import Node, TreeReader, is_classic, is_wildfly
+from atalanta.kernel.security.security import DEFAULT_CLUSTER_USER
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.wire.core.config import (
     SERVED_PROTOCOLS,
@@ -372,11 +373,26 @@ class BrokerXml:
         settings = configuration.cluster_settings()
         if settings is not None and settings.has_default_password:
             configuration.warnings.append(
-                "cluster-user and cluster-password are the defaults, which are public"
+                "the cluster-password is the default or empty, which everybody knows, and the cluster user may do"
+                " everything: write the same <cluster-user> and <cluster-password> in the files of all members"
             )
+        self._warn_of_cluster_user()
         configuration.warnings.extend(link_warnings(configuration))
         if not configuration.acceptors:
             configuration.warnings.append("there is no acceptor for CORE: no client can connect")
+
+    def _warn_of_cluster_user(self) -> None:
+        """Names credentials in the file that let in nobody: their password is no secret, and there is no cluster."""
+        configuration = self.configuration
+        node = self.masks.cluster_password
+        named = node is not None or configuration.broker.cluster_user != DEFAULT_CLUSTER_USER
+        if named and configuration.accepted_cluster_password is None:
+            file, line = (str(configuration.path), 0) if node is None else (node.file, node.line)
+            why = (
+                "without a cluster-connection nobody can log in as the cluster user with the default password or an"
+                " empty one: write another <cluster-password>, or remove it"
+            )
+            self.report.without_effect(file, line, "cluster-password", why, lost=True)
 
 
 __all__ = ["AcceptorConfig", "read_broker_xml"]

@@ -23,6 +23,7 @@ from atalanta.cluster.networks.settings import NetworkSettings
 from atalanta.config.problems import Unsupported
 from atalanta.ha.policy import BACKUP, NONE, REPLICATION, HaPolicy
 from atalanta.kernel.option import OptionGroup
+from atalanta.kernel.security.security import is_public_password
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.runtime.network_check.config import NetworkCheckConfig
 from atalanta.store.config import JournalOptions
@@ -146,6 +147,16 @@ class Configuration(OptionGroup):
         """Tells whether this node is a backup that gives its messages to another member when it has taken over."""
         wanted = self.scale_down is not None and self.scale_down.enabled and bool(self.cluster_connections)
         return wanted and self.ha.role == BACKUP and not self.ha.asynchronous
+
+    @property
+    def accepted_cluster_password(self) -> str | None:
+        """Returns the password with which the cluster user can log in here; None: nobody can.
+
+        A node without a cluster connection needs no cluster user, so there a password that everybody knows lets in
+        nobody, unlike in Artemis.
+        """
+        password = self.broker.cluster_password
+        return None if is_public_password(password) and not self.cluster_connections else password
 
     def cluster_settings(self) -> ClusterSettings | None:
         """Returns the settings of the node's cluster connections; None without one."""

@@ -160,7 +160,7 @@ def broker_xml(instance: Instance) -> str:
     <acceptors>
       <acceptor name="artemis">{url}?protocols=CORE,OPENWIRE,STOMP</acceptor>
     </acceptors>
-{_cluster(instance)}{_policy(instance)}
+{_credentials(instance)}{_cluster(instance)}{_policy(instance)}
     <security-settings>
       <security-setting match="#">
 {_permissions(instance.role)}
@@ -206,6 +206,14 @@ def _connectors(instance: Instance, url: str) -> str:
     return "\n".join(["    <connectors>", *lines, "    </connectors>"])
 
 
+def _credentials(instance: Instance) -> str:
+    """Returns the elements of the cluster user. A node that is alone has them, too: the defaults are public."""
+    return f"""
+    <cluster-user>{escape(instance.cluster_user)}</cluster-user>
+    <cluster-password>{escape(instance.cluster_password)}</cluster-password>
+"""
+
+
 def _cluster(instance: Instance) -> str:
     if not instance.clustered:
         return ""
@@ -235,10 +243,7 @@ def _cluster(instance: Instance) -> str:
     </discovery-groups>
 """
         found = '        <discovery-group-ref discovery-group-name="discover"/>'
-    return f"""
-    <cluster-user>{escape(instance.cluster_user)}</cluster-user>
-    <cluster-password>{escape(instance.cluster_password)}</cluster-password>
-{groups}    <cluster-connections>
+    return f"""{groups}    <cluster-connections>
       <cluster-connection name="cluster">
         <connector-ref>self</connector-ref>
         <message-load-balancing>{instance.load_balancing}</message-load-balancing>

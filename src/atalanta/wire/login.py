@@ -13,6 +13,7 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.security.resource_limits import check_name, limit_of
+from atalanta.kernel.security.security import DEFAULT_CLUSTER_USER
 from atalanta.kernel.sessions.session import Session
 from atalanta.wire.connection import ClientConnection, ProtocolError
 
@@ -26,6 +27,8 @@ LOGIN_FAILURES_MAX: Final = 10
 LOGINS_WAITING_MAX: Final = 8  # of one connection; clients wait for the answer to each
 USER_NAME_SHOWN_MAX: Final = 100  # characters of a refused name in logs and answers
 STOPPING: Final = "the node is stopping"
+BRIDGE_REMEDY: Final = "if it is a core bridge, give the bridge a <user> and <password> of this broker"
+BRIDGE_HINT: Final = "; a core bridge needs a <user> and <password> of this broker"
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -226,11 +229,18 @@ class LoginConnection(ClientConnection):
         remote = self.client.remote
         broker.clients.logins_refused += 1
         user = (request.user or "(none)")[:USER_NAME_SHOWN_MAX]
-        broker.trace.event("login_refused", {"user": user, "remote": remote})
+        hint = ""
+        if request.user == DEFAULT_CLUSTER_USER:  # a core bridge without a user comes in with it
+            hint = BRIDGE_HINT
+            broker.trace.event("login_refused", {"user": user, "remote": remote, "what_to_do": BRIDGE_REMEDY})
+        else:
+            broker.trace.event("login_refused", {"user": user, "remote": remote})
         for observer in broker.observers:
             observer.on_login_refused(broker.now, user, remote)
-        if request.user == broker.security.cluster_user:
-            return BrokerError(CLUSTER_SECURITY, f"AMQ229099: Unable to authenticate cluster user: {user}")
+        security = broker.security
+        # A real Artemis stops all its bridges and cluster connections at this code: only for a wrong cluster password.
+        if request.user == security.cluster_user and security.cluster_password is not None:
+            return BrokerError(CLUSTER_SECURITY, f"AMQ229099: Unable to authenticate cluster user: {user}{hint}")
         return BrokerError(
-            SECURITY, f"AMQ229031: Unable to validate user from {remote}. Username: {user}"
+            SECURITY, f"AMQ229031: Unable to validate user from {remote}. Username: {user}{hint}"
         )

@@ -84,6 +84,21 @@ def test_what_is_written(tmp_path: Path) -> None:
         assert path.stat().st_mode & 0o077 == 0, path
 
 
+def test_a_node_that_is_alone_has_a_cluster_password_of_its_own(tmp_path: Path) -> None:
+    passwords = []
+    for name in "ab":
+        output = create(str(tmp_path / name))
+        broker = read_broker_xml(tmp_path / name / "etc" / "broker.xml").broker
+        passwords.append(broker.cluster_password)
+        assert broker.cluster_user == "cluster" and broker.cluster_password not in output
+    assert passwords[0] != passwords[1] and min(map(len, passwords)) >= 20
+    create(str(tmp_path / "c"), "--cluster-password", "known", "--cluster-user", "peer")
+    broker = read_broker_xml(tmp_path / "c" / "etc" / "broker.xml").broker
+    assert (broker.cluster_user, broker.cluster_password) == ("peer", "known")
+    checked = CliRunner().invoke(application, ["check", "--strict", str(tmp_path / "a")])
+    assert checked.exit_code == 0, checked.output
+
+
 def test_static_members(tmp_path: Path) -> None:
     members = "tcp://b:1,tcp://c:2?sslEnabled=true;trustStorePath=t.p12"
     create(str(tmp_path / "a"), "--static-cluster", members, "--cluster-password", "s")

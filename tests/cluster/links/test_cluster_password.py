@@ -193,6 +193,28 @@ def test_a_wrong_password_is_told_once_by_each_node(rig: Rig, discovery: bool) -
         assert len(told) == 2 and all("give all nodes the same" in each for each in told), told
 
 
+def test_a_node_without_a_cluster_user_takes_in_no_node_and_gets_no_password(rig: Rig) -> None:
+    """It answers the challenge with a proof that nobody can check: a refusal at once would look like a real Artemis."""
+    alone, host = rig.node(), rig.node(peers=[0])
+    alone.start()
+    node_of(alone).broker.security.cluster_password = None
+    host.start()
+    rig.run(30)
+    assert linked(host) == 0 and not wrote_password(rig)
+    (told,) = rig.events("n0 cluster_login_refused")
+    assert "no cluster-connection and no cluster-password of its own" in told
+
+
+@pytest.mark.parametrize("password", ["CHANGE ME!!", "", "secret"])
+def test_a_peer_in_plain_text_is_refused_where_nobody_is_the_cluster_user(password: str) -> None:
+    server = Server()
+    server.security.cluster_password = None
+    client = server.greeted()
+    client.send(ClusterConnect("cluster", password), 3)
+    assert [packet.authorized for packet in client.packets(ClusterConnectReply)] == [False]
+    assert answer(server.greeted(), ClusterProof("node-b", "", "")) == []
+
+
 # -- pools of connection routers ----------------------------------------------------------------
 def by_discovery(config: RouterConfig, pool: PoolConfig) -> None:
     pool.cluster_connection, pool.discovery_group = None, "group"

@@ -177,4 +177,28 @@ def test_check_names_what_will_not_do_what_was_meant(tmp_path: Path) -> None:
     assert "error 4 bridge 'b' leads back to its own queue 'orders'" in found
     assert "retry-interval 9000 is cut to max-retry-interval 2000" in found
     assert "[bridges.bb]: there is no bridge of that name" in found
-    assert "has the default cluster user and password" in found
+    for line, name in ((2, "a"), (4, "b")):
+        assert f"warning {line} bridge '{name}': it has the default cluster user and password" in found
+    assert "give it a <user> and <password> of its target" in found
+    assert f"error 4 bridge 'b': {path} refuses the default cluster user" in found
+
+
+@pytest.mark.parametrize("cluster", [False, True])
+def test_check_names_a_target_that_refuses_the_default_user(tmp_path: Path, cluster: bool) -> None:
+    """A target in a cluster may have the default password still, so that the bridge works there."""
+    target = tmp_path / "target" / "broker.xml"
+    target.parent.mkdir()
+    members = """<cluster-connections><cluster-connection name="c"><connector-ref>own</connector-ref>
+        </cluster-connection></cluster-connections>"""
+    target.write_text(
+        "<configuration><core><connectors><connector name='own'>tcp://h:1</connector></connectors>"
+        f"<acceptors><acceptor name='x'>tcp://h:1</acceptor></acceptors>{members if cluster else ''}"
+        "</core></configuration>"
+    )
+    source = write(tmp_path, f'<bridge name="b"><queue-name>orders</queue-name>{STATIC}</bridge>')
+    source.write_text(source.read_text().replace("tcp://a:61616", "tcp://h:1"))
+    found = check_files([source, target])
+    refused = [each for each in found if "refuses the default cluster user" in each.text]
+    assert [(each.level, each.file, "<user> and <password>" in each.hint) for each in refused] == (
+        [] if cluster else [("error", str(source), True)]
+    )

@@ -20,6 +20,7 @@ BROKER_XML = """<configuration><core>
 <connection-routers>
 {routers}
 </connection-routers>
+<cluster-password>own</cluster-password>
 </core></configuration>"""
 STATIC = "<pool><static-connectors><connector-ref>one</connector-ref></static-connectors></pool>"
 
@@ -104,6 +105,27 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, inside: str, why: s
 def test_an_acceptor_must_name_a_router_that_is_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no connection-router 's'"):
         read(tmp_path, f'<connection-router name="r">{STATIC}</connection-router>', "?router=s")
+
+
+@pytest.mark.parametrize(
+    ("user", "password", "levels"),
+    [
+        ("", "own", []),
+        ("<username>u</username>", "CHANGE ME!!", []),
+        ("", "CHANGE ME!!", ["warning"]),
+        ("", "", ["warning"]),
+    ],
+)
+def test_check_names_a_pool_that_its_targets_refuse(
+    tmp_path: Path, user: str, password: str, levels: list[str]
+) -> None:
+    pool = STATIC.replace("<pool>", f"<pool>{user}")
+    text = f'<connection-router name="r"><policy name="ROUND_ROBIN"/>{pool}</connection-router>'
+    configuration = read(tmp_path, text)
+    configuration.broker.cluster_password = password
+    findings = Findings()
+    check_routers([CheckedNode(configuration)], findings)
+    assert [each.level for each in findings.found if "its pool has no username" in each.text] == levels
 
 
 def test_check_finds_unused_routers_and_circles(tmp_path: Path) -> None:

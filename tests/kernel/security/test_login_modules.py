@@ -378,5 +378,7 @@ def test_changed_files_count_in_every_domain() -> None:
     held.replace(fresh)
     assert who(anna) == ("anna", ("writer",))
     assert list(held.domains) == ["there", "new"]
+    # A changed cluster password needs a restart, also in a new domain.
+    assert enter(held, "cluster", "cluster secret", "new") is not None
     held.replace(Security(True))
     assert who(anna) == ("anna", ()) and enter(held, "anna", "other secret", "there") is None

@@ -50,7 +50,7 @@ def file_node(path: Path, label: str, seat: FileSeat | None = None) -> FileNode:
     def make(ports: Ports) -> Node:
         again = read_broker_xml(path, dict(os.environ))
         broker = again.broker
-        security = Security(False, broker.cluster_user, broker.cluster_password, broker.wildcard)
+        security = Security(False, broker.cluster_user, again.accepted_cluster_password, broker.wildcard)
         config = node_config(again, security, node_id_of(label if seat is None else seat.group.labels[0]))
         config.journal = replace(config.journal, segment_size_bytes=SEGMENT_BYTES)
         return Node(config, ports)

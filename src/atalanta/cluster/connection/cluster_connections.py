@@ -87,7 +87,7 @@ class ClusterConnections(Part, RouteListener):
         self.broker.observers.append(self.redistribution)
         self.broker.scale_down_target.start(MemberForwardQueues(self))
         if self.settings.has_default_password:
-            what = "change cluster-user and cluster-password"
+            what = "everybody knows the password: give all members the same own cluster-user and cluster-password"
             self.broker.trace.event(
                 "cluster_default_password", {"node": self.broker.node_id, "why": what}
             )

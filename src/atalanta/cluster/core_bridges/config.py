@@ -10,7 +10,11 @@ from atalanta.cluster.config import ClusterSettings, DiscoveryGroupConfig
 from atalanta.cluster.native_config import OwnBridge
 from atalanta.kernel.option import OptionGroup, ignored, option
 from atalanta.kernel.routing.divert_config import PASS, ROUTING_TYPES
-from atalanta.kernel.security.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
+from atalanta.kernel.security.security import (
+    DEFAULT_CLUSTER_PASSWORD,
+    DEFAULT_CLUSTER_USER,
+    is_public_password,
+)
 from atalanta.message.message import Message
 from atalanta.wire.core.config import ConnectorConfig
 
@@ -140,7 +144,10 @@ class BridgeConfig(OptionGroup):
     static_connectors: list[str] = field(default_factory=list)  # names
     discovery_group: str | None = None
 
-
+    @property
+    def has_default_user(self) -> bool:
+        """Tells if the bridge logs in with the cluster user and password that everybody knows."""
+        return self.user == DEFAULT_CLUSTER_USER and is_public_password(self.password)
 
 
 @dataclass(eq=False, repr=False)

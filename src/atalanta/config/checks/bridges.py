@@ -45,6 +45,12 @@ def _check_target(
         for other in nodes:
             if not any(reaches(connector, each) for each in other.configuration.acceptors):
                 continue
+            if bridge.has_default_user and _refuses(other, bridge):
+                findings.add(
+                    ERROR, node, "bridge", bridge.name,
+                    f"bridge '{bridge.name}': {other.configuration.path} refuses the default cluster user",
+                    "give the bridge a <user> and <password> of that node",
+                )  # fmt: skip
             if other is node and _returns(node, bridge):
                 findings.add(
                     ERROR, node, "bridge", bridge.name,
@@ -58,6 +64,11 @@ def _check_target(
                     f"bridge '{bridge.name}': {other.configuration.path} has no address '{wanted}'",
                     "nothing is sent until it is created",
                 )  # fmt: skip
+
+
+def _refuses(target: CheckedNode, bridge: BridgeConfig) -> bool:
+    security = target.security
+    return security is not None and security.enabled and security.authenticate(bridge.user, bridge.password) is None
 
 
 def _returns(node: CheckedNode, bridge: BridgeConfig) -> bool:

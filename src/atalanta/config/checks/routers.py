@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from atalanta.cluster.connection_routers.config import CONSISTENT_HASH, RouterConfig
+from atalanta.cluster.connection_routers.config import CONSISTENT_HASH, PoolConfig, RouterConfig
 from atalanta.config.checks.findings import WARNING, CheckedNode, Findings
 from atalanta.config.checks.reachability import reaches
+from atalanta.kernel.security.security import is_public_password
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 
 KIND = "connection-router"
@@ -21,8 +22,23 @@ def check_routers(nodes: list[CheckedNode], findings: Findings) -> None:
                     f"connection-router '{router.name}' is used by no acceptor",
                     f"acceptors name it: tcp://…?router={router.name}",
                 )  # fmt: skip
-            elif router.pool is not None and router.policy != CONSISTENT_HASH:
-                _check_circle(node, router, nodes, findings)
+            elif router.pool is not None:
+                _check_user(node, router.name, router.pool, findings)
+                if router.policy != CONSISTENT_HASH:
+                    _check_circle(node, router, nodes, findings)
+
+
+def _check_user(node: CheckedNode, name: str, pool: PoolConfig, findings: Findings) -> None:
+    """Reports a pool that would log in at its targets with the password that everybody knows."""
+    named = pool.user is not None or pool.cluster_connection is not None
+    if named or not is_public_password(node.configuration.broker.cluster_password):
+        return
+    findings.add(
+        WARNING, node, KIND, name,
+        f"connection-router '{name}': its pool has no username, and this file no cluster-password of its own: targets"
+        " without a cluster-connection refuse the cluster user",
+        "give the pool a username and password, or all these nodes the same cluster-user and cluster-password",
+    )  # fmt: skip
 
 
 def _check_circle(

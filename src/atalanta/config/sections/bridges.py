@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from atalanta.cluster.core_bridges.config import BridgeConfig
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report, nearest
@@ -10,7 +12,11 @@ from atalanta.config.sections.references import References
 from atalanta.config.xml.reader import Handler, XmlReader, into
 from atalanta.config.xml.tree import Node
 from atalanta.kernel.routing.divert_config import ADD_HEADERS
-from atalanta.kernel.security.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
+
+WITHOUT_USER: Final = (
+    "it has the default cluster user and password, which are public, and an Atalanta node without a cluster-connection"
+    " refuses them: give it a <user> and <password> of its target"
+)
 
 
 class BridgeSection:
@@ -40,10 +46,9 @@ class BridgeSection:
                     f"atalanta.toml: [bridges.{name}]: there is no bridge of that name ({hint})"
                 )
         for config in self.configuration.bridges:
-            if config.user == DEFAULT_CLUSTER_USER and config.password == DEFAULT_CLUSTER_PASSWORD:
-                self.report.warnings.append(
-                    f"bridge '{config.name}' has the default cluster user and password, which are public"
-                )
+            if config.has_default_user:
+                file, line = self.configuration.position("bridge", config.name)
+                self.report.warnings.append(f"{file}:{line}: bridge '{config.name}': {WITHOUT_USER}")
         for node, config in self.transformers:
             named = own.get(config.name)
             if named is None or named.transformer is None:

@@ -42,7 +42,7 @@ def read_security(configuration: Configuration) -> Security:
     security = Security(
         broker.security_enabled,
         broker.cluster_user,
-        broker.cluster_password,
+        configuration.accepted_cluster_password,
         broker.wildcard,
         broker.uuid_namespace or broker.temporary_queue_namespace,
     )
@@ -53,7 +53,7 @@ def read_security(configuration: Configuration) -> Security:
         for acceptor in configuration.acceptors:
             domain = acceptor.security_domain
             if domain and domain not in security.domains:
-                users = Security(True, broker.cluster_user, broker.cluster_password)
+                users = Security(True, security.cluster_user, security.cluster_password)
                 security.domains[domain] = users
                 _read_users(configuration, users, report, domain)
         report.check()

@@ -3,6 +3,7 @@ out."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os.path import dirname, realpath
@@ -17,10 +18,15 @@ from atalanta.config.native.toml_file import NAME as OWN_FILE
 from atalanta.config.problems import Report, grouped
 from atalanta.config.wildfly.reader import broker_tree
 from atalanta.config.xml.text import xml_text
-from atalanta.config.xml.tree import Node, TreeReader, is_classic, is_wildfly
+from atalanta.config.xml.tree import Node, TreeReader, is_classic, is_wildfly, made
+from atalanta.kernel.security.security import DEFAULT_CLUSTER_USER, is_public_password
 
 CORE_NAMESPACE: Final = "urn:activemq:core"
 NAMESPACE: Final = "urn:activemq"
+CLUSTER_USER: Final = "cluster-user"
+CLUSTER_PASSWORD: Final = "cluster-password"
+NEW_CLUSTER_USER: Final = "cluster"  # as `atalanta create` calls it
+SECRET_BYTES: Final = 18
 
 
 @dataclass(frozen=True)
@@ -62,11 +68,11 @@ def convert_file(
     beside: list[Beside] = []
     configuration: Node | None = None
     if is_wildfly(root):
-        made = broker_tree(root, report)
-        if made is not None:
-            configuration = made.configuration
+        wildfly = broker_tree(root, report)
+        if wildfly is not None:
+            configuration = wildfly.configuration
             what = "the JGroups stack that it names"
-            beside = [Beside(name, text, what) for name, text in made.stacks.items()]
+            beside = [Beside(name, text, what) for name, text in wildfly.stacks.items()]
     elif is_classic(root):
         classic = classic_broker(root, path, known, report)
         if classic is not None:
@@ -82,8 +88,27 @@ def convert_file(
         report.problem(root.file, root.line, text, hint)
     report.check()
     assert configuration is not None
+    for core in configuration.children:
+        give_cluster_user(core)
     text = xml_text(in_namespaces(configuration), f"written from {path.name}")
     return Converted(text, grouped(report.unsupported), beside)
+
+
+def give_cluster_user(core: Node) -> None:
+    """Gives a node that is alone a cluster user with a generated password, if the file has none that is a secret.
+
+    The members of a cluster need the same one: the file of a member keeps what it has, and `atalanta check` warns of
+    the default.
+    """
+    given = {child.name: child.text for child in core.children if child.name in (CLUSTER_USER, CLUSTER_PASSWORD)}
+    if any(section.children for section in core.all("cluster-connections")):
+        return
+    if not is_public_password(given.get(CLUSTER_PASSWORD, "")):
+        return
+    user = given.get(CLUSTER_USER, DEFAULT_CLUSTER_USER)
+    core.children = [child for child in core.children if child.name not in (CLUSTER_USER, CLUSTER_PASSWORD)]
+    core.children.append(made(core, CLUSTER_USER, NEW_CLUSTER_USER if user == DEFAULT_CLUSTER_USER else user))
+    core.children.append(made(core, CLUSTER_PASSWORD, secrets.token_urlsafe(SECRET_BYTES)))
 
 
 def in_namespaces(configuration: Node) -> Node:

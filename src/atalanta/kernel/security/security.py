@@ -1,7 +1,8 @@
 """Security: users with passwords and roles, and permissions of roles by address match.
 
 Follows Artemis' SecurityStoreImpl: only the most specific match decides, roles of other matches are not added.
-Without a match no user has the permission. The cluster user has all permissions.
+Without a match no user has the permission. The cluster user has all permissions; it can log in only where the node has
+a password for it (Configuration.accepted_cluster_password).
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ NOBODY_PLAIN: Final = StoredPassword("")
 NOBODY_HASHED: Final = "ENC(1:00:" + "00" * 64 + ")"
 
 
-def are_default_credentials(cluster_user: str, cluster_password: str) -> bool:
-    """Returns True for the cluster user and password that everybody knows. Artemis warns of them (AMQ222007)."""
-    return cluster_user == DEFAULT_CLUSTER_USER and cluster_password == DEFAULT_CLUSTER_PASSWORD
+def is_public_password(cluster_password: str) -> bool:
+    """Tells if everybody knows this cluster password: it is the default, or empty. Artemis warns of it (AMQ222007)."""
+    return cluster_password in ("", DEFAULT_CLUSTER_PASSWORD)
 
 
 @dataclass
@@ -92,19 +93,22 @@ class User:
 
 
 class Security:
-    """The users and rules of one broker. Without `enabled` every login succeeds with all permissions."""
+    """The users and rules of one broker. Without `enabled` every login succeeds with all permissions.
+
+    `cluster_password` None: nobody can log in as the cluster user.
+    """
 
     def __init__(
         self,
         enabled: bool = True,
         cluster_user: str = DEFAULT_CLUSTER_USER,
-        cluster_password: str = DEFAULT_CLUSTER_PASSWORD,
+        cluster_password: str | None = None,
         wildcard: WildcardConfiguration | None = None,
         uuid_namespace: str = "",
     ) -> None:
         self.enabled = enabled
         self.cluster_user = cluster_user
-        self.cluster_password = cluster_password
+        self.cluster_password: str | None = cluster_password
         self.wildcard: WildcardConfiguration = (
             wildcard if wildcard is not None else WildcardConfiguration()
         )
@@ -127,8 +131,8 @@ class Security:
 
     @property
     def has_default_password(self) -> bool:
-        """Tells if cluster user and password are the well-known defaults."""
-        return are_default_credentials(self.cluster_user, self.cluster_password)
+        """Tells if the cluster user can log in with a password that everybody knows."""
+        return self.cluster_password is not None and is_public_password(self.cluster_password)
 
     def add_user(self, name: str, password: str, roles: Sequence[str]) -> None:
         """Adds a user. ValueError if `password` begins like a hash but is malformed."""
@@ -180,7 +184,11 @@ class Security:
         for name, domain in self.domains.items():
             domain.replace_users(fresh.domains.get(name, Security()))
         for name, domain in fresh.domains.items():
-            self.domains.setdefault(name, domain)
+            if name not in self.domains:
+                # Another cluster user or password needs a restart, also in a new domain.
+                domain.cluster_user, domain.cluster_password = self.cluster_user, self.cluster_password
+                domain.peer = self.peer
+                self.domains[name] = domain
 
     def domain(self, name: str) -> Security:
         """Returns the users of that domain, "" the default one; an unknown domain has no users."""
@@ -229,7 +237,8 @@ class Security:
     def quick_answer(self, user: str | None, password: str | None) -> Identity | None:
         """Returns the identity if no stored password is needed; None: check `stored_password`, or refuse."""
         if user is not None and user == self.cluster_user:
-            if password is not None and _same(password, self.cluster_password):
+            expected = self.cluster_password
+            if password is not None and expected is not None and _same(password, expected):
                 return self.peer
             if self.enabled:
                 return None
@@ -310,7 +319,8 @@ class Security:
 
     def authenticate_cluster(self, user: str, password: str) -> bool:
         """Returns True if a joining node has the cluster's credentials (checked also with security off)."""
-        return _same(user, self.cluster_user) and _same(password, self.cluster_password)
+        expected = self.cluster_password
+        return expected is not None and _same(user, self.cluster_user) and _same(password, expected)
 
     def allowed(self, identity: Identity, permission: str, address: str) -> bool:
         """Returns True if `identity` has `permission` on `address`, which may be an FQQN `address::queue`."""

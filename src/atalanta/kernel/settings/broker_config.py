@@ -241,7 +241,7 @@ class BrokerConfig(OptionGroup):
     cluster_password: str = option(
         DEFAULT_CLUSTER_PASSWORD,
         "cluster-password",
-        "the same on all nodes; the default causes a warning",
+        "the same on all nodes; the default causes a warning, and without a cluster connection lets in nobody",
     )
     management_address: str = option(
         "activemq.management", "management-address", "the address of management requests"

@@ -38,7 +38,7 @@ def convert(file: File, output: Output = None, force: Force = False) -> None:
         for each in converted.beside:
             typer.echo(f"{each.name} belongs beside it ({each.what}): --output writes it, too", err=True)
     else:
-        write(output, converted.text, False)
+        write(output, converted.text, True)  # it has a generated password
         typer.echo(f"{output}: a broker.xml", err=True)
         for each in converted.beside:
             beside = output.with_name(each.name)

@@ -111,7 +111,7 @@ def create(
         role=role,
         clustered=clustered,
         cluster_user=cluster_user,
-        cluster_password=cluster_password,
+        cluster_password=cluster_password or secrets.token_urlsafe(SECRET_BYTES),
         group=group,
         members=_listed(static_cluster),
         load_balancing=message_load_balancing,

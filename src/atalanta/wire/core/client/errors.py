@@ -60,7 +60,7 @@ class IllegalState(BrokerRefused):
 
 
 class NotAuthorized(BrokerRefused):
-    """The user is unknown, the password is wrong, or a permission is missing (105)."""
+    """The user is unknown, the password is wrong, or a permission is missing (105, 212 of the cluster user)."""
 
 
 class AddressDoesNotExist(BrokerRefused):
@@ -160,6 +160,7 @@ _CLASSES: Final[dict[int, type[BrokerRefused]]] = {
     103: InvalidFilter,
     104: IllegalState,
     105: NotAuthorized,
+    212: NotAuthorized,
     106: AddressDoesNotExist,
     108: IncompatibleVersion,
     111: TransactionRolledBack,

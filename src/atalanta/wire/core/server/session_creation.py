@@ -50,6 +50,10 @@ SESSIONS_MAX: Final = 10_000  # of one connection
 CLUSTER_CHANNEL: Final = 3
 REFUSED_PEERS_MAX: Final = 1_000
 SAME_CREDENTIALS: Final = "give all nodes the same cluster-user and cluster-password"
+NO_CLUSTER_USER: Final = (
+    "this node has no cluster-connection and no cluster-password of its own: give it the cluster-user and"
+    " cluster-password of the other nodes"
+)
 
 
 class CoreLogin(LoginRequest):
@@ -154,7 +158,10 @@ def log_in_peer(connection: CoreConnection, now: int, packet: ClusterConnect) ->
         accept = broker.ids.secret(NONCE_BYTES).hex()
         nonces = connection.peer_challenge.begin(packet.password, accept)
         node_id = broker.node_id
-        proof = nonces.proof(security.cluster_user, security.cluster_password, ACCEPT, node_id)
+        password = security.cluster_password
+        if password is None:  # no proof fits, so the peer does not send its password as to a real Artemis
+            password = broker.ids.secret(NONCE_BYTES).hex()
+        proof = nonces.proof(security.cluster_user, password, ACCEPT, node_id)
         connection.send(ClusterChallenge(node_id, nonces.accept, proof), CLUSTER_CHANNEL)
         return
     _answer_peer(connection, now, security.authenticate_cluster(packet.user, packet.password))
@@ -167,9 +174,11 @@ def check_peer(connection: CoreConnection, now: int, packet: ClusterProof) -> No
         raise ProtocolError("CLUSTER_PROOF without CLUSTER_CONNECT before it")
     host = connection.host
     security = host.broker.security
-    proof = nonces.proof(
-        security.cluster_user, security.cluster_password, DIAL, packet.node_id, packet.target
-    )
+    password = security.cluster_password
+    if password is None:
+        _answer_peer(connection, now, False)
+        return
+    proof = nonces.proof(security.cluster_user, password, DIAL, packet.node_id, packet.target)
     here = not packet.target or host.cluster.leads_here(packet.target)
     _answer_peer(connection, now, here and same_proof(proof, packet.proof))
 
@@ -186,9 +195,8 @@ def _answer_peer(connection: CoreConnection, now: int, known: bool) -> None:
         # A node with wrong credentials dials for ever.
         if peer not in reported and len(reported) < REFUSED_PEERS_MAX:
             reported[peer] = True
-            broker.trace.event(
-                "cluster_login_refused", {"remote": remote, "what_to_do": SAME_CREDENTIALS}
-            )
+            remedy = SAME_CREDENTIALS if broker.security.cluster_password is not None else NO_CLUSTER_USER
+            broker.trace.event("cluster_login_refused", {"remote": remote, "what_to_do": remedy})
         return
     if reported.pop(peer, False):
         broker.trace.event("cluster_login_accepted", {"remote": remote})
