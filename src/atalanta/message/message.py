@@ -104,6 +104,8 @@ class Message:
         self.lsn: int = -1
         # References for which the journal keeps the message. Usually there is one, so a list is avoided.
         self._stored: StoredReference | list[StoredReference] | None = None
+        # The duplicate id that the broker has made for the sender (kernel/registry/duplicate_spaces.py). A copy has none.
+        self.sent_id: bytes | None = None
         self.account: Account | None = None  # charged for the message (kernel/memory/memory.py)
         # Small fields are adjacent: in the compiled build they share words, and messages are many.
         self.holders: i32 = 0  # number of clients' queues that contain the message

@@ -8,9 +8,9 @@ from atalanta.kernel.journal import records
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.registry.duplicate_caches import (
     BRIDGE_DUPLICATE,
-    BRIDGE_PREFIX,
     SHIPMENT_ID_BYTES,
 )
+from atalanta.kernel.registry.duplicate_spaces import BRIDGE_PREFIX, application_id
 from atalanta.kernel.trace import trace_message
 from atalanta.message.internal_headers import ACK_ROUTE_TO
 from atalanta.message.message import ROUTE_TO, Message
@@ -38,18 +38,20 @@ class DuplicateDetection:
 
         Follows PostOfficeImpl.checkDuplicateID. `name`: the message's address.
         """
+        if message.sent_id is not None:
+            return self.find_id(plan, name, message.sent_id)
         if message.has_property(BRIDGE_DUPLICATE):
             bridge_id = message.properties.get(BRIDGE_DUPLICATE)
             message.remove_property(BRIDGE_DUPLICATE)
             if isinstance(bridge_id, bytes):
                 return self.find_id(plan, BRIDGE_PREFIX + message.address, bridge_id)
         duplicate_id = message.duplicate_id
-        return -1 if duplicate_id is None else self.find_id(plan, name, duplicate_id)
+        return -1 if duplicate_id is None else self.find_id(plan, name, application_id(name, duplicate_id))
 
     def find_id(self, plan: Plan, cache_name: str, duplicate_id: bytes) -> int:
         """Returns the lsn of the earlier message with this duplicate id; -1: none, and the plan stores the id."""
         cache = self.caches.cache_of(cache_name)
-        lsn = cache.lsn_of(duplicate_id)
+        lsn = cache.first_lsn_of(duplicate_id)
         if lsn < 0:
             plan.duplicates.append((cache_name, duplicate_id))
         else:

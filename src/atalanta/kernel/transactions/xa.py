@@ -230,7 +230,7 @@ class Branches:
     def _has_arrived(self, plan: Plan) -> bool:
         caches = self.publisher.duplicates.caches
         for cache_name, duplicate_id in plan.duplicates:
-            if caches.cache_of(cache_name).lsn_of(duplicate_id) >= 0:
+            if caches.cache_of(cache_name).first_lsn_of(duplicate_id) >= 0:
                 return True
         return False
 

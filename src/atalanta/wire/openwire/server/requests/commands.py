@@ -178,7 +178,7 @@ def remove_session(session: OpenWireSession, now: int, removed: SessionId, last_
 
 
 def _remove_producer(session: OpenWireSession, producer_id: ProducerId) -> None:
-    session.producers.pop(producer_id, None)
+    session.remove_producer(producer_id)
     advisories = session.advisories
     advisories.producers.remove(session.connection.conn, producer_id)
 

@@ -72,6 +72,7 @@ class OpenWireSession(SessionEndpoint):
         self._kernel: Session | None = None
         self.sessions: dict[SessionId, bool] = {}
         self.producers: dict[ProducerId, ProducerInfo] = {}
+        self._last_producer: ProducerId | None = None  # that a message came from
         self.subscriptions: dict[ConsumerId, Subscription] = {}
         self.watchers: dict[ConsumerId, bool] = {}
         self.parts: dict[int, Subscription] = {}
@@ -145,6 +146,20 @@ class OpenWireSession(SessionEndpoint):
         if len(self.producers) >= PRODUCERS_MAX:
             raise BrokerError(ILLEGAL_STATE, f"a connection has at most {PRODUCERS_MAX} producers")
         self.producers[producer_id] = info
+
+    def remove_producer(self, producer_id: ProducerId) -> None:
+        """Removes a producer, if it is there."""
+        self.producers.pop(producer_id, None)
+        self._last_producer = None
+
+    def has_producer(self, producer_id: ProducerId) -> bool:
+        """Returns True if the client has the producer. The one of the last message is found without a search."""
+        if producer_id is self._last_producer:
+            return True
+        if producer_id not in self.producers:
+            return False
+        self._last_producer = producer_id
+        return True
 
     def take_consumer_number(self) -> int:
         """Returns the kernel's number of a new consumer."""
