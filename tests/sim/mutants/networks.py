@@ -38,8 +38,7 @@ def repeats_are_not_dropped(patch: Patch) -> None:
         source: OpenWireMessage, target: Target, sender: Sender, now_ms: int, original: ActiveMQDestination | None
     ) -> Message:
         made = sent_message.sent_message(source, target, sender, now_ms, original)
-        made.properties.remove(DUPLICATE_ID)
-        made.properties_changed()
+        made.sent_id = None
         return made
 
     patch.setattr(sends, "sent_message", bare)

@@ -28,6 +28,7 @@ from atalanta.kernel.sessions.session_consumer import (
     check_consumer_allowed,
 )
 from atalanta.kernel.sessions.session_producers import SessionProducers
+from atalanta.kernel.transactions.branch_right import BranchRight
 from atalanta.kernel.transactions.owner import TransactionOwner
 from atalanta.kernel.transactions.transaction import Transaction
 from atalanta.message.fqqn import join_fqqn
@@ -424,6 +425,11 @@ class Session(TransactionOwner):
     def _check_no_branch(self) -> None:
         if self.branch is not None:
             raise BrokerError(ILLEGAL_STATE, "a distributed transaction is committed by its xid")
+
+    def branch_right(self) -> BranchRight:
+        """Returns the right of the user to the branches of the node."""
+        services = self.services
+        return BranchRight(services.permissions, self.identity, services.config.management_address, self.metadata)
 
     def enter_branch(self, branch: Branch | None) -> None:
         """Makes the session work in `branch`; None: in no transaction."""

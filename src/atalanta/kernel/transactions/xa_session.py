@@ -44,18 +44,32 @@ def _check(session: Session, xid: bytes) -> None:
         raise XaError(XAER_INVAL, f"an xid has at most {xa.XID_BYTES_MAX} bytes")
 
 
+def check_right(session: Session, user: str | None, xid: bytes) -> None:
+    """Raises BrokerError SECURITY unless the session's user may end a branch of `user`.
+
+    It is none of XA's errors, so transaction managers take it for XAER_RMFAIL: they keep the transaction and try again.
+    """
+    right = session.branch_right()
+    right.check(session.services.store.now, user, xa.identifier(xid))
+
+
 def _known(session: Session, xid: bytes) -> Branch:
     _check(session, xid)
     branch = session.services.branches.by_xid.get(xid)
     if branch is None:
         raise XaError(XAER_NOTA, f"cannot find xid in resource manager: {xa.identifier(xid)}")
+    check_right(session, branch.user, xid)
     return branch
 
 
 def _not_at_work(session: Session, xid: bytes, verb: str) -> None:
     """Checks that every session has left the branch by `end`; Artemis checks the caller's session only."""
+    _check(session, xid)
     branch = session.services.branches.by_xid.get(xid)
-    if branch is not None and branch.workers > 0:
+    if branch is None:
+        return
+    check_right(session, branch.user, xid)
+    if branch.workers > 0:
         raise XaError(
             XAER_PROTO,
             f"cannot {verb}, a session is currently doing work in transaction {xa.identifier(xid)}",
@@ -73,7 +87,7 @@ def start(session: Session, now: int, xid: bytes) -> None:
         raise XaError(XAER_RMERR, f"more than {xa.BRANCHES_MAX} transactions are open")
     if session.branch is not None:
         branches.abandon(now, session.branch)
-    session.enter_branch(branches.add(now, xid, session.xa_timeout_s))
+    session.enter_branch(branches.add(now, xid, session.xa_timeout_s, session.branch_right().user()))
 
 
 def end(session: Session, now: int, xid: bytes) -> None:
@@ -93,6 +107,7 @@ def end(session: Session, now: int, xid: bytes) -> None:
     other = session.services.branches.by_xid.get(xid)
     if other is None:
         raise XaError(XAER_NOTA, f"cannot find suspended transaction to end {xa.identifier(xid)}")
+    check_right(session, other.user, xid)
     if other.state == xa.SUSPENDED:
         other.state = xa.ACTIVE
     elif other.state != xa.ACTIVE:
@@ -136,7 +151,8 @@ def failed(session: Session, now: int, xid: bytes) -> None:
     branches = session.services.branches
     branch = branches.by_xid.get(xid)
     if branch is None:
-        branch = branches.add(now, xid, session.xa_timeout_s)
+        branch = branches.add(now, xid, session.xa_timeout_s, session.branch_right().user())
+    check_right(session, branch.user, xid)
     if branch.state == xa.PREPARED:
         session.enter_branch(None)
         return
@@ -164,7 +180,7 @@ def timeout(session: Session) -> int:
 
 def in_doubt(session: Session) -> list[bytes]:
     _check(session, b"")
-    return session.services.branches.in_doubt()
+    return session.services.branches.in_doubt(session.branch_right())
 
 
 # -- phases ---------------------------------------------------------------------------------------------
@@ -225,7 +241,11 @@ def roll_back(session: Session, now: int, xid: bytes, endpoint: Reply, token: in
 
 def forget(session: Session, xid: bytes, endpoint: Reply, token: int) -> None:
     _check(session, xid)
-    if not session.services.branches.forget(xid, endpoint, token):
+    branches = session.services.branches
+    ended = branches.heuristics.get(xid)
+    if ended is not None:
+        check_right(session, ended.user, xid)
+    if not branches.forget(xid, endpoint, token):
         raise XaError(XAER_NOTA, f"no heuristic end of {xa.identifier(xid)} is known")
 
 
@@ -234,6 +254,7 @@ def _check_heuristic(session: Session, xid: bytes) -> None:
     ended = session.services.branches.heuristics.get(xid)
     if ended is None:
         return
+    check_right(session, ended.user, xid)
     if ended.outcome == xa.HEURISTICALLY_COMMITTED:
         raise XaError(
             XA_HEURCOM, f"transaction has been heuristically committed: {xa.identifier(xid)}"
