@@ -296,9 +296,9 @@ def encode_value(writer: Writer, code: int, value: PropertyValue) -> None:
 def scan_properties(data: bytes, position: i64, end: i64) -> i64:
     """Returns the offset after the properties (& SCAN_END) and flags above it.
 
-    SCAN_SPECIAL: a name begins with `_AMQ_` and is not `_AMQ_ROUTING_TYPE`, or is `__HDR_BROKER_PATH`. The two bits from SCAN_ROUTING_SHIFT on
-    are the value of `_AMQ_ROUTING_TYPE` + 1; 0 means that it is missing. The loop is written out by hand for speed:
-    every received message passes through it. Raises DecodeError like decode.
+    SCAN_SPECIAL: a name begins with `_AMQ_` and is not `_AMQ_ROUTING_TYPE`, or is `__HDR_BROKER_PATH`. The two bits
+    from SCAN_ROUTING_SHIFT on are the value of `_AMQ_ROUTING_TYPE` + 1; 0 means that it is missing. The loop is written
+    out by hand for speed: every received message passes through it. Raises DecodeError like decode.
     """
     if end - position < 1:
         raise DecodeError("properties", int(position), "missing")

@@ -10,7 +10,8 @@ from atalanta.kernel.registry.duplicate_caches import (
     BRIDGE_DUPLICATE,
     SHIPMENT_ID_BYTES,
 )
-from atalanta.kernel.registry.duplicate_spaces import BRIDGE_PREFIX, application_id
+from atalanta.kernel.registry.duplicate_spaces import BRIDGE_PREFIX, application_id, user_bridge_id
+from atalanta.kernel.security.security import MANAGE
 from atalanta.kernel.trace import trace_message
 from atalanta.message.internal_headers import ACK_ROUTE_TO
 from atalanta.message.message import ROUTE_TO, Message
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Trace
     from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
+    from atalanta.kernel.security.permissions import Permissions
+    from atalanta.kernel.security.security import Identity
 
 LINK_HEADERS: Final = (ROUTE_TO, BRIDGE_DUPLICATE, ACK_ROUTE_TO)
 
@@ -81,6 +84,18 @@ class DuplicateDetection:
         """Adds ids that the record at `lsn` holds to the caches of those names."""
         for name, duplicate_id in ids:
             self.caches.cache_of(name).add(duplicate_id, lsn)
+
+
+def keep_apart(permissions: Permissions, identity: Identity, address: str, message: Message) -> None:
+    """Makes the id of a bridge one of its user, who is no member and may not manage (`address`: of management).
+
+    Ids of members and bridges can be guessed: anybody who may send could make their messages repeats.
+    """
+    duplicate_id = message.property_value(BRIDGE_DUPLICATE)
+    if not isinstance(duplicate_id, bytes):
+        message.remove_property(BRIDGE_DUPLICATE)
+    elif not permissions.allows(identity, MANAGE, address):
+        message.put_property(BRIDGE_DUPLICATE, user_bridge_id(identity.user, duplicate_id))
 
 
 def restore_bridge_id(plan: Plan) -> None:

@@ -13,6 +13,7 @@ from atalanta.kernel.errors import (
     ILLEGAL_STATE,
     BrokerError,
 )
+from atalanta.kernel.publish.duplicate_detection import keep_apart
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.consumers import add_consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
@@ -20,7 +21,6 @@ from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.sessions.auto_create import SendAddresses
-from atalanta.kernel.sessions.bridge_ids import keep_apart
 from atalanta.kernel.sessions.group_wait import GroupWait
 from atalanta.kernel.sessions.session_consumer import (
     LaterDrain,
@@ -28,7 +28,6 @@ from atalanta.kernel.sessions.session_consumer import (
     check_consumer_allowed,
 )
 from atalanta.kernel.sessions.session_producers import SessionProducers
-from atalanta.kernel.transactions.branch_right import BranchRight
 from atalanta.kernel.transactions.owner import TransactionOwner
 from atalanta.kernel.transactions.transaction import Transaction
 from atalanta.message.fqqn import join_fqqn
@@ -112,7 +111,7 @@ class Session(TransactionOwner):
             if not peer:
                 disclaim(message)
                 if message.has_property(BRIDGE_DUPLICATE):
-                    keep_apart(services, self.identity, message)
+                    keep_apart(services.permissions, self.identity, services.config.management_address, message)
             elif message.has_property(SCALEDOWN_TO):
                 services.scale_down_target.redirect(now, message)
         addresses = self.addresses
@@ -425,11 +424,6 @@ class Session(TransactionOwner):
     def _check_no_branch(self) -> None:
         if self.branch is not None:
             raise BrokerError(ILLEGAL_STATE, "a distributed transaction is committed by its xid")
-
-    def branch_right(self) -> BranchRight:
-        """Returns the right of the user to the branches of the node."""
-        services = self.services
-        return BranchRight(services.permissions, self.identity, services.config.management_address, self.metadata)
 
     def enter_branch(self, branch: Branch | None) -> None:
         """Makes the session work in `branch`; None: in no transaction."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.errors import ILLEGAL_STATE, TRANSACTION_ROLLED_BACK, BrokerError
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.transactions import xa
+from atalanta.kernel.transactions.branch_right import BranchRight
 from atalanta.kernel.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -44,13 +45,18 @@ def _check(session: Session, xid: bytes) -> None:
         raise XaError(XAER_INVAL, f"an xid has at most {xa.XID_BYTES_MAX} bytes")
 
 
+def right_of(session: Session) -> BranchRight:
+    """Returns the right of the session's user to the branches of the node."""
+    services = session.services
+    return BranchRight(services.permissions, session.identity, services.config.management_address, session.metadata)
+
+
 def check_right(session: Session, user: str | None, xid: bytes) -> None:
     """Raises BrokerError SECURITY unless the session's user may end a branch of `user`.
 
     It is none of XA's errors, so transaction managers take it for XAER_RMFAIL: they keep the transaction and try again.
     """
-    right = session.branch_right()
-    right.check(session.services.store.now, user, xa.identifier(xid))
+    right_of(session).check(session.services.store.now, user, xa.identifier(xid))
 
 
 def _known(session: Session, xid: bytes) -> Branch:
@@ -87,7 +93,7 @@ def start(session: Session, now: int, xid: bytes) -> None:
         raise XaError(XAER_RMERR, f"more than {xa.BRANCHES_MAX} transactions are open")
     if session.branch is not None:
         branches.abandon(now, session.branch)
-    session.enter_branch(branches.add(now, xid, session.xa_timeout_s, session.branch_right().user()))
+    session.enter_branch(branches.add(now, xid, session.xa_timeout_s, right_of(session).user()))
 
 
 def end(session: Session, now: int, xid: bytes) -> None:
@@ -151,7 +157,7 @@ def failed(session: Session, now: int, xid: bytes) -> None:
     branches = session.services.branches
     branch = branches.by_xid.get(xid)
     if branch is None:
-        branch = branches.add(now, xid, session.xa_timeout_s, session.branch_right().user())
+        branch = branches.add(now, xid, session.xa_timeout_s, right_of(session).user())
     check_right(session, branch.user, xid)
     if branch.state == xa.PREPARED:
         session.enter_branch(None)
@@ -180,7 +186,7 @@ def timeout(session: Session) -> int:
 
 def in_doubt(session: Session) -> list[bytes]:
     _check(session, b"")
-    return session.services.branches.in_doubt(session.branch_right())
+    return session.services.branches.in_doubt(right_of(session))
 
 
 # -- phases ---------------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ class World(OpenWireServer):
 def refused(client: Client, packet: Packet) -> str:
     answer = client.call(packet)
     assert isinstance(answer, ExceptionResponse) and answer.code == SECURITY, f"{packet}: {answer}"
-    return answer.message
+    return answer.message or ""
 
 
 def in_doubt(client: Client) -> list[Xid]:

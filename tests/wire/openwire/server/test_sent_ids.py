@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.journal import records
-from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.message.encoding.buffer import encode_utf16
 from atalanta.wire.openwire.bodies import text_content
 from atalanta.wire.openwire.commands.brokers import BrokerInfo
 from atalanta.wire.openwire.commands.connections import RemoveInfo
-from atalanta.wire.openwire.commands.destinations import ActiveMQDestination, ActiveMQQueue, ActiveMQTopic
+from atalanta.wire.openwire.commands.destinations import (
+    ActiveMQDestination,
+    ActiveMQQueue,
+    ActiveMQTopic,
+)
 from atalanta.wire.openwire.commands.identifiers import BrokerId, MessageId, ProducerId, SessionId
 from atalanta.wire.openwire.commands.messages import ActiveMQTextMessage
 from atalanta.wire.openwire.commands.producers import ProducerInfo, SessionInfo
@@ -39,16 +42,19 @@ class World(OpenWireServer, StompServer):
         super().__init__()
         for name in ("low", "b", "c"):
             self.security.add_user(name, name, [name])
-        everything = dict.fromkeys(("createAddress", "createDurableQueue", "createNonDurableQueue"), ["admin"])
+        creation = ("createAddress", "createDurableQueue", "createNonDurableQueue")
+        everything: dict[str, list[str]] = dict.fromkeys(creation, ["admin"])
         work = dict.fromkeys(("send", "consume"), ["admin", "low", "b", "c"])
         for match in ("a", "BRIDGE.a", "news", "v"):
             self.security.add_rule(match, {**everything, **work})
         self.security.add_rule("ActiveMQ.Advisory.#", {**everything, "consume": ["admin", "b", "c"]})
         self.login().create_queue("a")
 
-    def victim(self, **more: bool) -> OpenWireClient:
+    def victim(self, comes_back: bool = False) -> OpenWireClient:
         """The failover client, also when it comes back."""
-        return self.openwire_client("victim", connection_id="victim", fault_tolerant=True, **more)
+        return self.openwire_client(
+            "victim", connection_id="victim", fault_tolerant=True, failover_reconnect=comes_back
+        )
 
     def bridge(self, user: str, broker: str = "ID:b") -> OpenWireClient:
         client = OpenWireClient(self, f"NC-{self.last_conn}")
@@ -128,8 +134,8 @@ def test_the_ids_of_a_failover_client_are_not_taken_by_others(world: World, tran
     for each in ids:
         core.publish("a", _AMQ_DUPL_ID=each)
         core.publish("a", _AMQ_DUPL_ID=each.encode())
-        core.publish("a", **{BRIDGE_DUPLICATE: each.encode()})
-        core.publish("a", **{BRIDGE_DUPLICATE: encode_utf16(each)})
+        core.publish("a", _AMQ_BRIDGE_DUP=each.encode())
+        core.publish("a", _AMQ_BRIDGE_DUP=encode_utf16(each))
         stomp.receipt("SEND", destination="a", _AMQ_DUPL_ID=each)
         stomp.receipt("SEND", destination="a", _AMQ_BRIDGE_DUP=each)
         own = thief.message("x", "a", {"_AMQ_DUPL_ID": each})
@@ -159,7 +165,7 @@ def test_what_the_cache_holds_for_a_client_cannot_be_written_as_an_application_i
     core = world.login("low")
     for each in known:
         core.publish("a", _AMQ_DUPL_ID=each)
-        core.publish("a", **{BRIDGE_DUPLICATE: each})
+        core.publish("a", _AMQ_BRIDGE_DUP=each)
     before = world.count()
     world.victim().succeeds(message(1))
     bridge = world.bridge("b")
@@ -176,7 +182,7 @@ def test_a_repeat_behind_a_failover_is_dropped(world: World) -> None:
         first.succeeds(each)
     world.settle()
     world.restart()
-    again = world.victim(failover_reconnect=True)
+    again = world.victim(True)
     for each in (*sent, message(4)):
         again.succeeds(each)
     assert (world.count(), world.count("other")) == (4, 1)
@@ -301,7 +307,7 @@ def test_ids_of_members_and_core_bridges_are_not_taken_by_a_user(world: World) -
     low = world.login("low")
     for each in forged:
         for _ in range(2):
-            low.publish("a", **{BRIDGE_DUPLICATE: each})
+            low.publish("a", _AMQ_BRIDGE_DUP=each)
     world.login().create_queue("BRIDGE.a")
     for each in forged:
         low.publish("BRIDGE.a", _AMQ_DUPL_ID=each)
@@ -309,10 +315,10 @@ def test_ids_of_members_and_core_bridges_are_not_taken_by_a_user(world: World) -
     member, other = world.login("cluster", "secret"), world.login("b")
     for each in forged:
         for _ in range(2):
-            member.publish("a", **{BRIDGE_DUPLICATE: each})
+            member.publish("a", _AMQ_BRIDGE_DUP=each)
     assert world.count() == 8
     for each in forged:  # those of a member count for everybody: the bridge has a user of its own only now
-        other.publish("a", **{BRIDGE_DUPLICATE: each})
+        other.publish("a", _AMQ_BRIDGE_DUP=each)
     assert world.count() == 8
 
 
@@ -321,7 +327,7 @@ def test_the_bridge_of_a_user_who_manages_has_the_ids_of_all(world: World, manag
     if manages:
         world.security.add_rule("activemq.management", {"manage": ["b", "c"]})
     for user in ("b", "c", "b"):
-        world.login(user).publish("a", **{BRIDGE_DUPLICATE: b"x" * 32})
+        world.login(user).publish("a", _AMQ_BRIDGE_DUP=b"x" * 32)
     assert world.count() == (1 if manages else 2)
 
 

@@ -177,14 +177,14 @@ def sent_message(
             duplicate_id = _duplicate_id(sender, message_id, text, target, hops)
     message = properties.finish(body)
     if not schedule:
-        message.sent_id = duplicate_id
+        message.name_for_sender(duplicate_id)
         if original is None and not named:
             sender.learn(source, target, message, text)
         return message
     _schedule(message, schedule, now_ms)
     # A copy has its properties encoded only: messages may wait long, and there may be many.
     found = message.copy(0)
-    found.sent_id = duplicate_id
+    found.name_for_sender(duplicate_id)
     return found
 
 

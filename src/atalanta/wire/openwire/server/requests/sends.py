@@ -42,11 +42,11 @@ def add_producer(session: OpenWireSession, info: ProducerInfo) -> None:
     if connection_id != session.connection_id.value and not session.sender.bridge:
         text = f"Cannot add a producer to a connection that had not been registered: {connection_id}"
         raise BrokerError(ILLEGAL_STATE, text)
-    if info.producer_id not in session.producers:
+    if info.producer_id not in session.producers.by_id:
         if info.destination is not None:
             for target in _targets(session, parts_of(info.destination)):
                 session.kernel.check("send", target.name())
-        session.add_producer(info.producer_id, info)
+        session.producers.add(info.producer_id, info)
         if info.destination is not None:
             advisories = session.advisories
             advisories.producers.add(session.connection.conn, info.producer_id, info, info.destination)
@@ -99,9 +99,9 @@ def _check_producer(session: OpenWireSession, command: OpenWireMessage) -> None:
     if session.sender.bridge:
         return
     producer_id, message_id = command.producer_id, command.message_id
-    if producer_id is not None and session.has_producer(producer_id):
+    if producer_id is not None and session.producers.has(producer_id):
         owner = None if message_id is None else message_id.producer_id
-        if owner is None or same_producer(owner, producer_id) or owner in session.producers:
+        if owner is None or same_producer(owner, producer_id) or owner in session.producers.by_id:
             return
     assert command.destination is not None
     text = f"Cannot send message to {text_of_destination(command.destination)} with invalid (null) producer state"
@@ -150,7 +150,7 @@ def _token(session: OpenWireSession, command: OpenWireMessage, size: int, parts:
     """Returns the token of the answer: a Response, or a ProducerAck for a producer with a window."""
     producer_id: ProducerId | None = None
     if not command.response_required:
-        producer = None if command.producer_id is None else session.producers.get(command.producer_id)
+        producer = None if command.producer_id is None else session.producers.by_id.get(command.producer_id)
         if producer is None or producer.producer_id is None or producer.window_size <= 0:
             return SILENT
         producer_id = producer.producer_id

@@ -20,6 +20,7 @@ from atalanta.kernel.transactions.xa_session import (
     XAER_RMERR,
     XaError,
     check_right,
+    right_of,
 )
 from atalanta.message.encoding.buffer import Reader, Writer
 from atalanta.wire.openwire.commands.transactions import TransactionInfo, XATransactionId
@@ -90,7 +91,7 @@ def _named(session: OpenWireSession, xid: XATransactionId) -> Branch | None:
 def fail_branch(session: OpenWireSession, xid: XATransactionId, why: str) -> None:
     """Fails the branch of a refused operation: it must not commit without it. A stranger's refusal changes nothing."""
     branch = _named(session, xid)
-    if branch is not None and branch.state == xa.ACTIVE and session.kernel.branch_right().covers(branch.user):
+    if branch is not None and branch.state == xa.ACTIVE and right_of(session.kernel).covers(branch.user):
         branch.transaction.fail(why)
 
 
@@ -144,7 +145,7 @@ def _begin(session: OpenWireSession, now: int, key: bytes) -> None:
         return
     if len(branches.by_xid) - branches.prepared >= xa.BRANCHES_MAX:
         raise XaError(XAER_RMERR, f"more than {xa.BRANCHES_MAX} transactions are open")
-    branches.add(now, key, NODE_TIMEOUT, session.kernel.branch_right().user())
+    branches.add(now, key, NODE_TIMEOUT, right_of(session.kernel).user())
     session.branches[key] = []
 
 
@@ -258,7 +259,7 @@ def _recover(session: OpenWireSession, info: TransactionInfo) -> None:
     """Answers a recovery scan when all its branches are on disk."""
     branches = session.branches_of_node
     found: list[DataStructure] = []
-    for key in branches.in_doubt(session.kernel.branch_right()):
+    for key in branches.in_doubt(right_of(session.kernel)):
         found.append(xid_of(key))
     answer = Answer(info.command_id)
     answer.set_data(found)
