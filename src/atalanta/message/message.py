@@ -104,6 +104,8 @@ class Message:
         self.lsn: int = -1
         # References for which the journal keeps the message. Usually there is one, so a list is avoided.
         self._stored: StoredReference | list[StoredReference] | None = None
+        # The duplicate id that the broker has made (kernel/registry/duplicate_spaces.py). A copy has none.
+        self.sent_id: bytes | None = None
         self.account: Account | None = None  # charged for the message (kernel/memory/memory.py)
         # Small fields are adjacent: in the compiled build they share words, and messages are many.
         self.holders: i32 = 0  # number of clients' queues that contain the message
@@ -239,6 +241,10 @@ class Message:
             raise ValueError(f"user_id has {len(user_id)} bytes, a UUID has 16")
         self._forget_head()
         self._user_id = user_id
+
+    def name_for_sender(self, sent_id: bytes | None) -> None:
+        """Sets the duplicate id that the broker has made of what the sender's protocol calls the message."""
+        self.sent_id = sent_id
 
     # -- properties -----------------------------------------------------------------------------
     @property

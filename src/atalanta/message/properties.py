@@ -54,6 +54,9 @@ ING_: Final = 0x49004E0047005F00
 TYPE: Final = 0x5400590050004500
 AMQ_BYTES: Final = 10
 ROUTING_TYPE_BYTES: Final = 34
+# `__HD`, with which `__HDR_BROKER_PATH` begins (internal_headers.py).
+HEADER: Final = 0x5F005F0048004400
+BROKER_PATH_BYTES: Final = 34
 
 
 @mypyc_attr(native_class=False)
@@ -293,9 +296,9 @@ def encode_value(writer: Writer, code: int, value: PropertyValue) -> None:
 def scan_properties(data: bytes, position: i64, end: i64) -> i64:
     """Returns the offset after the properties (& SCAN_END) and flags above it.
 
-    SCAN_SPECIAL: a name begins with `_AMQ_` and is not `_AMQ_ROUTING_TYPE`. The two bits from SCAN_ROUTING_SHIFT on
-    are the value of `_AMQ_ROUTING_TYPE` + 1; 0 means that it is missing. The loop is written out by hand for speed:
-    every received message passes through it. Raises DecodeError like decode.
+    SCAN_SPECIAL: a name begins with `_AMQ_` and is not `_AMQ_ROUTING_TYPE`, or is `__HDR_BROKER_PATH`. The two bits
+    from SCAN_ROUTING_SHIFT on are the value of `_AMQ_ROUTING_TYPE` + 1; 0 means that it is missing. The loop is written
+    out by hand for speed: every received message passes through it. Raises DecodeError like decode.
     """
     if end - position < 1:
         raise DecodeError("properties", int(position), "missing")
@@ -333,6 +336,8 @@ def scan_properties(data: bytes, position: i64, end: i64) -> i64:
                     marks |= SCAN_SPECIAL
             else:
                 marks |= SCAN_SPECIAL
+        elif length == BROKER_PATH_BYTES and read_i64_be(data, name) == HEADER:
+            marks |= SCAN_SPECIAL
         size: i64 = VALUE_BYTES[code] if code <= CHAR else UNKNOWN
         if size == VARIABLE:
             if end - position < 4:

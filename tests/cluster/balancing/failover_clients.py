@@ -23,7 +23,7 @@ from atalanta.wire.openwire.commands.identifiers import (
     SessionId,
 )
 from atalanta.wire.openwire.commands.messages import ActiveMQTextMessage
-from atalanta.wire.openwire.commands.producers import SessionInfo
+from atalanta.wire.openwire.commands.producers import ProducerInfo, SessionInfo
 from atalanta.wire.openwire.commands.responses import Response
 from atalanta.wire.openwire.encoding.structure import Command
 from atalanta.wire.openwire.frame_decoder import FrameDecoder
@@ -199,6 +199,7 @@ class FailoverClient(Machine):
         info.failover_reconnect = self.connected_before
         self.send(info)
         self.send(SessionInfo(SessionId(self.name, 1)))
+        self.send(ProducerInfo(ProducerId(self.name, 1, 1)))
         queue = ActiveMQQueue("orders")
         number = self.send(ConsumerInfo(ConsumerId(self.name, 1, 1), destination=queue, prefetch_size=10), True)
         self.login_number, self.connected_before = number, True

@@ -39,7 +39,7 @@ from atalanta.wire.openwire.commands.identifiers import (
     SessionId,
 )
 from atalanta.wire.openwire.commands.messages import ActiveMQTextMessage
-from atalanta.wire.openwire.commands.producers import DestinationInfo, SessionInfo
+from atalanta.wire.openwire.commands.producers import DestinationInfo, ProducerInfo, SessionInfo
 from atalanta.wire.openwire.commands.responses import ExceptionResponse, Response
 from atalanta.wire.openwire.encoding.structure import Command
 from atalanta.wire.openwire.frame_decoder import FrameDecoder
@@ -198,6 +198,7 @@ class NetworkClient(Machine):
             if isinstance(command, WireFormatInfo):
                 self.call(ConnectionInfo(ConnectionId(self.id), self.name, PASSWORD, USER))
                 self.call(SessionInfo(SessionId(self.id, 1)))
+                self.tell(ProducerInfo(ProducerId(self.id, 1, 1)))
             elif isinstance(command, ExceptionResponse):
                 assert command.exception is not None
                 self.errors.append(command.exception.message or "")

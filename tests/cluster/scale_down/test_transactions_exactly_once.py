@@ -8,6 +8,7 @@ from atalanta.cluster.scale_down.phase import DONE
 from atalanta.cluster.scale_down.transactions import PREPARING, TransactionStage
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.sim.host import Host
+from atalanta.sim.nodes import USER
 from atalanta.wire.core.packets.transaction import XaCommit, XaRollback
 from tests.cluster.cluster_rig import Rig, count, node_of
 from tests.cluster.scale_down.scale_down_rig import begin, departure, held, leave, to
@@ -51,6 +52,16 @@ def goes_on(rig: Rig, leaving: Host) -> None:
     rig.until(part.over, 30)
     assert (part.phase, part.left(), part.why) == (DONE, 0, "")
     leaving.stop()
+
+
+def test_a_branch_stays_its_users_at_the_target(rig: Rig) -> None:
+    target, leaving = rig.cluster(2, mode="OFF")
+    prepared(rig, leaving, True)
+    (branch,) = node_of(leaving).broker.branches.by_xid.values()
+    assert branch.user == USER
+    leave(rig, to(leaving, target.name))
+    (moved,) = node_of(target).broker.branches.by_xid.values()
+    assert moved.user == USER
 
 
 @pytest.mark.parametrize("restart", [False, True])

@@ -8,7 +8,7 @@ from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.conversion import sent_message
 from atalanta.wire.openwire.conversion.destination import Target
-from atalanta.wire.openwire.conversion.sent_message import DUPLICATE_ID, Sender
+from atalanta.wire.openwire.conversion.sent_message import Sender
 from atalanta.wire.openwire.networks.broker_path import BROKER_PATH
 from atalanta.wire.openwire.server.bridge.demand_bridge import DemandBridge
 from atalanta.wire.openwire.server.requests import sends
@@ -38,8 +38,7 @@ def repeats_are_not_dropped(patch: Patch) -> None:
         source: OpenWireMessage, target: Target, sender: Sender, now_ms: int, original: ActiveMQDestination | None
     ) -> Message:
         made = sent_message.sent_message(source, target, sender, now_ms, original)
-        made.properties.remove(DUPLICATE_ID)
-        made.properties_changed()
+        made.sent_id = None
         return made
 
     patch.setattr(sends, "sent_message", bare)

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.links.forward_frame import node_id_bytes
 from atalanta.cluster.scale_down.shipments import Shipment
 from atalanta.cluster.scale_down.stage import Stage
-from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE, BRIDGE_PREFIX
+from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
+from atalanta.kernel.registry.duplicate_spaces import BRIDGE_PREFIX
 from atalanta.message.message import ROUTE_TO, Message
 
 if TYPE_CHECKING:

@@ -28,8 +28,12 @@ from atalanta.kernel.journal import records
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.transactions import xa
+from atalanta.kernel.transactions.branch_right import USER_KEY, USER_MARK
 from atalanta.message.encoding.buffer import Reader
 from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.packet_types import NEWEST_VERSION
+from atalanta.wire.core.packets import codec
+from atalanta.wire.core.packets.session import AddMetadataV2
 from atalanta.wire.core.packets.transaction import (
     XaEnd,
     XaInDoubt,
@@ -89,6 +93,7 @@ class TransactionStage(Stage):
         else:
             self.state = STARTING
             self.refused = ""
+            self._name_user(self.branch)
             self._say(XaStart(self._xid()))
         return False
 
@@ -99,6 +104,13 @@ class TransactionStage(Stage):
     def _xid(self) -> Xid:
         assert self.branch is not None
         return decode_xid(Reader(self.branch.xid), "xid")
+
+    def _name_user(self, branch: xa.Branch) -> None:
+        """Tells the target whose the next branch is."""
+        user = "" if branch.user is None else USER_MARK + branch.user
+        link = self.mover.link
+        packet = AddMetadataV2(USER_KEY, user, False)
+        link.write(codec.encode(packet, link.xa_sender.channel, NEWEST_VERSION))
 
     def _say(self, packet: Packet) -> None:
         link = self.mover.link

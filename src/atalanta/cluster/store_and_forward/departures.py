@@ -19,7 +19,7 @@ from atalanta.cluster.links.forward_frame import forward_id, link_bytes
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.reference import READY
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
-from atalanta.kernel.registry.duplicate_caches import BRIDGE_PREFIX
+from atalanta.kernel.registry.duplicate_spaces import BRIDGE_PREFIX
 from atalanta.kernel.routing.router import Route, add_remote_route, join_route
 from atalanta.message.internal_headers import FORWARD_DUPLICATE
 

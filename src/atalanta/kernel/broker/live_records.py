@@ -96,7 +96,7 @@ class LiveRecords:
             xid = Reader(payload).blob("xa.xid")
             ended = broker.branches.heuristics.get(xid)
             if ended is not None and ended.lsn == lsn:
-                record = xa_records.encode_ended(xid, ended.outcome)
+                record = xa_records.encode_ended(xid, ended.outcome, ended.user)
                 ended.lsn = broker.journal.append(records.XA_ENDED, record)
         elif kind == records.VALUE:
             broker.values.relocate(Reader(payload).simple_string("value.key"), lsn)

@@ -36,7 +36,7 @@ from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.router import join_stored
 from atalanta.kernel.trace import queue_sequences, trace_message
-from atalanta.kernel.transactions import xa, xa_recovery
+from atalanta.kernel.transactions import xa, xa_records, xa_recovery
 from atalanta.message.encoding.buffer import DecodeError, Reader
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ class Recovery:
         heuristics = self.broker.branches.heuristics
         heuristics.pop(xid, None)
         if outcome != xa.ENDED:
-            heuristics[xid] = xa.Heuristic(outcome, lsn)
+            heuristics[xid] = xa.Heuristic(outcome, lsn, xa_records.decode_user(reader))
 
     def settle(self) -> None:
         """Implements GrowingReplay.settle: puts messages into their queues when there are many."""

@@ -13,6 +13,7 @@ from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
 from atalanta.kernel.queue.delivery.origin_headers import remember_origin
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
+from atalanta.kernel.registry.duplicate_spaces import application_id
 from atalanta.kernel.routing.divert_config import PASS, STRIP
 from atalanta.message.fqqn import split_fqqn
 from atalanta.message.properties import Byte
@@ -189,8 +190,10 @@ class DivertCopies:
             twin.origin = plan
             if not divert.automatic:  # else the copy is kept each time its own address took the message
                 duplicate_id = copy.duplicate_id
-                if duplicate_id is not None and routing.duplicates.find_id(twin, name, duplicate_id) >= 0:
-                    continue
+                if duplicate_id is not None:
+                    known = application_id(name, duplicate_id)
+                    if routing.duplicates.find_id(twin, name, known) >= 0:
+                        continue
             self.root.diverted.append(twin)
             before = self._copies()
             if address is None:

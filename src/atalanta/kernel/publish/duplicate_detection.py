@@ -8,9 +8,10 @@ from atalanta.kernel.journal import records
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.registry.duplicate_caches import (
     BRIDGE_DUPLICATE,
-    BRIDGE_PREFIX,
     SHIPMENT_ID_BYTES,
 )
+from atalanta.kernel.registry.duplicate_spaces import BRIDGE_PREFIX, application_id, user_bridge_id
+from atalanta.kernel.security.security import MANAGE
 from atalanta.kernel.trace import trace_message
 from atalanta.message.internal_headers import ACK_ROUTE_TO
 from atalanta.message.message import ROUTE_TO, Message
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Trace
     from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
+    from atalanta.kernel.security.permissions import Permissions
+    from atalanta.kernel.security.security import Identity
 
 LINK_HEADERS: Final = (ROUTE_TO, BRIDGE_DUPLICATE, ACK_ROUTE_TO)
 
@@ -38,18 +41,20 @@ class DuplicateDetection:
 
         Follows PostOfficeImpl.checkDuplicateID. `name`: the message's address.
         """
+        if message.sent_id is not None:
+            return self.find_id(plan, name, message.sent_id)
         if message.has_property(BRIDGE_DUPLICATE):
             bridge_id = message.properties.get(BRIDGE_DUPLICATE)
             message.remove_property(BRIDGE_DUPLICATE)
             if isinstance(bridge_id, bytes):
                 return self.find_id(plan, BRIDGE_PREFIX + message.address, bridge_id)
         duplicate_id = message.duplicate_id
-        return -1 if duplicate_id is None else self.find_id(plan, name, duplicate_id)
+        return -1 if duplicate_id is None else self.find_id(plan, name, application_id(name, duplicate_id))
 
     def find_id(self, plan: Plan, cache_name: str, duplicate_id: bytes) -> int:
         """Returns the lsn of the earlier message with this duplicate id; -1: none, and the plan stores the id."""
         cache = self.caches.cache_of(cache_name)
-        lsn = cache.lsn_of(duplicate_id)
+        lsn = cache.first_lsn_of(duplicate_id)
         if lsn < 0:
             plan.duplicates.append((cache_name, duplicate_id))
         else:
@@ -79,6 +84,18 @@ class DuplicateDetection:
         """Adds ids that the record at `lsn` holds to the caches of those names."""
         for name, duplicate_id in ids:
             self.caches.cache_of(name).add(duplicate_id, lsn)
+
+
+def keep_apart(permissions: Permissions, identity: Identity, address: str, message: Message) -> None:
+    """Makes the id of a bridge one of its user, who is no member and may not manage (`address`: of management).
+
+    Ids of members and bridges can be guessed: anybody who may send could make their messages repeats.
+    """
+    duplicate_id = message.property_value(BRIDGE_DUPLICATE)
+    if not isinstance(duplicate_id, bytes):
+        message.remove_property(BRIDGE_DUPLICATE)
+    elif not permissions.allows(identity, MANAGE, address):
+        message.put_property(BRIDGE_DUPLICATE, user_bridge_id(identity.user, duplicate_id))
 
 
 def restore_bridge_id(plan: Plan) -> None:

@@ -16,7 +16,8 @@ from atalanta.kernel.publish.duplicate_detection import (
 )
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.plan import Plan
-from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE, BRIDGE_PREFIX
+from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
+from atalanta.kernel.registry.duplicate_spaces import BRIDGE_PREFIX, application_id
 from atalanta.kernel.routing.router import add_remote_route, join_route, route_by_ids
 from atalanta.message.fqqn import split_fqqn
 from atalanta.message.internal_headers import (
@@ -75,7 +76,7 @@ class Publisher:
         Returns the number of queues that take the message. BrokerError if the address is unknown and may not be
         created. `known`: the message's address, if the caller has found it already.
         """
-        if not message.special:
+        if not message.special and message.sent_id is None:
             address = self.addresses.get(message.address) if known is None else known
             if address is not None:
                 queue = address.sole_queue(message)
@@ -103,7 +104,7 @@ class Publisher:
         address = self.registry.routable(name)
         if address is None:
             raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"AMQ229203: address {name} does not exist")
-        if message.special:
+        if message.special or message.sent_id is not None:
             plan.repeats_lsn = self.duplicates.find(plan, message, name)
             if plan.repeats_lsn >= 0:
                 return plan
@@ -152,7 +153,8 @@ class Publisher:
         else:
             duplicate_id = message.duplicate_id
             if duplicate_id is not None:
-                plan.repeats_lsn = self.duplicates.find_id(plan, message.address, duplicate_id)
+                known = application_id(message.address, duplicate_id)
+                plan.repeats_lsn = self.duplicates.find_id(plan, message.address, known)
                 if plan.repeats_lsn >= 0:
                     return
         message.remove_property(ROUTE_TO)

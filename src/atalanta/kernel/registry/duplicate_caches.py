@@ -1,7 +1,7 @@
 """Duplicate detection: a circular memory of ids per cache, durable with the messages that carry them.
 
 A cache is named by its address (`_AMQ_DUPL_ID`) or `BRIDGE.` + address (`_AMQ_BRIDGE_DUP`), as in Artemis'
-PostOfficeImpl. The newest `size` ids are kept (id-cache-size, 20,000).
+PostOfficeImpl; duplicate_spaces.py has what else is in it. The newest `size` ids are kept (id-cache-size, 20,000).
 
 Caches of deleted addresses are kept for a week. Artemis drops both caches of an address with its last binding
 (PostOfficeImpl.removeBinding: deleteDuplicateCache). Then a sender, a member or a bridge whose answer was lost with its
@@ -20,6 +20,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.journal import records
+from atalanta.kernel.registry.duplicate_spaces import BRIDGE_PREFIX, OLD_BEGIN, older_id
 from atalanta.message.encoding.buffer import Writer
 from atalanta.message.fqqn import split_fqqn
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Journal
     from atalanta.kernel.settings.repository import AddressSettingsRepository
 
-BRIDGE_PREFIX: Final = "BRIDGE."
 BRIDGE_DUPLICATE: Final = "_AMQ_BRIDGE_DUP"  # the property
 # The repeat id of a scale-down shipment is longer than that of a bridge (cluster/scale_down/shipments.py:
 # repeat_id).
@@ -48,12 +48,23 @@ class DuplicateCache:
         self.size = size
         self.ids: dict[bytes, int] = {}
         self._oldest: list[bytes] = []  # the first of `ids`, in reverse order
+        # Ids that have several forms: message ids of OpenWire that an older version has written, ids of bridges.
+        self._has_forms: bool = name.startswith(BRIDGE_PREFIX)
         # When the sweep first missed the address after the newest id, ns; 0: not missed.
         self.gone_since: int = 0
 
     def lsn_of(self, duplicate_id: bytes) -> int:
         """Returns the lsn that must be durable before a repeat is answered; -1 if the id is new."""
         return self.ids.get(duplicate_id, -1)
+
+    def first_lsn_of(self, duplicate_id: bytes) -> int:
+        """Returns the same as `lsn_of`, also for an id that is there in another form (`older_id`)."""
+        lsn = self.ids.get(duplicate_id, -1)
+        if lsn < 0 and self._has_forms:
+            older = older_id(duplicate_id)
+            if older is not None:
+                return self.ids.get(older, -1)
+        return lsn
 
     def add(self, duplicate_id: bytes, lsn: int) -> None:
         """Adds an id, and drops the oldest one of a full cache; a cache of size 0 keeps no id."""
@@ -68,6 +79,8 @@ class DuplicateCache:
                 self._oldest = oldest
             del ids[oldest.pop()]
         ids[duplicate_id] = lsn
+        if not self._has_forms and duplicate_id.startswith(OLD_BEGIN):
+            self._has_forms = True
         self.gone_since = 0
 
     def forget(self, duplicate_id: bytes) -> None:

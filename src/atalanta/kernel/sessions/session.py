@@ -13,10 +13,12 @@ from atalanta.kernel.errors import (
     ILLEGAL_STATE,
     BrokerError,
 )
+from atalanta.kernel.publish.duplicate_detection import keep_apart
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.consumers import add_consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.queue.spec import ANYCAST
+from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.sessions.auto_create import SendAddresses
 from atalanta.kernel.sessions.group_wait import GroupWait
@@ -109,6 +111,8 @@ class Session(TransactionOwner):
         if message.special:
             if not peer:
                 disclaim(message)
+                if message.has_property(BRIDGE_DUPLICATE):
+                    keep_apart(services.permissions, self.identity, services.config.management_address, message)
             elif message.has_property(SCALEDOWN_TO):
                 services.scale_down_target.redirect(now, message)
         addresses = self.addresses

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import DUPLICATE_ID, BrokerError
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
+from atalanta.kernel.registry.duplicate_spaces import application_id
 from atalanta.kernel.transactions.transaction import TRANSACTION_BYTES_MAX
 from atalanta.message.fqqn import split_fqqn
 
@@ -59,12 +60,15 @@ class TransactionSends:
         ):
             return
         self.branches.store.command.begin_change()
-        duplicate_id = message.duplicate_id
-        if duplicate_id is not None and not message.has_property(BRIDGE_DUPLICATE):
+        duplicate_id, own = message.sent_id, message.duplicate_id
+        if duplicate_id is not None or (own is not None and not message.has_property(BRIDGE_DUPLICATE)):
             name = split_fqqn(message.address)[0]
+            if duplicate_id is None:
+                assert own is not None
+                duplicate_id = application_id(name, own)
             cache = self.caches.cache_of(name)
             key = (name, duplicate_id)
-            if cache.lsn_of(duplicate_id) >= 0 or key in transaction.duplicate_ids:
+            if cache.first_lsn_of(duplicate_id) >= 0 or key in transaction.duplicate_ids:
                 transaction.rollback_only = BrokerError(
                     DUPLICATE_ID,
                     f"duplicate message detected on {name}: message will not be routed",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.publish.publisher import Publisher
     from atalanta.kernel.publish.redelivery import Redelivery
     from atalanta.kernel.settings.broker_config import BrokerConfig
+    from atalanta.kernel.transactions.branch_right import BranchRight
 
 XA_TIMER: Final = "kernel.xa"
 BRANCHES_MAX: Final = 10_000  # of one node, without prepared ones
@@ -51,13 +52,14 @@ class Branch:
     """A branch. `xid` is in its wire form (XidCodecSupport); `timeout_s` < 0 is the node's own timeout.
 
     `workers` counts the sessions that work in the branch. `clients` are the connections that have worked in it since
-    the node's start.
+    the node's start. `user` is who has started it; None: it belongs to everybody, since nobody knows its user.
     """
 
-    def __init__(self, xid: bytes, created_at: int, timeout_s: int) -> None:
+    def __init__(self, xid: bytes, created_at: int, timeout_s: int, user: str | None) -> None:
         self.xid = xid
         self.created_at = created_at
         self.timeout_s = timeout_s
+        self.user = user
         self.state: int = ACTIVE
         self.timed_out: bool = False
         self.workers: int = 0
@@ -66,6 +68,10 @@ class Branch:
         self.plans: list[Plan] = []
         self.lsn: int = 0
         self.stored_bytes: int = 0
+
+    def belong_to(self, user: str | None) -> None:
+        """Sets the user to whom the branch belongs."""
+        self.user = user
 
     def hold_queues(self) -> None:
         """Holds the queues that a prepared branch will send to, so that they are not deleted as unused."""
@@ -90,9 +96,10 @@ class Branch:
 class Heuristic:
     """A prepared branch that an operator ended: its manager learns that at its next call, and may then forget it."""
 
-    def __init__(self, outcome: int, lsn: int) -> None:
+    def __init__(self, outcome: int, lsn: int, user: str | None) -> None:
         self.outcome = outcome
         self.lsn = lsn
+        self.user = user
 
 
 class Branches:
@@ -114,10 +121,11 @@ class Branches:
         self.stored_bytes: int = 0
         self.timer_set: bool = False
 
-    def in_doubt(self) -> list[bytes]:
-        """Returns the xids for a recovery scan: prepared branches and heuristic outcomes."""
-        found = [branch.xid for branch in self.by_xid.values() if branch.state == PREPARED]
-        found.extend(self.heuristics)
+    def in_doubt(self, right: BranchRight) -> list[bytes]:
+        """Returns the xids for a recovery scan: the user's prepared branches and heuristic outcomes."""
+        prepared = [branch for branch in self.by_xid.values() if branch.state == PREPARED]
+        found = [branch.xid for branch in prepared if right.covers(branch.user)]
+        found.extend([xid for xid, ended in self.heuristics.items() if right.covers(ended.user)])
         return found
 
     def newest_lsn(self) -> int:
@@ -137,10 +145,10 @@ class Branches:
         return held
 
     # -- the two phases -------------------------------------------------------------------------
-    def add(self, now: int, xid: bytes, timeout_s: int) -> Branch:
-        """Adds a new branch, and starts the timeout of unprepared branches."""
+    def add(self, now: int, xid: bytes, timeout_s: int, user: str | None) -> Branch:
+        """Adds a new branch of a user, and starts the timeout of unprepared branches."""
         self.store.command.begin_change()
-        branch = Branch(xid, now, timeout_s)
+        branch = Branch(xid, now, timeout_s, user)
         self.by_xid[xid] = branch
         self._set_timer(now)
         return branch
@@ -225,15 +233,15 @@ class Branches:
             plans.append(plan)
             references.extend(self.plans.add(plan, batch))
         self.store.finish(branch.transaction.acknowledged, batch)
-        batch.add(records.XA_ENDED, encode_ended(branch.xid, outcome))
+        batch.add(records.XA_ENDED, encode_ended(branch.xid, outcome, branch.user))
         lsn = self.plans.append(batch, plans, references, endpoint, token)
         if outcome != ENDED:
-            self.heuristics[branch.xid] = Heuristic(outcome, lsn)
+            self.heuristics[branch.xid] = Heuristic(outcome, lsn, branch.user)
 
     def _has_arrived(self, plan: Plan) -> bool:
         caches = self.publisher.duplicates.caches
         for cache_name, duplicate_id in plan.duplicates:
-            if caches.cache_of(cache_name).lsn_of(duplicate_id) >= 0:
+            if caches.cache_of(cache_name).first_lsn_of(duplicate_id) >= 0:
                 return True
         return False
 
@@ -243,7 +251,7 @@ class Branches:
         for plan in branch.plans:
             if plan.message.large is not None:
                 self.store.large.hold(plan.message.large, 0)  # its transaction is over
-        batch.add(records.XA_ENDED, encode_ended(branch.xid, ENDED))
+        batch.add(records.XA_ENDED, encode_ended(branch.xid, ENDED, None))
 
     def roll_back_prepared(
         self, now: int, branch: Branch, outcome: int, endpoint: Reply | None, token: int
@@ -251,10 +259,10 @@ class Branches:
         """Rolls back a prepared branch: drops its sends, and returns acknowledged messages to their queues."""
         self._remove_prepared(branch)
         batch = records.Batch()
-        batch.add(records.XA_ENDED, encode_ended(branch.xid, outcome))
+        batch.add(records.XA_ENDED, encode_ended(branch.xid, outcome, branch.user))
         lsn = self.plans.append(batch, [], [], endpoint, token)
         if outcome != ENDED:
-            self.heuristics[branch.xid] = Heuristic(outcome, lsn)
+            self.heuristics[branch.xid] = Heuristic(outcome, lsn, branch.user)
         self.redelivery.redeliver(now, branch.transaction.acknowledged, True)
         branch.transaction = Transaction()
 
@@ -285,7 +293,7 @@ class Branches:
         self.store.command.begin_change()
         del self.heuristics[xid]
         batch = records.Batch()
-        batch.add(records.XA_ENDED, encode_ended(xid, ENDED))
+        batch.add(records.XA_ENDED, encode_ended(xid, ENDED, None))
         self.plans.append(batch, [], [], endpoint, token)
         return True
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.journal.message_record import encode_message_record
 from atalanta.kernel.queue.reference import DELIVERING, Reference
-from atalanta.message.encoding.buffer import Writer
+from atalanta.message.encoding.buffer import Reader, Writer
 
 if TYPE_CHECKING:
     from atalanta.kernel.transactions.xa import Branch
@@ -16,7 +16,7 @@ def encode_prepared(branch: Branch) -> bytes:
     """Encodes an XA_PREPARED record, without non-durable messages and acknowledgements.
 
     blob xid, i64 created, i32 n, n * blob MESSAGE record (sequence 0), i32 n, n * (i64 queue, i64 message, i32 delivery
-    count).
+    count), then the user (nullable text), which records of older versions do not have, nor read.
     """
     writer = Writer()
     writer.blob(branch.xid)
@@ -39,11 +39,19 @@ def encode_prepared(branch: Branch) -> bytes:
         writer.int64(reference.queue.id)
         writer.int64(reference.message.id)
         writer.int32(reference.delivery_count)
+    writer.nullable_simple_string(branch.user)
     return writer.getvalue()
 
 
-def encode_ended(xid: bytes, outcome: int) -> bytes:
+def encode_ended(xid: bytes, outcome: int, user: str | None) -> bytes:
+    """Encodes an XA_ENDED record: blob xid, i8 outcome, and, as in XA_PREPARED, the user."""
     writer = Writer()
     writer.blob(xid)
     writer.int8(outcome)
+    writer.nullable_simple_string(user)
     return writer.getvalue()
+
+
+def decode_user(reader: Reader) -> str | None:
+    """Returns the user at the end of a record; None: nobody knows it, and the branch belongs to everybody."""
+    return reader.nullable_simple_string("xa.user") if reader.left() > 0 else None

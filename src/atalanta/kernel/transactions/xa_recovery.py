@@ -10,6 +10,7 @@ from atalanta.kernel.queue.paging.recovery import out_of_tail, pull
 from atalanta.kernel.queue.reference import READY, Reference
 from atalanta.kernel.routing.router import Route, join_stored
 from atalanta.kernel.transactions.xa import Branch
+from atalanta.kernel.transactions.xa_records import decode_user
 from atalanta.message.encoding.buffer import Reader
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def restore(
     """Restores a branch that was in doubt at the crash, after its queues (by id) and messages."""
     large = branches.store.large
     reader = Reader(payload)
-    branch = Branch(reader.blob("xa.xid"), reader.int64("xa.created"), -1)
+    branch = Branch(reader.blob("xa.xid"), reader.int64("xa.created"), -1, None)
     branch.lsn = lsn
     for _ in range(reader.count("xa.messages", 4)):
         stored = decode_message_record(reader.blob("xa.message"))
@@ -50,6 +51,7 @@ def restore(
         count = reader.int32("xa.delivery_count")
         if known is not None:
             _hold_back(branches.store, now, branch, known, message_id, count)
+    branch.belong_to(decode_user(reader))
     branches.add_prepared(branch, len(payload))
 
 

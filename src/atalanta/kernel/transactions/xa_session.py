@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.errors import ILLEGAL_STATE, TRANSACTION_ROLLED_BACK, BrokerError
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.transactions import xa
+from atalanta.kernel.transactions.branch_right import BranchRight
 from atalanta.kernel.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -44,18 +45,37 @@ def _check(session: Session, xid: bytes) -> None:
         raise XaError(XAER_INVAL, f"an xid has at most {xa.XID_BYTES_MAX} bytes")
 
 
+def right_of(session: Session) -> BranchRight:
+    """Returns the right of the session's user to the branches of the node."""
+    services = session.services
+    return BranchRight(services.permissions, session.identity, services.config.management_address, session.metadata)
+
+
+def check_right(session: Session, user: str | None, xid: bytes) -> None:
+    """Raises BrokerError SECURITY unless the session's user may end a branch of `user`.
+
+    It is none of XA's errors, so transaction managers take it for XAER_RMFAIL: they keep the transaction and try again.
+    """
+    right_of(session).check(session.services.store.now, user, xa.identifier(xid))
+
+
 def _known(session: Session, xid: bytes) -> Branch:
     _check(session, xid)
     branch = session.services.branches.by_xid.get(xid)
     if branch is None:
         raise XaError(XAER_NOTA, f"cannot find xid in resource manager: {xa.identifier(xid)}")
+    check_right(session, branch.user, xid)
     return branch
 
 
 def _not_at_work(session: Session, xid: bytes, verb: str) -> None:
     """Checks that every session has left the branch by `end`; Artemis checks the caller's session only."""
+    _check(session, xid)
     branch = session.services.branches.by_xid.get(xid)
-    if branch is not None and branch.workers > 0:
+    if branch is None:
+        return
+    check_right(session, branch.user, xid)
+    if branch.workers > 0:
         raise XaError(
             XAER_PROTO,
             f"cannot {verb}, a session is currently doing work in transaction {xa.identifier(xid)}",
@@ -73,7 +93,7 @@ def start(session: Session, now: int, xid: bytes) -> None:
         raise XaError(XAER_RMERR, f"more than {xa.BRANCHES_MAX} transactions are open")
     if session.branch is not None:
         branches.abandon(now, session.branch)
-    session.enter_branch(branches.add(now, xid, session.xa_timeout_s))
+    session.enter_branch(branches.add(now, xid, session.xa_timeout_s, right_of(session).user()))
 
 
 def end(session: Session, now: int, xid: bytes) -> None:
@@ -93,6 +113,7 @@ def end(session: Session, now: int, xid: bytes) -> None:
     other = session.services.branches.by_xid.get(xid)
     if other is None:
         raise XaError(XAER_NOTA, f"cannot find suspended transaction to end {xa.identifier(xid)}")
+    check_right(session, other.user, xid)
     session.services.command.begin_change()
     if other.state == xa.SUSPENDED:
         other.state = xa.ACTIVE
@@ -139,7 +160,8 @@ def failed(session: Session, now: int, xid: bytes) -> None:
     branches = session.services.branches
     branch = branches.by_xid.get(xid)
     if branch is None:
-        branch = branches.add(now, xid, session.xa_timeout_s)
+        branch = branches.add(now, xid, session.xa_timeout_s, right_of(session).user())
+    check_right(session, branch.user, xid)
     session.services.command.begin_change()
     if branch.state == xa.PREPARED:
         session.enter_branch(None)
@@ -168,7 +190,7 @@ def timeout(session: Session) -> int:
 
 def in_doubt(session: Session) -> list[bytes]:
     _check(session, b"")
-    return session.services.branches.in_doubt()
+    return session.services.branches.in_doubt(right_of(session))
 
 
 # -- phases ---------------------------------------------------------------------------------------------
@@ -231,7 +253,11 @@ def roll_back(session: Session, now: int, xid: bytes, endpoint: Reply, token: in
 
 def forget(session: Session, xid: bytes, endpoint: Reply, token: int) -> None:
     _check(session, xid)
-    if not session.services.branches.forget(xid, endpoint, token):
+    branches = session.services.branches
+    ended = branches.heuristics.get(xid)
+    if ended is not None:
+        check_right(session, ended.user, xid)
+    if not branches.forget(xid, endpoint, token):
         raise XaError(XAER_NOTA, f"no heuristic end of {xa.identifier(xid)} is known")
 
 
@@ -240,6 +266,7 @@ def _check_heuristic(session: Session, xid: bytes) -> None:
     ended = session.services.branches.heuristics.get(xid)
     if ended is None:
         return
+    check_right(session, ended.user, xid)
     if ended.outcome == xa.HEURISTICALLY_COMMITTED:
         raise XaError(
             XA_HEURCOM, f"transaction has been heuristically committed: {xa.identifier(xid)}"

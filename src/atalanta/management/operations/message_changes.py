@@ -14,6 +14,7 @@ from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry import queues
+from atalanta.kernel.registry.duplicate_spaces import application_id
 from atalanta.kernel.routing.router import Route
 from atalanta.management.request.call import (
     Call,
@@ -127,8 +128,9 @@ class Move(Replacement):
         plan = Plan(moved_copy(reference, target.spec.address, now, False))
         duplicate_id = reference.message.duplicate_id if self.reject_duplicates else None
         if duplicate_id is not None:
+            duplicate_id = application_id(target.spec.address, duplicate_id)
             cache = self.plans.duplicates.cache_of(target.spec.address)
-            if cache.lsn_of(duplicate_id) >= 0:
+            if cache.first_lsn_of(duplicate_id) >= 0:
                 return plan  # is removed: the target already has it
             plan.duplicates.append((target.spec.address, duplicate_id))
         plan.routes = [Route(target, b"")]

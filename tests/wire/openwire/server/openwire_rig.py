@@ -56,9 +56,11 @@ class OpenWireServer(Server):
         self.openwire = OpenWireProtocol(self.host, self.timers)
         self.host.protocols.append(self.openwire)
 
-    def openwire_client(self, client_id: str = "c", user: str = "admin", **more: bool) -> OpenWireClient:
-        """A client that has logged in, with one session."""
-        client = OpenWireClient(self, f"{client_id}-{self.last_conn}")
+    def openwire_client(
+        self, client_id: str = "c", user: str = "admin", connection_id: str | None = None, **more: bool
+    ) -> OpenWireClient:
+        """A client that has logged in, with one session. `connection_id`: of a client that was here before."""
+        client = OpenWireClient(self, connection_id or f"{client_id}-{self.last_conn}")
         client.greet()
         client.succeeds(client.login_info(client_id, user, user, **more))
         client.succeeds(SessionInfo(SessionId(client.id, 1)))
@@ -88,6 +90,7 @@ class OpenWireClient:
         self.consumers = 0
         self.pending: list[DataStructure] = []
         self.acknowledged: dict[ConsumerId, MessageDispatch] = {}
+        self.producers: set[ProducerId | None] = set()  # it has registered
 
     # -- bytes ----------------------------------------------------------------------------------
     def feed(self, data: bytes) -> None:
@@ -122,7 +125,13 @@ class OpenWireClient:
         return ConnectionInfo(ConnectionId(self.id), client_id, password, user, **more)  # type: ignore[arg-type]
 
     def send(self, command: Command, wanted: bool = False) -> int:
-        """Sends a command, `wanted`: with an answer; returns its number."""
+        """Sends a command, `wanted`: with an answer; returns its number. A producer of its own is registered before."""
+        if isinstance(command, OpenWireMessage):
+            producer = command.producer_id
+            if producer is not None and producer.connection_id == self.id and producer not in self.producers:
+                self.send(ProducerInfo(producer))
+        elif isinstance(command, ProducerInfo):
+            self.producers.add(command.producer_id)
         self.commands += 1
         command.command_id = self.commands
         command.response_required = wanted

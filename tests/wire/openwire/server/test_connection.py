@@ -146,7 +146,7 @@ def test_a_failover_client_that_repeats_a_send_doubles_nothing(server: OpenWireS
     sent = client.message("1", "a")
     client.succeeds(sent)
     server.lost(client.conn)
-    again = server.openwire_client("c", fault_tolerant=True, failover_reconnect=True)
+    again = server.openwire_client("c", connection_id=client.id[3:], fault_tolerant=True, failover_reconnect=True)
     again.succeeds(sent)
     server.settle()
     assert server.broker.queues["a"].message_count == 1

@@ -95,7 +95,7 @@ def test_core_clients_see_the_same_ids(server: OpenWireServer) -> None:
     sender = server.openwire_client("s")
     for number in (21, 22, 23, 24):
         sender.succeeds(made(sender, number))
-    other = server.openwire_client("t")
+    other = server.openwire_client("t", connection_id=sender.id[3:])
     other.succeeds(made(sender, 24))
     queue = server.broker.queues["a"]
     messages = [reference.message for reference in queue.references]

@@ -31,5 +31,6 @@ def name_of(xid: Xid) -> str:
 
 def branches_in_doubt(node: Node) -> list[str]:
     """Returns the names of the branches that the node has in doubt."""
-    found = node.broker.branches.in_doubt()
+    branches = node.broker.branches
+    found = [*(branch.xid for branch in branches.list_prepared()), *branches.heuristics]
     return [name_of(decode_xid(Reader(xid), "xid")) for xid in found]

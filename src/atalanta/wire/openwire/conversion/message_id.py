@@ -144,7 +144,7 @@ def same_message(one: MessageId, other: MessageId) -> bool:
     """Returns True if both name the same message, whatever number the broker gave its delivery."""
     return (
         one.producer_sequence_id == other.producer_sequence_id
-        and _same_producer(one.producer_id, other.producer_id)
+        and same_producer(one.producer_id, other.producer_id)
         and (one.text_view or "") == (other.text_view or "")
     )
 
@@ -158,7 +158,7 @@ def _connection_hash(connection_id: str) -> bytes:
     return sha256(connection_id.encode("utf-8", "surrogatepass")).digest()[:CONNECTION_BYTES]
 
 
-def _same_producer(one: ProducerId | None, other: ProducerId | None) -> bool:
+def same_producer(one: ProducerId | None, other: ProducerId | None) -> bool:
     """Compares the fields one by one, which needs no tuples: every acknowledgement comes here."""
     if one is None or other is None:
         return one is other

@@ -11,6 +11,15 @@ from typing import Final, TypeVar
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import MULTICAST
+from atalanta.kernel.registry.duplicate_spaces import (
+    CLIENT,
+    NETWORK,
+    NETWORK_USER,
+    SEPARATOR,
+    begin_of_sent,
+    sent_id,
+    user_space,
+)
 from atalanta.message.message import Message
 from atalanta.message.message_writer import MessageWriter, encoded_property
 from atalanta.message.properties import Int
@@ -24,10 +33,11 @@ from atalanta.message.repetition import (
 )
 from atalanta.wire.openwire.bodies import properties_of
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
+from atalanta.wire.openwire.commands.identifiers import MessageId
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.conversion.body import core_body
 from atalanta.wire.openwire.conversion.destination import Route, Target, text_of_destination
-from atalanta.wire.openwire.conversion.message_id import IdTexts
+from atalanta.wire.openwire.conversion.message_id import IdTexts, id_text, with_text
 from atalanta.wire.openwire.conversion.nested_values import (
     NESTED_BODY,
     NESTED_PROPERTIES,
@@ -64,9 +74,11 @@ T = TypeVar("T")
 
 
 class Sender:
-    """The sender as the broker knows it. `repeats`: it may send again after a failover, so ids are checked.
+    """The sender as the broker knows it.
 
-    `bridge`: it is the bridge of another broker, whose messages have ids of their own senders.
+    `space`: of the duplicate ids that are made of its messages' ids (kernel/registry/duplicate_spaces.py), as it may
+    send again after a failover; or empty. `bridge`: it is the bridge of another broker, whose messages have ids of
+    their own senders.
     """
 
     def __init__(self, client_id: str, body_bytes_max: int) -> None:
@@ -76,7 +88,7 @@ class Sender:
         self.ids = IdTexts()
         self.body_bytes_max = body_bytes_max
         self.last_route: Route | None = None
-        self.repeats: bool = False
+        self.space: bytes = b""
         self.bridge: bool = False
         self._seen: list[OpenWireMessage] = []
         self._patterns: list[SentPattern] = []
@@ -88,7 +100,7 @@ class Sender:
                 return pattern.message(source, self.body_bytes_max)
         return None
 
-    def learn(self, source: OpenWireMessage, target: Target, message: Message, text: str, names: list[str]) -> None:
+    def learn(self, source: OpenWireMessage, target: Target, message: Message, text: str) -> None:
         """Keeps the pattern of a command that comes for the second time: the decoder found the frame to be a repeat."""
         size = len(source.content or b"") + len(source.marshalled_properties or b"")
         if size > CONTENT_BYTES_MAX:
@@ -96,23 +108,26 @@ class Sender:
         if not any(source is each for each in self._seen):
             _append(self._seen, source)
             return
-        found = sent_pattern(source, target, message, names, text)
+        found = sent_pattern(source, target, message, MESSAGE_ID, text)
         if found is not None:
             self._patterns = [each for each in self._patterns if not each.covers(source, target)]
             _append(self._patterns, found)
 
-    def become_bridge(self) -> None:
-        """Records that the client is the bridge of another broker: it sends again what was not confirmed."""
-        self.repeats = True
+    def become_bridge(self, user: str, trusted: bool) -> None:
+        """Records that the client is the bridge of another broker: it sends again what was not confirmed.
+
+        `trusted`: its user has the right to name messages for all bridges.
+        """
+        self.space = NETWORK if trusted else user_space(NETWORK_USER, user)
         self.bridge = True
 
     def remember_route(self, route: Route) -> None:
         """Keeps the route of the last message."""
         self.last_route = route
 
-    def may_repeat(self) -> None:
-        """Records that the client sends again after a failover."""
-        self.repeats = True
+    def may_repeat(self, user: str) -> None:
+        """Records that the client of that user sends again after a failover."""
+        self.space = user_space(CLIENT, user)
 
 
 def _append(kept: list[T], value: T) -> None:
@@ -154,24 +169,26 @@ def sent_message(
         properties.put(NESTED_BODY, nested_body.encoded())
     if nested.by_name:
         properties.put(NESTED_PROPERTIES, nested.encoded())
-    text, ids = "", [MESSAGE_ID]
+    text, duplicate_id = "", None
     if message_id is not None:
         text = sender.ids.text(message_id)
         properties.put(MESSAGE_ID, text)
-        if sender.repeats and not target.temporary and not named:
-            properties.put(DUPLICATE_ID, _repeat_id(text, target, hops))
-            ids.append(DUPLICATE_ID)
+        if sender.space and not target.temporary and not named:
+            duplicate_id = _duplicate_id(sender, message_id, text, target, hops)
     message = properties.finish(body)
     if not schedule:
+        message.name_for_sender(duplicate_id)
         if original is None and not named:
-            sender.learn(source, target, message, text, ids)
+            sender.learn(source, target, message, text)
         return message
     _schedule(message, schedule, now_ms)
     # A copy has its properties encoded only: messages may wait long, and there may be many.
-    return message.copy(0)
+    found = message.copy(0)
+    found.name_for_sender(duplicate_id)
+    return found
 
 
-def _repeat_id(text: str, target: Target, hops: int) -> str:
+def _duplicate_id(sender: Sender, message_id: MessageId, text: str, target: Target, hops: int) -> bytes:
     """Returns the id by which a repeat is found at the address.
 
     A message of a queue may come back after it has passed more brokers; one of a topic that comes two ways is a repeat.
@@ -180,11 +197,10 @@ def _repeat_id(text: str, target: Target, hops: int) -> str:
     What a client has sent here is no repeat of what a bridge brings: the client may have sent it to both brokers, and
     if each took the other's copy for a repeat, the message would be lost.
     """
-    if target.queue:
-        text = f"{text} {target.queue}"
-    elif target.routing_type == MULTICAST:
-        return text
-    return f"{text} {hops}" if hops else text
+    if message_id.text_view:  # a client writes there what it likes
+        text = f"{text}{SEPARATOR}{id_text(with_text(message_id, ''))}"
+    counted = 0 if target.routing_type == MULTICAST and not target.queue else hops
+    return sent_id(begin_of_sent(sender.space, target.queue, counted), text)
 
 
 def _put_fields(properties: MessageWriter, source: OpenWireMessage) -> None:

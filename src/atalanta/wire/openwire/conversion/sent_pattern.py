@@ -27,11 +27,14 @@ NO_VALUES: Final = NestedValues()
 class SentPattern:
     """The header of the messages that one object becomes: the decoder gives a repeated command in the same object."""
 
-    def __init__(self, source: OpenWireMessage, target: Target, header: HeaderPattern, user_id: bytes) -> None:
+    def __init__(
+        self, source: OpenWireMessage, target: Target, header: HeaderPattern, user_id: bytes, sent_begin: bytes
+    ) -> None:
         self._source = source
         self._target = target
         self._header = header
         self._plain: bool = source.code() == codes.BYTES_MESSAGE and not source.compressed
+        self._sent_begin = sent_begin
         self._user_id_high: bytes = user_id[:HALF_BYTES]
         self._user_id_low: i64 = int.from_bytes(user_id[HALF_BYTES:], "big", signed=True) & ~SEQUENCE_MASK
 
@@ -51,15 +54,18 @@ class SentPattern:
         body = source.content
         if not self._plain or body is None:
             _, body = core_body(source, body_bytes_max, NO_VALUES)
-        return self._header.message(
+        message = self._header.message(
             number, self._user_id_high, self._user_id_low | number, expiration_ms, timestamp_ms, body
         )
+        if self._sent_begin:
+            message.name_for_sender(b"%s%d" % (self._sent_begin, number))
+        return message
 
 
 def sent_pattern(
-    source: OpenWireMessage, target: Target, message: Message, names: list[str], text: str
+    source: OpenWireMessage, target: Target, message: Message, name: str, text: str
 ) -> SentPattern | None:
-    """Returns the pattern of the command that became this message; its id, `text`, is in the properties `names`.
+    """Returns the pattern of the command that became this message; its id, `text`, is in the property of that name.
 
     None if the next messages may differ in more than their id, their times and their body.
     """
@@ -71,5 +77,11 @@ def sent_pattern(
     low = int.from_bytes(user_id[HALF_BYTES:], "big")
     if number < 0 or not text.endswith(shown) or low & SEQUENCE_MASK != number:
         return None  # an id that is a text, or one whose numbers do not fit
-    header = header_pattern(message, names, text[: len(text) - len(shown)], number)
-    return None if header is None else SentPattern(source, target, header, user_id)
+    sent_begin = b""
+    if message.sent_id is not None:
+        end = shown.encode("ascii")
+        if not message.sent_id.endswith(end):
+            return None  # a hash of a long one
+        sent_begin = message.sent_id[: len(message.sent_id) - len(end)]
+    header = header_pattern(message, [name], text[: len(text) - len(shown)], number)
+    return None if header is None else SentPattern(source, target, header, user_id, sent_begin)

@@ -31,6 +31,7 @@ from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd, open_netw
 from atalanta.wire.openwire.server.bridge.neighbour import (
     Neighbour,
     introduced,
+    may_bridge,
     same_neighbour,
 )
 from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
@@ -244,11 +245,11 @@ class OpenWireConnection(OpenWireOutput):
         self.decoder.open()
         sender = Sender(client_id, self.options.frame_bytes_max)
         if self.network is not None:
-            sender.become_bridge()
+            sender.become_bridge(identity.user, may_bridge(broker.session_services.permissions, identity))
         else:
             self.decoder.compare_frames()
             if self.fault_tolerant:
-                sender.may_repeat()
+                sender.may_repeat(identity.user)
         others = self.node_clients
         session = OpenWireSession(
             self,

@@ -13,6 +13,7 @@ from mypy_extensions import mypyc_attr
 from atalanta.wire.openwire.commands.identifiers import ConnectionId, SessionId
 from atalanta.wire.openwire.conversion.sent_message import Sender
 from atalanta.wire.openwire.options import FRAME_BYTES_MAX, WireFormatOptions
+from atalanta.wire.openwire.server.bridge.neighbour import may_bridge
 from atalanta.wire.openwire.server.requests.commands import answer, remove_all
 from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
 from atalanta.wire.openwire.server.sessions.session import OpenWireSession
@@ -50,7 +51,7 @@ class LocalSide(OpenWireOutput):
         self.client.client_id = client_id
         self.id = f"ID:{broker.node_id}-bridge{number}:1"
         sender = Sender(client_id, FRAME_BYTES_MAX)
-        sender.become_bridge()
+        sender.become_bridge(identity.user, may_bridge(broker.session_services.permissions, identity))
         self.session = OpenWireSession(
             self, ConnectionId(self.id), sender, shared.advisories, shared.pulls,
             shared.wildcard_queues, shared.correlations,

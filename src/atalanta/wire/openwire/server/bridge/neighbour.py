@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.security.security import CONSUME
 from atalanta.wire.connection import ProtocolError
+from atalanta.wire.openwire.conversion.destination import ADVISORY_PREFIX
 from atalanta.wire.openwire.server.bridge.network_properties import NetworkProperties
 
 if TYPE_CHECKING:
+    from atalanta.kernel.security.permissions import Permissions
+    from atalanta.kernel.security.security import Identity
     from atalanta.wire.openwire.commands.brokers import BrokerInfo
     from atalanta.wire.openwire.server.bridge.rules import BridgeRules
+
+CONSUMERS_TOPIC: Final = f"{ADVISORY_PREFIX}Consumer"
 
 
 class Neighbour:
@@ -39,6 +45,14 @@ class Neighbour:
 def same_neighbour(one: Neighbour | None, other: Neighbour | None) -> bool:
     """Returns True if both are one broker."""
     return one is not None and other is not None and one.id == other.id
+
+
+def may_bridge(permissions: Permissions, identity: Identity) -> bool:
+    """Returns True if the user may see the demand, as bridges have to: its messages' ids then count for all bridges.
+
+    Any client can say that it is a bridge, and know the id of a message that a real one will bring.
+    """
+    return identity.cluster or permissions.allows(identity, CONSUME, CONSUMERS_TOPIC)
 
 
 def introduced(known: Neighbour | None, info: BrokerInfo, own_id: str, own_name: str) -> Neighbour:

@@ -172,13 +172,13 @@ def remove_session(session: OpenWireSession, now: int, removed: SessionId, last_
     for consumer_id in [*session.subscriptions, *session.watchers]:
         if consumer_id.session_id == removed.value:
             remove_consumer(session, now, consumer_id, last_delivered)
-    for producer_id in list(session.producers):
+    for producer_id in list(session.producers.by_id):
         if producer_id.session_id == removed.value:
             _remove_producer(session, producer_id)
 
 
 def _remove_producer(session: OpenWireSession, producer_id: ProducerId) -> None:
-    session.producers.pop(producer_id, None)
+    session.producers.remove(producer_id)
     advisories = session.advisories
     advisories.producers.remove(session.connection.conn, producer_id)
 

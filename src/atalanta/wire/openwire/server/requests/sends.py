@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
-from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.conversion.destination import (
     Route,
@@ -13,7 +13,9 @@ from atalanta.wire.openwire.conversion.destination import (
     name_of,
     parts_of,
     target_of,
+    text_of_destination,
 )
+from atalanta.wire.openwire.conversion.message_id import same_producer
 from atalanta.wire.openwire.conversion.sent_message import sent_message
 from atalanta.wire.openwire.server.requests.subscription_queue import check_exists
 from atalanta.wire.openwire.server.requests.transactions import fail, send_in
@@ -36,11 +38,15 @@ def add_producer(session: OpenWireSession, info: ProducerInfo) -> None:
     """Processes ProducerInfo: its user may send to its destination, if it has one."""
     if info.producer_id is None:
         raise ProtocolError("ProducerInfo without ProducerId")
-    if info.producer_id not in session.producers:
+    connection_id = info.producer_id.connection_id
+    if connection_id != session.connection_id.value and not session.sender.bridge:
+        text = f"Cannot add a producer to a connection that had not been registered: {connection_id}"
+        raise BrokerError(ILLEGAL_STATE, text)
+    if info.producer_id not in session.producers.by_id:
         if info.destination is not None:
             for target in _targets(session, parts_of(info.destination)):
                 session.kernel.check("send", target.name())
-        session.add_producer(info.producer_id, info)
+        session.producers.add(info.producer_id, info)
         if info.destination is not None:
             advisories = session.advisories
             advisories.producers.add(session.connection.conn, info.producer_id, info, info.destination)
@@ -64,6 +70,7 @@ def send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
 def _send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
     """Sends a message; a composite destination gets one copy for each part."""
     route = _route(session, command.destination)
+    _check_producer(session, command)
     targets = route.targets
     _check_temporary(session, targets)
     size = len(command.content or b"") + len(command.marshalled_properties or b"")
@@ -81,6 +88,24 @@ def _send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
         session.answers.forget(token)
         raise
     return True
+
+
+def _check_producer(session: OpenWireSession, command: OpenWireMessage) -> None:
+    """Raises MessageRefused unless the client has the producer of the message, and that of its id (Queue.send).
+
+    Whoever knows the id of another client's message must not send in its name: that one's would be taken for a repeat.
+    A bridge brings the messages of other clients.
+    """
+    if session.sender.bridge:
+        return
+    producer_id, message_id = command.producer_id, command.message_id
+    if producer_id is not None and session.producers.has(producer_id):
+        owner = None if message_id is None else message_id.producer_id
+        if owner is None or same_producer(owner, producer_id) or owner in session.producers.by_id:
+            return
+    assert command.destination is not None
+    text = f"Cannot send message to {text_of_destination(command.destination)} with invalid (null) producer state"
+    raise MessageRefused(ILLEGAL_STATE, text)
 
 
 def _check_temporary(session: OpenWireSession, targets: list[Target]) -> None:
@@ -125,7 +150,7 @@ def _token(session: OpenWireSession, command: OpenWireMessage, size: int, parts:
     """Returns the token of the answer: a Response, or a ProducerAck for a producer with a window."""
     producer_id: ProducerId | None = None
     if not command.response_required:
-        producer = None if command.producer_id is None else session.producers.get(command.producer_id)
+        producer = None if command.producer_id is None else session.producers.by_id.get(command.producer_id)
         if producer is None or producer.producer_id is None or producer.window_size <= 0:
             return SILENT
         producer_id = producer.producer_id

@@ -17,7 +17,7 @@ from atalanta.wire.openwire.commands.transactions import (
     XATransactionId,
 )
 from atalanta.wire.openwire.server.requests.transaction_end import TransactionEnd
-from atalanta.wire.openwire.server.requests.xa import answer_xa, known_branch
+from atalanta.wire.openwire.server.requests.xa import answer_xa, fail_branch, known_branch
 from atalanta.wire.openwire.server.sessions.local_transaction import LocalTransaction
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _shown(transaction_id: TransactionId) -> str:
 def fail(session: OpenWireSession, transaction_id: TransactionId | None, error: BrokerError) -> None:
     """Fails a transaction of which an operation was refused: it must not commit without it."""
     if isinstance(transaction_id, XATransactionId):
-        known_branch(session, transaction_id).transaction.fail(error.text)
+        fail_branch(session, transaction_id, error.text)
     elif transaction_id is not None and transaction_id in session.transactions:
         session.transactions[transaction_id].transaction.fail(error.text)
 

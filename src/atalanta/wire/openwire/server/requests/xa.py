@@ -19,6 +19,8 @@ from atalanta.kernel.transactions.xa_session import (
     XAER_PROTO,
     XAER_RMERR,
     XaError,
+    check_right,
+    right_of,
 )
 from atalanta.message.encoding.buffer import Reader, Writer
 from atalanta.wire.openwire.commands.transactions import TransactionInfo, XATransactionId
@@ -68,13 +70,29 @@ def xid_of(key: bytes) -> XATransactionId:
 
 
 def known_branch(session: OpenWireSession, xid: XATransactionId) -> Branch:
-    """Returns the branch for a message or an acknowledgement. BrokerError unless it is active."""
-    branch = session.branches_of_node.by_xid.get(key_of(xid))
+    """Returns the branch for a message or an acknowledgement. BrokerError unless it is active, and the user's."""
+    branch = _named(session, xid)
     if branch is None:
         raise BrokerError(ILLEGAL_STATE, "the distributed transaction has not been started")
+    check_right(session.kernel, branch.user, branch.xid)
     if branch.state != xa.ACTIVE:
         raise branch.wrong_state()
     return branch
+
+
+def _named(session: OpenWireSession, xid: XATransactionId) -> Branch | None:
+    """Returns the branch that a message or an acknowledgement names, None if there is none."""
+    try:
+        return session.branches_of_node.by_xid.get(key_of(xid))
+    except XaError:
+        return None  # too long for any
+
+
+def fail_branch(session: OpenWireSession, xid: XATransactionId, why: str) -> None:
+    """Fails the branch of a refused operation: it must not commit without it. A stranger's refusal changes nothing."""
+    branch = _named(session, xid)
+    if branch is not None and branch.state == xa.ACTIVE and right_of(session.kernel).covers(branch.user):
+        branch.transaction.fail(why)
 
 
 def answer_xa(session: OpenWireSession, now: int, info: TransactionInfo, xid: XATransactionId | None) -> None:
@@ -105,6 +123,9 @@ def _answer(session: OpenWireSession, now: int, info: TransactionInfo, key: byte
         _roll_back(session, now, info, key)
     elif info.kind == FORGET:
         branches = session.branches_of_node
+        ended = branches.heuristics.get(key)
+        if ended is not None:
+            check_right(session.kernel, ended.user, key)
         token = session.answers.token_for(info)
         if not branches.forget(key, session, token):
             session.answers.forget(token)
@@ -118,12 +139,13 @@ def _begin(session: OpenWireSession, now: int, key: bytes) -> None:
     branches = session.branches_of_node
     branch = branches.by_xid.get(key)
     if branch is not None:
+        check_right(session.kernel, branch.user, key)
         if branch.state != xa.ACTIVE:
             raise XaError(XAER_PROTO, branch.wrong_state().text)
         return
     if len(branches.by_xid) - branches.prepared >= xa.BRANCHES_MAX:
         raise XaError(XAER_RMERR, f"more than {xa.BRANCHES_MAX} transactions are open")
-    branches.add(now, key, NODE_TIMEOUT)
+    branches.add(now, key, NODE_TIMEOUT, right_of(session.kernel).user())
     session.branches[key] = []
 
 
@@ -132,6 +154,7 @@ def _branch(session: OpenWireSession, key: bytes) -> Branch:
     branches = session.branches_of_node
     ended = branches.heuristics.get(key)
     if ended is not None:
+        check_right(session.kernel, ended.user, key)
         committed = ended.outcome == xa.HEURISTICALLY_COMMITTED
         raise XaError(
             XA_HEURCOM if committed else XA_HEURRB,
@@ -140,6 +163,7 @@ def _branch(session: OpenWireSession, key: bytes) -> Branch:
     branch = branches.by_xid.get(key)
     if branch is None:
         raise XaError(XAER_NOTA, f"cannot find xid in resource manager: {xa.identifier(key)}")
+    check_right(session.kernel, branch.user, key)
     return branch
 
 
@@ -185,7 +209,7 @@ def _commit(session: OpenWireSession, now: int, key: bytes, one_phase: bool, tok
             return
         if branch.state == xa.PREPARED or (branch.state == xa.ACTIVE and not one_phase):
             raise XaError(XAER_PROTO, branch.wrong_state().text)
-    except XaError:
+    except (XaError, BrokerError):
         session.answers.forget(token)
         raise
     _commit_active(session, now, branch, token)
@@ -235,7 +259,7 @@ def _recover(session: OpenWireSession, info: TransactionInfo) -> None:
     """Answers a recovery scan when all its branches are on disk."""
     branches = session.branches_of_node
     found: list[DataStructure] = []
-    for key in branches.in_doubt():
+    for key in branches.in_doubt(right_of(session.kernel)):
         found.append(xid_of(key))
     answer = Answer(info.command_id)
     answer.set_data(found)

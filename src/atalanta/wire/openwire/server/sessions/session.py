@@ -18,6 +18,7 @@ from atalanta.wire.openwire.server.sessions.answers import Answers
 from atalanta.wire.openwire.server.sessions.dispatches import Dispatches
 from atalanta.wire.openwire.server.sessions.errors import throwable_of
 from atalanta.wire.openwire.server.sessions.large_delivery import LargeDelivery
+from atalanta.wire.openwire.server.sessions.producers import Producers
 from atalanta.wire.openwire.server.sessions.subscription import Delivery, Part, Subscription
 
 if TYPE_CHECKING:
@@ -31,10 +32,8 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.identifiers import (
         ConnectionId,
         ConsumerId,
-        ProducerId,
         SessionId,
     )
-    from atalanta.wire.openwire.commands.producers import ProducerInfo
     from atalanta.wire.openwire.commands.transactions import TransactionId
     from atalanta.wire.openwire.conversion.message_id import Correlations
     from atalanta.wire.openwire.conversion.sent_message import Sender
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
 
 SESSIONS_MAX: Final = 10_000  # of one connection
-PRODUCERS_MAX: Final = 100_000
 
 
 class OpenWireSession(SessionEndpoint):
@@ -71,7 +69,7 @@ class OpenWireSession(SessionEndpoint):
         self.dispatches = Dispatches(connection, advisories, pulls, wildcard_queues, correlations)
         self._kernel: Session | None = None
         self.sessions: dict[SessionId, bool] = {}
-        self.producers: dict[ProducerId, ProducerInfo] = {}
+        self.producers = Producers()
         self.subscriptions: dict[ConsumerId, Subscription] = {}
         self.watchers: dict[ConsumerId, bool] = {}
         self.parts: dict[int, Subscription] = {}
@@ -139,12 +137,6 @@ class OpenWireSession(SessionEndpoint):
         if len(self.sessions) >= SESSIONS_MAX:
             raise BrokerError(ILLEGAL_STATE, f"a connection has at most {SESSIONS_MAX} sessions")
         self.sessions[session_id] = True
-
-    def add_producer(self, producer_id: ProducerId, info: ProducerInfo) -> None:
-        """Registers a producer. BrokerError if there are too many."""
-        if len(self.producers) >= PRODUCERS_MAX:
-            raise BrokerError(ILLEGAL_STATE, f"a connection has at most {PRODUCERS_MAX} producers")
-        self.producers[producer_id] = info
 
     def take_consumer_number(self) -> int:
         """Returns the kernel's number of a new consumer."""
@@ -303,7 +295,7 @@ class OpenWireSession(SessionEndpoint):
             self.pulls.end(subscription)
             self.wildcard_queues.unwatch(conn, subscription.id)
             advisories.consumers.remove(conn, subscription.id)
-        for producer_id in list(self.producers):
+        for producer_id in list(self.producers.by_id):
             advisories.producers.remove(conn, producer_id)
         for name in list(self.temporary):
             advisories.temporary.remove(name)
