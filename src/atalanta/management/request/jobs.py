@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.reference import DONE, READY, SCHEDULED, Reference
 from atalanta.management.request.call import LATER, Call
+from atalanta.message.repetition import JOB, is_repeated, job_of
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
@@ -23,13 +24,14 @@ MANAGEMENT_TIMER: Final = "management.jobs"
 MESSAGES_READ_MAX: Final = 2_000
 ACTS_MAX: Final = 100
 JOBS_MAX: Final = 1_000
+DISK_WAIT_NS: Final = 1_000_000
 
 
 class MessageJob:
     """A pass over the messages of `queue` that are not in delivery and match `selector`.
 
     Subclasses define the change of messages in `act` and the answer in `result`. `left` counts down from the maximum
-    number of messages; -1 means all. `message_id` >= 0 selects only that message.
+    number of messages; -1 means all. `message_id` >= 0 selects only that message, or the repetition that began with it.
     """
 
     acts_max: int = ACTS_MAX
@@ -49,8 +51,13 @@ class MessageJob:
         self.cursor: int = 0
         self.end: int = queue.next_sequence
         self.taken: int = 0
-        # Scheduled messages, read after all others; None: not read yet.
+        # Scheduled messages that are not read yet; None: the job has not begun. `missed`: jobs of repeated messages
+        # that have come since.
         self.scheduled: list[Reference] | None = None
+        self.missed: dict[int, bool] = {}
+        self.scheduled_done: bool = False
+        self.references_done: bool = False
+        self.waits: bool = False  # for the disk
         self.changes: bool = True
 
     def act(self, now: int, chosen: list[Reference]) -> None:
@@ -66,18 +73,23 @@ class MessageJob:
         if queue.deleted:
             raise BrokerError(ILLEGAL_STATE, f"queue {queue.name} was deleted meanwhile")
         chosen: list[Reference] = []
-        finished = (
-            self._choose(now, chosen) if self.scheduled is None else self._choose_later(chosen)
-        )
-        if finished and self.scheduled is None and self.with_scheduled and not self.found(chosen):
-            finished = queue.scheduled_count == 0
-            self.scheduled = [one for _, one in reversed(self.store.scheduled.of_queue(queue))]
+        self.waits = False
+        if self.scheduled is None and (not self.with_scheduled or not self._may_have_scheduled()):
+            self.scheduled = []
+            self.scheduled_done = True
+        # With a limit, messages that can be delivered come before those that cannot.
+        if not self.scheduled_done and (self.left < 0 or self.references_done):
+            self.scheduled_done = self._choose_scheduled(chosen)
+        else:
+            self.references_done = self._choose(now, chosen)
         if chosen:
             self.taken += len(chosen)
             if self.left > 0:
                 self.left -= len(chosen)
             self.act(now, chosen)
-        return finished or self.left == 0
+        if self.message_id >= 0 and self.scheduled_done and self.taken > 0:
+            return True
+        return (self.scheduled_done and self.references_done) or self.left == 0
 
     def _choose(self, now: int, chosen: list[Reference]) -> bool:
         """Fills `chosen` from the end of the last step on. Returns True after the last message."""
@@ -125,15 +137,56 @@ class MessageJob:
         """Returns True if the single requested message was found."""
         return self.message_id >= 0 and bool(chosen)
 
-    def _choose_later(self, chosen: list[Reference]) -> bool:
-        """Fills `chosen` like `_choose`, from the messages that were scheduled when the others were done."""
-        waiting = self.scheduled or []
+    # -- scheduled messages ---------------------------------------------------------------------
+    def _may_have_scheduled(self) -> bool:
+        """Returns True if the queue has scheduled messages, or gets some when the journal is durable."""
+        return self.queue.scheduled_count > 0 or self.queue.pending > 0
+
+    def _choose_scheduled(self, chosen: list[Reference]) -> bool:
+        """Fills `chosen` from the scheduled messages. Returns True after the last one.
+
+        A repeated message may come meanwhile: the job goes on with those that follow it, which are other messages.
+        """
+        if self.scheduled is None:
+            self.scheduled = [one for _, one in reversed(self.store.scheduled.of_queue(self.queue))]
+            for one in self._awaiting():
+                self.missed[job_of(one.message)] = True
+        waiting = self.scheduled
+        cost = 1 if self.selector is None else self.selector.cost
+        left = MESSAGES_READ_MAX // cost + 1
         most = self.acts_max if self.left < 0 else min(self.acts_max, self.left)
-        while waiting and len(chosen) < most:
+        while waiting and left > 0 and len(chosen) < most:
+            left -= 1
             reference = waiting.pop()
-            if reference.state == SCHEDULED and self._takes(reference):
-                chosen.append(reference)
-        return not waiting
+            if reference.state == SCHEDULED:
+                if self._takes(reference):
+                    chosen.append(reference)
+            elif is_repeated(reference.message):
+                self.missed[job_of(reference.message)] = True
+        if waiting or not self.missed:
+            return not waiting
+        self._find_following()
+        return not self.scheduled and not self.missed
+
+    def _find_following(self) -> None:
+        """Replaces the repeated messages that have come by those that follow them. Some are not on disk yet."""
+        awaiting = [job_of(one.message) for one in self._awaiting()]
+        found = [one for _, one in self.store.scheduled.of_queue(self.queue) if job_of(one.message) in self.missed]
+        found.reverse()
+        self.scheduled = found
+        self.missed = {job: True for job in awaiting if job in self.missed}
+        self.waits = not found and bool(self.missed)
+
+    def _awaiting(self) -> list[Reference]:
+        """Returns the messages that follow repeated ones, and enter the queue when the journal is durable."""
+        if self.queue.pending == 0:
+            return []
+        return [
+            reference
+            for awaiting in self.store.awaiting
+            for reference in awaiting.references
+            if reference.queue is self.queue and reference.sequence == 0 and reference.message.has_property(JOB)
+        ]
 
     def _wants(self, reference: Reference) -> bool:
         if reference.state != READY and not (self.any_state and reference.state != DONE):
@@ -145,7 +198,7 @@ class MessageJob:
         return True
 
     def _takes(self, reference: Reference) -> bool:
-        if self.message_id >= 0 and reference.message.id != self.message_id:
+        if self.message_id >= 0 and self.message_id not in (reference.message.id, job_of(reference.message)):
             return False
         if not self.wants_more(reference):
             return False
@@ -189,4 +242,5 @@ class Jobs:
             self._continue(now)
 
     def _continue(self, now: int) -> None:
-        self.timers.set(MANAGEMENT_TIMER, now)
+        waits = all(job.waits for job in self.running)
+        self.timers.set(MANAGEMENT_TIMER, now + DISK_WAIT_NS if waits else now)

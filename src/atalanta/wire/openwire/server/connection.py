@@ -234,7 +234,8 @@ class OpenWireConnection(OpenWireOutput):
         self.host.wire.logged_in(self.conn)
         self.decoder.open()
         self.client.client_id = client_id
-        sender = Sender(client_id, self.options.frame_bytes_max)
+        scheduler = self.host.schedulers.of(self.acceptor)
+        sender = Sender(client_id, self.options.frame_bytes_max, scheduler, broker.trace)
         if self.network is not None:
             sender.become_bridge()
         else:
