@@ -51,12 +51,10 @@ class MessageJob:
         self.cursor: int = 0
         self.end: int = queue.next_sequence
         self.taken: int = 0
-        # Scheduled messages that are not read yet; None: the job has not begun. `missed`: jobs of repeated messages
-        # that have come since.
+        # Scheduled messages are read after all others. `scheduled`: those not read yet, None before. `missed`: the
+        # repetitions of which a message has come since.
         self.scheduled: list[Reference] | None = None
         self.missed: dict[int, bool] = {}
-        self.scheduled_done: bool = False
-        self.references_done: bool = False
         self.waits: bool = False  # for the disk
         self.changes: bool = True
 
@@ -74,22 +72,20 @@ class MessageJob:
             raise BrokerError(ILLEGAL_STATE, f"queue {queue.name} was deleted meanwhile")
         chosen: list[Reference] = []
         self.waits = False
-        if self.scheduled is None and (not self.with_scheduled or not self._may_have_scheduled()):
-            self.scheduled = []
-            self.scheduled_done = True
-        # With a limit, messages that can be delivered come before those that cannot.
-        if not self.scheduled_done and (self.left < 0 or self.references_done):
-            self.scheduled_done = self._choose_scheduled(chosen)
+        if self.scheduled is not None:
+            finished = self._choose_scheduled(self.scheduled, chosen)
         else:
-            self.references_done = self._choose(now, chosen)
+            finished = self._choose(now, chosen)
+            if finished and self.with_scheduled and not self.found(chosen) and self._may_have_scheduled():
+                finished = False
+                self.scheduled = [one for _, one in reversed(self.store.scheduled.of_queue(queue))]
+                self.missed = {job_of(one.message): True for one in self._awaiting()}
         if chosen:
             self.taken += len(chosen)
             if self.left > 0:
                 self.left -= len(chosen)
             self.act(now, chosen)
-        if self.message_id >= 0 and self.scheduled_done and self.taken > 0:
-            return True
-        return (self.scheduled_done and self.references_done) or self.left == 0
+        return finished or self.left == 0
 
     def _choose(self, now: int, chosen: list[Reference]) -> bool:
         """Fills `chosen` from the end of the last step on. Returns True after the last message."""
@@ -142,16 +138,14 @@ class MessageJob:
         """Returns True if the queue has scheduled messages, or gets some when the journal is durable."""
         return self.queue.scheduled_count > 0 or self.queue.pending > 0
 
-    def _choose_scheduled(self, chosen: list[Reference]) -> bool:
+    def _choose_scheduled(self, waiting: list[Reference], chosen: list[Reference]) -> bool:
         """Fills `chosen` from the scheduled messages. Returns True after the last one.
 
-        A repeated message may come meanwhile: the job goes on with those that follow it, which are other messages.
+        A repeated message may come meanwhile: the job goes on with those that follow it, which are other messages. They
+        are found and chosen in one step, so that none of them comes in between.
         """
-        if self.scheduled is None:
-            self.scheduled = [one for _, one in reversed(self.store.scheduled.of_queue(self.queue))]
-            for one in self._awaiting():
-                self.missed[job_of(one.message)] = True
-        waiting = self.scheduled
+        if not waiting and self.missed:
+            waiting = self.scheduled = self._following()
         cost = 1 if self.selector is None else self.selector.cost
         left = MESSAGES_READ_MAX // cost + 1
         most = self.acts_max if self.left < 0 else min(self.acts_max, self.left)
@@ -159,23 +153,20 @@ class MessageJob:
             left -= 1
             reference = waiting.pop()
             if reference.state == SCHEDULED:
-                if self._takes(reference):
+                if self._takes(reference, job_of(reference.message)):
                     chosen.append(reference)
             elif is_repeated(reference.message):
                 self.missed[job_of(reference.message)] = True
-        if waiting or not self.missed:
-            return not waiting
-        self._find_following()
-        return not self.scheduled and not self.missed
+        return not waiting and not self.missed
 
-    def _find_following(self) -> None:
-        """Replaces the repeated messages that have come by those that follow them. Some are not on disk yet."""
+    def _following(self) -> list[Reference]:
+        """Returns the messages that follow those that were missed. Some are missed again: they are not on disk yet."""
         awaiting = [job_of(one.message) for one in self._awaiting()]
         found = [one for _, one in self.store.scheduled.of_queue(self.queue) if job_of(one.message) in self.missed]
         found.reverse()
-        self.scheduled = found
         self.missed = {job: True for job in awaiting if job in self.missed}
         self.waits = not found and bool(self.missed)
+        return found
 
     def _awaiting(self) -> list[Reference]:
         """Returns the messages that follow repeated ones, and enter the queue when the journal is durable."""
@@ -191,14 +182,14 @@ class MessageJob:
     def _wants(self, reference: Reference) -> bool:
         if reference.state != READY and not (self.any_state and reference.state != DONE):
             return False
-        return self._takes(reference)
+        return self._takes(reference, int(reference.message.id))
 
     def wants_more(self, reference: Reference) -> bool:
         """Returns True if a subclass selects the message besides the selector."""
         return True
 
-    def _takes(self, reference: Reference) -> bool:
-        if self.message_id >= 0 and self.message_id not in (reference.message.id, job_of(reference.message)):
+    def _takes(self, reference: Reference, job: int) -> bool:
+        if self.message_id >= 0 and self.message_id not in (reference.message.id, job):
             return False
         if not self.wants_more(reference):
             return False
