@@ -19,6 +19,7 @@ NO_WORDS: Final[dict[str, int]] = {}
 MINUTE_MS: Final = 60_000
 DAY_MINUTES: Final = 24 * 60
 EPOCH: Final = 719_163  # date(1970, 1, 1).toordinal()
+LAST_DAY: Final = date.max.toordinal() - EPOCH - 8 * 366 - 1  # later ones are not searched
 # 29 February comes at least every 8 years.
 SEARCHED_DAYS: Final = 8 * 366 + 1
 
@@ -45,6 +46,8 @@ class Cron:
         """Returns the first time after the given one, in ms since 1970; 0 if there is none within 8 years."""
         minute = after_ms // MINUTE_MS + 1
         today = minute // DAY_MINUTES
+        if today > LAST_DAY:
+            return 0
         for day in range(today, today + SEARCHED_DAYS):
             if self._is_day(date.fromordinal(EPOCH + day)):
                 first = minute - day * DAY_MINUTES if day == today else 0

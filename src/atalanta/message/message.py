@@ -74,6 +74,11 @@ SCHEDULED_KEY: Final = "_AMQ_SCHED_DELIVERY".encode("utf-16-le")
 _keys: dict[str, bytes] = {}
 
 
+def _routing_type_of(value: PropertyValue) -> int:
+    """Returns the routing type that the property means (RoutingType.getType): any type of number counts."""
+    return value if isinstance(value, int) and (value == 0 or value == 1) else NO_ROUTING_TYPE
+
+
 def short_duplicate_id(value: bytes) -> bytes:
     """Returns the duplicate id as the caches keep it: they hold thousands of every address, so a long one is hashed."""
     return value if len(value) <= DUPLICATE_ID_BYTES_MAX else sha256(value).digest()
@@ -308,13 +313,11 @@ class Message:
 
     @property
     def routing_type(self) -> int:
-        """Returns MULTICAST 0, ANYCAST 1, or -1 if the sender set neither."""
+        """Returns MULTICAST 0, ANYCAST 1, or -1 if the sender set neither: another number means nothing."""
         if self._properties is not None:
-            value = self._properties.get("_AMQ_ROUTING_TYPE")
-            return value if isinstance(value, int) else NO_ROUTING_TYPE
+            return _routing_type_of(self._properties.get("_AMQ_ROUTING_TYPE"))
         if self._routing_type == ROUTING_TYPE_UNREAD:
-            value = self._raw_value(ROUTING_TYPE_KEY)
-            self._routing_type = value if isinstance(value, int) else NO_ROUTING_TYPE
+            self._routing_type = _routing_type_of(self._raw_value(ROUTING_TYPE_KEY))
         return self._routing_type
 
     @property

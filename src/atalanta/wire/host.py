@@ -10,6 +10,7 @@ from atalanta.kernel.ports import Passwords
 from atalanta.kernel.security.authentication import Logins
 from atalanta.kernel.security.remote_host import RefusalLimit, remote_host
 from atalanta.wire.connection import ClientConnection
+from atalanta.wire.scheduler import Schedulers
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
@@ -121,6 +122,7 @@ class Host:
         self.wire = wire
         self.refused_peers: dict[str, bool] = {}  # hosts with wrong cluster credentials; reported
         self.protocols: list[Protocol] = []
+        self.schedulers: Schedulers = Schedulers()
         self.connections = connections
         self.cluster: ClusterHooks = ClusterHooks(broker.node_id)
         self.routings: list[Routing] = []  # asked in this order at each login

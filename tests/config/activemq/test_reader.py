@@ -225,3 +225,16 @@ def test_a_discovery_uri_is_a_parameter_of_the_acceptor(tmp_path: Path) -> None:
     assert "brokers are discovered by UDP multicast only" in str(problems(classic_file(tmp_path, text)))
     text = f"<transportConnectors>{connector.format('0.0.0.0', 'multicast://default')}</transportConnectors>"
     assert "write publishedHost for another one" in str(read(classic_file(tmp_path, text)).warnings)
+
+
+@pytest.mark.parametrize(("attributes", "schedules"), [("", False), ('schedulerSupport="false"', False), ('schedulerSupport="true"', True)])
+def test_messages_are_scheduled_only_with_scheduler_support(tmp_path: Path, attributes: str, schedules: bool) -> None:
+    inside = """<transportConnectors>
+      <transportConnector name="openwire" uri="tcp://0.0.0.0:61616"/>
+      <transportConnector name="stomp" uri="stomp://0.0.0.0:61613"/>
+    </transportConnectors>"""
+    configuration = read(classic_file(tmp_path, inside, attributes))
+    assert {each.name: each.scheduler_support for each in configuration.acceptors} == {
+        "openwire": schedules, "stomp": schedules,
+    }  # fmt: skip
+    assert not any("schedulerSupport" in each for each in findings(configuration))

@@ -29,7 +29,7 @@ _STOPS: Final = "a node stops after a failed write"
 # <broker>
 BROKER: Final = (
     "brokerName", "persistent", "dataDirectory", "populateJMSXUserID", "useVirtualTopics", "advisorySupport",
-    "schedulePeriodForDestinationPurge",
+    "schedulePeriodForDestinationPurge", "schedulerSupport",
 )  # fmt: skip
 BROKER_SILENT: Final[dict[str, str]] = {
     **_all(_JMX, "useJmx brokerObjectName populateUserNameInMBeans mbeanInvocationTimeout enableStatistics"),
@@ -50,7 +50,7 @@ BROKER_SILENT: Final[dict[str, str]] = {
         " allowTempAutoCreationOnSend useVirtualDestSubs useVirtualDestSubsOnCreation useTempMirroredQueues"
         " monitorConnectionSplits rollbackOnlyOnAsyncException maxInflatedDataSize",
     ),
-    **_all("scheduled messages are always delivered later", "schedulerSupport maxSchedulerRepeatAllowed"),
+    "maxSchedulerRepeatAllowed": "repetitions are not limited in number: see schedulerPeriodMin of an acceptor",
     **_all(_STORE, "tmpDataDirectory schedulerDirectory schedulerDirectoryFile dataDirectoryFile"),
     "useAuthenticatedPrincipalForJMSXUserID": "JMSXUserID is always the name of the authenticated user",
     "useLocalHostBrokerName": "write brokerName",

@@ -16,12 +16,16 @@ from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_authority, parse_par
 
 
 class TransportConnectors:
-    """Reads the connectors. `options_for_openwire` are further parameters of acceptors with OpenWire."""
+    """Reads the connectors. `options_for_openwire` are further parameters of acceptors with OpenWire.
+
+    `schedules`: their clients may schedule messages.
+    """
 
     def __init__(self, elements: Elements, core: Core) -> None:
         self.elements = elements
         self.core = core
         self.options_for_openwire: dict[str, str] = {}
+        self.schedules = False
         self.tls: dict[str, str] = {}
         self.ssl_domain = ""
         self.discovery_uris: dict[str, str] = {}
@@ -98,6 +102,8 @@ class TransportConnectors:
         if "OPENWIRE" in protocols:
             options.update(self.options_for_openwire)
             options.update({each: values[each] for each in tables.CLUSTER_CLIENTS if each in values})
+        if not self.schedules and ("OPENWIRE" in protocols or "STOMP" in protocols):
+            options["schedulerSupport"] = "false"
         for each in ("allowLinkStealing", "autoStart"):
             if each in values:
                 options[each] = values[each]

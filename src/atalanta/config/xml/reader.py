@@ -10,7 +10,7 @@ from typing import Any, Final
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml.tree import Node
 
-SIZE: Final = re.compile(r"(-?\d{1,18})\s*([kmgKMG]?)[iI]?[bB]?")
+SIZE: Final = re.compile(r"(-?\d{1,19})\s*([kmgKMG]?)[iI]?[bB]?")
 FACTORS: Final = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 INT_MAX: Final = 2**63 - 1
 

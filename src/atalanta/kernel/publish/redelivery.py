@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.trace import trace_message
+from atalanta.message.instant import later_ms
 
 if TYPE_CHECKING:
     from atalanta.kernel.publish.dead_letters import DeadLetters
@@ -20,6 +21,7 @@ ADDRESS_DELAY: Final = -1  # the delay that the address settings give
 DELAY_MS_MAX: Final = 10 * 365 * 86_400_000  # that a client may ask for
 DAMAGED_DELAY_MS: Final = 3_600_000  # until a damaged message without dead-letter address is tried again
 MASK: Final = (1 << 64) - 1
+INFINITY: Final = float("inf")
 
 
 class Redelivery:
@@ -60,12 +62,11 @@ class Redelivery:
             settings = self.settings.match(queue.spec.address)
             at_ms = 0
             if delay_ms > 0:
-                at_ms = now // 1_000_000 + min(delay_ms, DELAY_MS_MAX)
+                at_ms = later_ms(now // 1_000_000, min(delay_ms, DELAY_MS_MAX))
             elif delay_ms < 0 and delayed and settings.redelivery_delay_ms > 0 and not queue.internal:
                 message_id = int(reference.message.id)
-                at_ms = now // 1_000_000 + address_delay_ms(
-                    settings, message_id, reference.delivery_count
-                )
+                pause_ms = address_delay_ms(settings, message_id, reference.delivery_count)
+                at_ms = later_ms(now // 1_000_000, pause_ms)
             counted = reference.delivery_count > 0 or at_ms > 0 or queue.counted_first
             if at_ms == 0 and store.memory.disk_exhausted:
                 counted = False  # A consumer that fails again and again would use up the reserve.
@@ -123,9 +124,11 @@ def address_delay_ms(settings: AddressSettings, message_id: int, delivery_count:
     except OverflowError:
         return limit_ms
     factor = settings.redelivery_collision_avoidance_factor
+    if grown == INFINITY:
+        return limit_ms
     if factor > 0:
         grown += grown * factor * spread(message_id, delivery_count)
-    return int(min(grown, float(limit_ms)))
+    return limit_ms if grown >= limit_ms else max(int(grown), 0)
 
 
 def spread(message_id: int, delivery_count: int) -> float:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.spec import QueueSpec
 
 INT_MAX: Final = (1 << 31) - 1
-LONG_MAX: Final = (1 << 62) - 1
+LONG_MAX: Final = (1 << 63) - 1
 # The fields that an update may change, named alike here and in QueueSpec.
 UPDATED: Final = (
     "routing_type",

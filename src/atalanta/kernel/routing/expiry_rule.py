@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atalanta.message.instant import later_ms
+
 if TYPE_CHECKING:
     from atalanta.kernel.settings.address_settings import AddressSettings
     from atalanta.message.message import Message
@@ -30,16 +32,16 @@ class ExpiryRule:
             wanted = 0
         elif self.delay_ms >= 0:
             if expiration == 0:
-                wanted = now_ms + self.delay_ms
+                wanted = later_ms(now_ms, self.delay_ms)
         elif expiration == 0:
             if self.max_ms >= 0:
-                wanted = now_ms + self.max_ms
+                wanted = later_ms(now_ms, self.max_ms)
             elif self.min_ms >= 0:
-                wanted = now_ms + self.min_ms
+                wanted = later_ms(now_ms, self.min_ms)
         elif 0 <= self.max_ms < expiration - now_ms:
-            wanted = now_ms + self.max_ms
+            wanted = later_ms(now_ms, self.max_ms)
         elif self.min_ms >= 0 and expiration < now_ms + self.min_ms:
-            wanted = now_ms + self.min_ms
+            wanted = later_ms(now_ms, self.min_ms)
         if wanted != expiration:
             message.expiration = wanted
 

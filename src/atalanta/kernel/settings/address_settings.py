@@ -11,6 +11,7 @@ from typing import Final
 
 from atalanta.kernel.option import ignored, option
 
+INT_MAX: Final = (1 << 31) - 1
 ROUTING_TYPES: Final = {"MULTICAST": 0, "ANYCAST": 1}
 FULL_POLICIES: Final = {"PAGE": "PAGE", "BLOCK": "BLOCK", "DROP": "DROP", "FAIL": "FAIL"}
 DELETION_POLICIES: Final = {"OFF": "OFF", "FORCE": "FORCE"}
@@ -270,7 +271,7 @@ class AddressSettings:
         choices=ROUTING_TYPES,
     )
     default_max_consumers: int = option(
-        -1, "default-max-consumers", "consumers a queue may have", unit="count"
+        -1, "default-max-consumers", "consumers a queue may have", unit="count", minimum=-1, maximum=INT_MAX
     )
     default_purge_on_no_consumers: bool = option(
         False, "default-purge-on-no-consumers", "drop messages when the last consumer leaves"
@@ -280,6 +281,8 @@ class AddressSettings:
         "default-consumers-before-dispatch",
         "consumers a queue waits for",
         unit="count",
+        minimum=-1,
+        maximum=INT_MAX,
     )
     default_delay_before_dispatch_ms: int = option(
         -1, "default-delay-before-dispatch", "longest wait for them", unit="ms"
@@ -289,6 +292,8 @@ class AddressSettings:
         "default-consumer-window-size",
         "credit of consumers that name none",
         unit="bytes",
+        minimum=-1,
+        maximum=INT_MAX,
     )
     default_exclusive_queue: bool = option(
         False, "default-exclusive-queue", "one consumer gets all messages"
@@ -313,7 +318,7 @@ class AddressSettings:
         "wait for what is in flight first",
     )
     default_group_buckets: int = option(
-        -1, "default-group-buckets", "buckets groups are hashed into", unit="count"
+        -1, "default-group-buckets", "buckets groups are hashed into", unit="count", minimum=-1, maximum=INT_MAX
     )
     default_group_first_key: str | None = option(
         None,

@@ -40,6 +40,7 @@ class QueueConfig(OptionGroup):
         "consumers allowed at once, -1 any (the address setting if absent)",
         unit="count",
         minimum=-1,
+        maximum=(1 << 31) - 1,
         attribute=True,
     )
     purge_on_no_consumers: bool | None = option(

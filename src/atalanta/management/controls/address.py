@@ -127,6 +127,7 @@ class Purge(Removal):
         self.queue = self.queues.pop()
         self.cursor = 0
         self.scheduled = None
+        self.missed = {}
         self.end = self.queue.next_sequence
         return False
 

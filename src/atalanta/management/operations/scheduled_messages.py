@@ -8,6 +8,7 @@ from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.registry import queues
 from atalanta.management.request.call import Call, Operations, Parameters, number_of, optional_text
 from atalanta.management.request.json_text import encode_json, message_map
+from atalanta.message.repetition import job_of
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.delivery.message_store import MessageStore
@@ -61,7 +62,9 @@ class ScheduledMessageOperations:
         return None
 
     def deliver_one_scheduled(self, call: Call, given: Parameters) -> object:
+        """Delivers the message of this id now, or the next one of the repetition that began with it."""
         wanted = number_of(given, 0)
-        chosen = [reference for reference in self._waiting(call) if reference.message.id == wanted]
+        waiting = self._waiting(call)
+        chosen = [one for one in waiting if wanted in (one.message.id, job_of(one.message))]
         scheduled.deliver_early(self.store, chosen)
         return None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.reference import DONE, READY, SCHEDULED, Reference
 from atalanta.management.request.call import LATER, Call
+from atalanta.message.repetition import JOB, is_repeated, job_of
 
 if TYPE_CHECKING:
     from atalanta.kernel.command import CurrentCommand
@@ -24,13 +25,14 @@ MANAGEMENT_TIMER: Final = "management.jobs"
 MESSAGES_READ_MAX: Final = 2_000
 ACTS_MAX: Final = 100
 JOBS_MAX: Final = 1_000
+DISK_WAIT_NS: Final = 1_000_000
 
 
 class MessageJob:
     """A pass over the messages of `queue` that are not in delivery and match `selector`.
 
     Subclasses define the change of messages in `act` and the answer in `result`. `left` counts down from the maximum
-    number of messages; -1 means all. `message_id` >= 0 selects only that message.
+    number of messages; -1 means all. `message_id` >= 0 selects only that message, or the repetition that began with it.
     """
 
     acts_max: int = ACTS_MAX
@@ -50,8 +52,11 @@ class MessageJob:
         self.cursor: int = 0
         self.end: int = queue.next_sequence
         self.taken: int = 0
-        # Scheduled messages, read after all others; None: not read yet.
+        # Scheduled messages are read after all others. `scheduled`: those not read yet, None before. `missed`: the
+        # repetitions of which a message has come since.
         self.scheduled: list[Reference] | None = None
+        self.missed: dict[int, bool] = {}
+        self.waits: bool = False  # for the disk
         self.changes: bool = True
 
     def act(self, now: int, chosen: list[Reference]) -> None:
@@ -67,12 +72,15 @@ class MessageJob:
         if queue.deleted:
             raise BrokerError(ILLEGAL_STATE, f"queue {queue.name} was deleted meanwhile")
         chosen: list[Reference] = []
-        finished = (
-            self._choose(now, chosen) if self.scheduled is None else self._choose_later(chosen)
-        )
-        if finished and self.scheduled is None and self.with_scheduled and not self.found(chosen):
-            finished = queue.scheduled_count == 0
-            self.scheduled = [one for _, one in reversed(self.store.scheduled.of_queue(queue))]
+        self.waits = False
+        if self.scheduled is not None:
+            finished = self._choose_scheduled(self.scheduled, chosen)
+        else:
+            finished = self._choose(now, chosen)
+            if finished and self.with_scheduled and not self.found(chosen) and self._may_have_scheduled():
+                finished = False
+                self.scheduled = [one for _, one in reversed(self.store.scheduled.of_queue(queue))]
+                self.missed = {job_of(one.message): True for one in self._awaiting()}
         if chosen:
             self.taken += len(chosen)
             if self.left > 0:
@@ -129,27 +137,63 @@ class MessageJob:
         """Returns True if the single requested message was found."""
         return self.message_id >= 0 and bool(chosen)
 
-    def _choose_later(self, chosen: list[Reference]) -> bool:
-        """Fills `chosen` like `_choose`, from the messages that were scheduled when the others were done."""
-        waiting = self.scheduled or []
+    # -- scheduled messages ---------------------------------------------------------------------
+    def _may_have_scheduled(self) -> bool:
+        """Returns True if the queue has scheduled messages, or gets some when the journal is durable."""
+        return self.queue.scheduled_count > 0 or self.queue.pending > 0
+
+    def _choose_scheduled(self, waiting: list[Reference], chosen: list[Reference]) -> bool:
+        """Fills `chosen` from the scheduled messages. Returns True after the last one.
+
+        A repeated message may come meanwhile: the job goes on with those that follow it, which are other messages. They
+        are found and chosen in one step, so that none of them comes in between.
+        """
+        if not waiting and self.missed:
+            waiting = self.scheduled = self._following()
+        cost = 1 if self.selector is None else self.selector.cost
+        left = MESSAGES_READ_MAX // cost + 1
         most = self.acts_max if self.left < 0 else min(self.acts_max, self.left)
-        while waiting and len(chosen) < most:
+        while waiting and left > 0 and len(chosen) < most:
+            left -= 1
             reference = waiting.pop()
-            if reference.state == SCHEDULED and self._takes(reference):
-                chosen.append(reference)
-        return not waiting
+            if reference.state == SCHEDULED:
+                if self._takes(reference, job_of(reference.message)):
+                    chosen.append(reference)
+            elif is_repeated(reference.message):
+                self.missed[job_of(reference.message)] = True
+        return not waiting and not self.missed
+
+    def _following(self) -> list[Reference]:
+        """Returns the messages that follow those that were missed. Some are missed again: they are not on disk yet."""
+        awaiting = [job_of(one.message) for one in self._awaiting()]
+        found = [one for _, one in self.store.scheduled.of_queue(self.queue) if job_of(one.message) in self.missed]
+        found.reverse()
+        self.missed = {job: True for job in awaiting if job in self.missed}
+        self.waits = not found and bool(self.missed)
+        return found
+
+    def _awaiting(self) -> list[Reference]:
+        """Returns the messages that follow repeated ones, and enter the queue when the journal is durable."""
+        if self.queue.pending == 0:
+            return []
+        return [
+            reference
+            for awaiting in self.store.awaiting
+            for reference in awaiting.references
+            if reference.queue is self.queue and reference.sequence == 0 and reference.message.has_property(JOB)
+        ]
 
     def _wants(self, reference: Reference) -> bool:
         if reference.state != READY and not (self.any_state and reference.state != DONE):
             return False
-        return self._takes(reference)
+        return self._takes(reference, int(reference.message.id))
 
     def wants_more(self, reference: Reference) -> bool:
         """Returns True if a subclass selects the message besides the selector."""
         return True
 
-    def _takes(self, reference: Reference) -> bool:
-        if self.message_id >= 0 and reference.message.id != self.message_id:
+    def _takes(self, reference: Reference, job: int) -> bool:
+        if self.message_id >= 0 and self.message_id not in (reference.message.id, job):
             return False
         if not self.wants_more(reference):
             return False
@@ -199,4 +243,5 @@ class Jobs:
             self._continue(now)
 
     def _continue(self, now: int) -> None:
-        self.timers.set(MANAGEMENT_TIMER, now)
+        waits = all(job.waits for job in self.running)
+        self.timers.set(MANAGEMENT_TIMER, now + DISK_WAIT_NS if waits else now)

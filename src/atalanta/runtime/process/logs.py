@@ -55,6 +55,7 @@ LEVELS: Final = {
     "replica_awaited": logging.WARNING,
     "replica_removed": logging.WARNING,
     "resource_not_created": logging.WARNING,
+    "message_not_scheduled": logging.WARNING,
     "retroactive_consumer_in_vain": logging.WARNING,
     "route_to_unknown_binding": logging.WARNING,
     "scale_down_left": logging.WARNING,

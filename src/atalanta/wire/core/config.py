@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from atalanta.kernel.option import OptionGroup, option
+from atalanta.message.repetition import PERIOD_MS_MIN
 from atalanta.wire.tls_config import TLS_PRIVATE, TLS_REFUSED, TLS_UNUSED, TlsConfig
 from atalanta.wire.uri import DEFAULT_PORT, Uri, UriError, parse_uri
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 
 SCHEMES: Final = ("tcp",)
+INT_MAX: Final = (1 << 31) - 1
+LONG_MAX: Final = (1 << 63) - 1
 PROTOCOLS: Final = ("CORE", "AMQP", "STOMP", "HORNETQ", "MQTT", "OPENWIRE")
 SERVED_PROTOCOLS: Final = ("CORE", "STOMP", "OPENWIRE")
 
@@ -121,6 +124,7 @@ class EndpointConfig(OptionGroup):
         "the socket's send buffer, -1 the system's",
         unit="bytes",
         minimum=-1,
+        maximum=INT_MAX,
     )
     tcp_receive_buffer_bytes: int = option(
         1024 * 1024,
@@ -128,6 +132,7 @@ class EndpointConfig(OptionGroup):
         "the socket's receive buffer, -1 the system's",
         unit="bytes",
         minimum=-1,
+        maximum=INT_MAX,
     )
     tls: TlsConfig | None = None  # None: sslEnabled is not true
     params: dict[str, str] = field(default_factory=dict)
@@ -183,6 +188,7 @@ class AcceptorConfig(EndpointConfig):
         "connections that may wait in the operating system until they are accepted",
         unit="count",
         minimum=1,
+        maximum=INT_MAX,
     )
     auto_start: bool = option(True, "autoStart", "false: not opened at start")
     http_upgrade_enabled: bool = option(
@@ -197,6 +203,19 @@ class AcceptorConfig(EndpointConfig):
         "", "multicastPrefix", "address prefixes that mean multicast, comma separated"
     )
 
+    scheduler_support: bool = option(
+        True,
+        "schedulerSupport",
+        "false: messages of OpenWire and STOMP clients with AMQ_SCHEDULED_… are delivered at once, as in Classic",
+    )
+    scheduler_period_min_ms: int = option(
+        PERIOD_MS_MIN,
+        "schedulerPeriodMin",
+        "shortest AMQ_SCHEDULED_PERIOD: each delivery is a message of its own, on disk and in its queue",
+        unit="ms",
+        minimum=1,
+    )
+
     stomp_window_bytes: int = option(
         10_240,
         "stompConsumerWindowSize",
@@ -209,6 +228,7 @@ class AcceptorConfig(EndpointConfig):
         "heartBeatToConnectionTtlModifier",
         "a STOMP client may be silent for this many of its heart-beats",
         minimum=1,
+        maximum=1_000_000,
     )
     stomp_server_header_off: bool = option(
         False, "disableStompServerHeader", "CONNECTED has no header `server`"
@@ -385,7 +405,7 @@ def _convert(
     if isinstance(default, bool):
         return _boolean(name, text)
     if isinstance(default, float):
-        return _decimal(name, text, metadata["minimum"])
+        return _decimal(name, text, metadata["minimum"], metadata["maximum"])
     if not metadata["unit"]:
         return text
     try:
@@ -395,16 +415,19 @@ def _convert(
     minimum = metadata["minimum"]
     if minimum is not None and value < minimum:
         raise UriError(f"{name}: {value} is less than {minimum}")
+    maximum = metadata["maximum"] or LONG_MAX
+    if value > maximum:
+        raise UriError(f"{name}: {value} is more than {maximum}")
     return value
 
 
-def _decimal(name: str, text: str, minimum: float) -> float:
+def _decimal(name: str, text: str, minimum: float, maximum: float) -> float:
     try:
         value = float(text.strip())
     except ValueError:
         raise UriError(f"{name}: '{text}' is not a number") from None
-    if not minimum <= value < float("inf"):
-        raise UriError(f"{name}: {text} is less than {minimum} or not finite")
+    if not minimum <= value <= maximum:
+        raise UriError(f"{name}: {text} is not between {minimum} and {maximum}")
     return value
 
 

@@ -9,7 +9,7 @@ from atalanta.kernel.sessions.ingress_headers import INGRESS_TIMESTAMP, VALIDATE
 from atalanta.message.internal_headers import MEMBERS_ONLY
 from atalanta.message.message import COMPRESSED, LARGE_SIZE, Message
 from atalanta.message.properties import PropertyValue
-from atalanta.message.repetition import SCHEDULED
+from atalanta.message.repetition import JOB, SCHEDULED
 from atalanta.wire.stomp.body_text import property_text
 from atalanta.wire.stomp.destination import ROUTING_NAMES, Destinations
 from atalanta.wire.stomp.sent_message import (
@@ -33,7 +33,7 @@ NAMES: Final = {
     INGRESS_TIMESTAMP: "ingress-timestamp",
 }
 BROKERS_OWN: Final = "_AMQ_"
-HIDDEN: Final = dict.fromkeys((*MEMBERS_ONLY, LARGE_SIZE, COMPRESSED, SCHEDULED), True)
+HIDDEN: Final = dict.fromkeys((*MEMBERS_ONLY, LARGE_SIZE, COMPRESSED, SCHEDULED, JOB), True)
 # Names that a property must not take: the frame's own headers.
 FRAMES_OWN: Final = dict.fromkeys((
     "subscription", "message-id", "destination", "destination-type", "expires", "redelivered", "priority", "persistent",

@@ -11,7 +11,7 @@ from atalanta.kernel.security.resource_limits import check_name
 from atalanta.kernel.sessions.subscription_queue import temporary_queue
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.stomp.frame import V10
-from atalanta.wire.stomp.sent_message import sent_message
+from atalanta.wire.stomp.sent_message import sent_message, wants_schedule
 from atalanta.wire.stomp.session import StompTransaction
 from atalanta.wire.stomp.subscription import (
     DURABLE_NAMES,
@@ -70,8 +70,11 @@ def _send(session: StompSession, now: int, frame: Frame) -> bool:
     if reply_to is not None:
         _make_temporary(session, now, reply_to)
         reply_to = session.names.jms_name(reply_to)
-    message = sent_message(frame, destination, reply_to, now)
+    scheduler = session.connection.host.schedulers.of(session.connection.acceptor)
+    message = sent_message(frame, destination, reply_to, scheduler, now)
     kernel = session.kernel
+    if not scheduler.on and wants_schedule(frame):
+        scheduler.pass_over(session.connection.host.broker.trace, kernel.client.client_id or "")
     token = session.token_for(frame.get("receipt"))
     if transaction is None:
         kernel.send(now, message, token)

@@ -5,22 +5,27 @@ Headers of STOMP become fields of the message, under the names that JMS clients 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from atalanta.message.codec import text_body
+from atalanta.message.instant import later_ms
 from atalanta.message.message import BYTES, COMPRESSED, LARGE_SIZE, TEXT, Message
 from atalanta.message.properties import Byte, Int
 from atalanta.message.repetition import (
+    BROKERS_ONLY,
     CRON_OPTION,
     PERIOD_OPTION,
     REPETITION_OPTIONS,
     SCHEDULED,
     TIMES_OPTION,
-    repetition_of,
+    wanted_repetition,
 )
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.stomp.destination import Destination
 from atalanta.wire.stomp.frame import Frame
+
+if TYPE_CHECKING:
+    from atalanta.wire.scheduler import Scheduler
 
 GROUP_ID: Final = "_AMQ_GROUP_ID"
 GROUP_SEQUENCE: Final = "_AMQ_GROUP_SEQUENCE"
@@ -36,20 +41,25 @@ TEXT_HEADERS: Final = {
     "content-type": CONTENT_TYPE,
     "JMSXGroupID": GROUP_ID,
 }
+SCHEDULE: Final = ("AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_TIME", *REPETITION_OPTIONS)
 # Headers of the frame, those that are converted one by one, fields that have a header of STOMP, and properties of the
 # broker that are no texts: no properties.
 NO_PROPERTIES: Final = dict.fromkeys((
     "destination", "destination-type", "content-length", "receipt", "transaction", "persistent", "priority", "expires",
-    "reply-to", "AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_TIME", "JMSXGroupSeq", CORRELATION_ID, REPLY_TO, TYPE,
-    *REPETITION_OPTIONS, GROUP_SEQUENCE, SCHEDULED, ROUTING_TYPE, LARGE_SIZE, COMPRESSED,
+    "reply-to", "JMSXGroupSeq", CORRELATION_ID, REPLY_TO, TYPE, *SCHEDULE, *BROKERS_ONLY, GROUP_SEQUENCE, SCHEDULED, ROUTING_TYPE, LARGE_SIZE, COMPRESSED,
 ), True)  # fmt: skip
 PRIORITY: Final = 4
 PRIORITY_MAX: Final = 9
 INT_MAX: Final = (1 << 31) - 1
 
 
-def sent_message(frame: Frame, destination: Destination, reply_to: str | None, now: int) -> Message:
-    """Returns the message; `reply_to` is the destination for answers, as JMS clients read it. ProtocolError."""
+def sent_message(
+    frame: Frame, destination: Destination, reply_to: str | None, scheduler: Scheduler, now: int
+) -> Message:
+    """Returns the message; `reply_to` is the destination for answers, as JMS clients read it. ProtocolError.
+
+    If the `scheduler` is off, the headers of a schedule are texts like others.
+    """
     now_ms = now // 1_000_000
     if frame.sized:
         kind, body = BYTES, frame.body
@@ -65,14 +75,15 @@ def sent_message(frame: Frame, destination: Destination, reply_to: str | None, n
         properties.put(ROUTING_TYPE, Byte(destination.routing_type))
     if reply_to is not None:
         properties.put(REPLY_TO, reply_to)
-    _schedule(message, frame, now_ms)
+    if scheduler.on:
+        _schedule(message, frame, scheduler.period_ms_min, now_ms)
     if "JMSXGroupSeq" in frame.headers:
         properties.put(GROUP_SEQUENCE, Int(min(max(frame.number("JMSXGroupSeq", 0), 0), INT_MAX)))
     for name, value in frame.headers.items():
         known = TEXT_HEADERS.get(name)
         if known is not None:
             properties.put(known, value)
-        elif name not in NO_PROPERTIES:
+        elif name not in NO_PROPERTIES or (name in SCHEDULE and not scheduler.on):
             properties.put(name, value)
     # A copy has its properties encoded only: messages may wait long, and there may be many.
     return message.copy(0)
@@ -88,19 +99,25 @@ def text_of(frame: Frame) -> str:
         ) from None
 
 
-def _schedule(message: Message, frame: Frame, now_ms: int) -> None:
+def wants_schedule(frame: Frame) -> bool:
+    """Returns True if the client asks for a delivery at another time than now."""
+    return frame.first(SCHEDULE) is not None
+
+
+def _schedule(message: Message, frame: Frame, period_ms_min: int, now_ms: int) -> None:
     """Schedules the message, once or repeatedly. ProtocolError."""
     at_ms = scheduled_ms(frame, now_ms)
     try:
-        repetition = repetition_of(
-            frame.number(PERIOD_OPTION, 0), frame.number(TIMES_OPTION, 0), frame.headers.get(CRON_OPTION, "")
-        )
+        repetition = wanted_repetition(
+            frame.number(PERIOD_OPTION, 0), frame.number(TIMES_OPTION, 0), frame.headers.get(CRON_OPTION, ""),
+            period_ms_min,
+        )  # fmt: skip
     except ValueError as error:
         raise ProtocolError(f"SEND: {error}") from None
     if repetition is not None:
         at_ms = repetition.first_ms(now_ms, at_ms - now_ms)
         if message.expiration > 0:
-            message.expiration += at_ms - now_ms
+            message.expiration = later_ms(message.expiration, at_ms - now_ms)
         repetition.put(message, at_ms)
     elif at_ms > 0:
         message.properties.put(SCHEDULED, at_ms)
@@ -110,5 +127,5 @@ def scheduled_ms(frame: Frame, now_ms: int) -> int:
     """Returns the time of delivery in ms since the epoch; 0: at once. The delay has priority over the time."""
     delay_ms = frame.number("AMQ_SCHEDULED_DELAY", 0)
     if delay_ms > 0:
-        return now_ms + delay_ms
+        return later_ms(now_ms, delay_ms)
     return max(frame.number("AMQ_SCHEDULED_TIME", 0), 0)

@@ -19,6 +19,7 @@ from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 from atalanta.message.codec import decode_message, write_message
 from atalanta.message.encoding.buffer import DecodeError, Reader
 from atalanta.message.message import EMBEDDED, Message
+from atalanta.message.repetition import disclaim
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.confirmations import Confirmations
@@ -159,6 +160,8 @@ class CoreSession(SessionEndpoint):
         """Sends a message; a refusal is answered if the client waits for an answer."""
         token = correlation if requires_response else SILENT
         session = self.session
+        if message.special and message.scheduled_ms > 0 and not session.identity.cluster:
+            disclaim(message)
         try:
             session.send(now, message, token)
         except BrokerError as error:

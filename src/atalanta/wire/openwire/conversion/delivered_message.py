@@ -46,6 +46,8 @@ from atalanta.wire.openwire.conversion.sent_message import (
 from atalanta.wire.openwire.encoding.primitives import encode_map
 from atalanta.wire.openwire.networks.broker_path import BROKER_PATH, path_of
 
+INT_MIN: Final = -(1 << 31)
+INT_MAX: Final = (1 << 31) - 1
 ORIGINAL_ADDRESS: Final = "_AMQ_ORIG_ADDRESS"
 # Told to an OpenWire client that gets the encoded body of a message that cannot be converted.
 NOT_CONVERTED: Final = "AtalantaNotConverted"
@@ -98,7 +100,7 @@ class Fields:
         elif isinstance(value, bytes) and name == NESTED_PROPERTIES:
             self.kept = value
         elif isinstance(value, int) and name == GROUP_SEQUENCE:
-            self.group_sequence = value
+            self.group_sequence = min(max(value, INT_MIN), INT_MAX)  # of another protocol: any number
         elif isinstance(value, str):
             self._take_text(name, value)
 

@@ -7,7 +7,7 @@ OpenWire is kept in a property, and the UUID for CORE's clients is made of it.
 from __future__ import annotations
 
 import re
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import MULTICAST
@@ -20,6 +20,7 @@ from atalanta.kernel.registry.duplicate_spaces import (
     sent_id,
     user_space,
 )
+from atalanta.message.instant import later_ms
 from atalanta.message.message import Message
 from atalanta.message.message_writer import MessageWriter, encoded_property
 from atalanta.message.properties import Int
@@ -29,7 +30,7 @@ from atalanta.message.repetition import (
     REPETITION_OPTIONS,
     SCHEDULED,
     TIMES_OPTION,
-    repetition_of,
+    wanted_repetition,
 )
 from atalanta.wire.openwire.bodies import properties_of
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
@@ -46,6 +47,10 @@ from atalanta.wire.openwire.conversion.nested_values import (
 from atalanta.wire.openwire.conversion.sent_pattern import SentPattern, sent_pattern
 from atalanta.wire.openwire.encoding.frame_pattern import CONTENT_BYTES_MAX
 from atalanta.wire.openwire.networks.broker_path import BROKER_PATH, path_text
+
+if TYPE_CHECKING:
+    from atalanta.kernel.ports import Trace
+    from atalanta.wire.scheduler import Scheduler
 
 MESSAGE_ID: Final = "__HDR_MESSAGE_ID"
 ORIGINAL_DESTINATION: Final = "__HDR_ORIG_DESTINATION"
@@ -81,12 +86,14 @@ class Sender:
     their own senders.
     """
 
-    def __init__(self, client_id: str, body_bytes_max: int) -> None:
+    def __init__(self, client_id: str, body_bytes_max: int, scheduler: Scheduler, trace: Trace) -> None:
         self.client_id = client_id
         self.connection_id = encoded_property(CONNECTION_ID, client_id)
         self.writer = MessageWriter()
         self.ids = IdTexts()
         self.body_bytes_max = body_bytes_max
+        self.scheduler = scheduler
+        self.trace = trace
         self.last_route: Route | None = None
         self.space: bytes = b""
         self.bridge: bool = False
@@ -164,7 +171,8 @@ def sent_message(
         properties.put(ORIGINAL_DESTINATION, text_of_destination(original))
     schedule: dict[str, object] = {}
     hops = len(source.broker_path or [])
-    named = _put_properties(properties, source, nested, schedule, hops > 0)
+    scheduler = sender.scheduler
+    named = _put_properties(properties, source, nested, schedule, hops > 0, scheduler.on)
     if nested_body.by_name:
         properties.put(NESTED_BODY, nested_body.encoded())
     if nested.by_name:
@@ -181,7 +189,10 @@ def sent_message(
         if original is None and not named:
             sender.learn(source, target, message, text)
         return message
-    _schedule(message, schedule, now_ms)
+    if scheduler.on:
+        _schedule(message, schedule, now_ms, scheduler.period_ms_min)
+    else:
+        scheduler.pass_over(sender.trace, sender.client_id)
     # A copy has its properties encoded only: messages may wait long, and there may be many.
     found = message.copy(0)
     found.name_for_sender(duplicate_id)
@@ -220,9 +231,9 @@ def _put_fields(properties: MessageWriter, source: OpenWireMessage) -> None:
 
 def _put_properties(
     properties: MessageWriter, source: OpenWireMessage, nested: NestedValues, schedule: dict[str, object],
-    passed: bool,
+    passed: bool, schedules: bool,
 ) -> bool:  # fmt: skip
-    """Copies the application's properties; those of a schedule into `schedule`.
+    """Copies the application's properties; those of a schedule into `schedule`, unless nothing is scheduled also there.
 
     Returns True if a duplicate id is among them. It counts at the broker of its sender alone (`passed`: not here).
     """
@@ -232,7 +243,9 @@ def _put_properties(
     for name, value in properties_of(source).items():
         if name in SCHEDULE:
             schedule[name] = value
-        elif passed and name == DUPLICATE_ID:
+            if schedules:
+                continue
+        if passed and name == DUPLICATE_ID:
             continue
         elif name in FOR_SENDERS or not (name in OWN_PROPERTIES or name.startswith((BROKERS_PREFIX, OPENWIRE_PREFIX))):
             properties.put(name, nested.flat(name, value))
@@ -240,21 +253,22 @@ def _put_properties(
     return named
 
 
-def _schedule(message: Message, options: dict[str, object], now_ms: int) -> None:
+def _schedule(message: Message, options: dict[str, object], now_ms: int, period_ms_min: int) -> None:
     """Schedules the message. Its time to live begins when it is delivered (SchedulerBroker of ActiveMQ Classic)."""
     delay_ms = min(_number(DELAY, options), DELAY_MS_MAX)
     cron = options.get(CRON_OPTION)
     try:
-        repetition = repetition_of(
-            _number(PERIOD_OPTION, options), _number(TIMES_OPTION, options), "" if cron is None else str(cron)
-        )
+        repetition = wanted_repetition(
+            _number(PERIOD_OPTION, options), _number(TIMES_OPTION, options), "" if cron is None else str(cron),
+            period_ms_min,
+        )  # fmt: skip
     except ValueError as error:
         raise BrokerError(ILLEGAL_STATE, str(error)) from None
     if repetition is None and delay_ms <= 0:
         return
-    at_ms = now_ms + delay_ms if repetition is None else repetition.first_ms(now_ms, delay_ms)
+    at_ms = later_ms(now_ms, delay_ms) if repetition is None else repetition.first_ms(now_ms, delay_ms)
     if message.expiration > 0:
-        message.expiration = max(message.expiration + at_ms - message.timestamp, 1)
+        message.expiration = later_ms(message.expiration, at_ms - message.timestamp)
     if repetition is None:
         message.properties.put(SCHEDULED, at_ms)
     else:

@@ -243,7 +243,8 @@ class OpenWireConnection(OpenWireOutput):
         self.authenticated = True
         self.host.wire.logged_in(self.conn)
         self.decoder.open()
-        sender = Sender(client_id, self.options.frame_bytes_max)
+        scheduler = self.host.schedulers.of(self.acceptor)
+        sender = Sender(client_id, self.options.frame_bytes_max, scheduler, broker.trace)
         if self.network is not None:
             sender.become_bridge(identity.user, may_bridge(broker.session_services.permissions, identity))
         else:
