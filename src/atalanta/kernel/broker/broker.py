@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.broker.configured_resources import ConfiguredResources
 from atalanta.kernel.broker.open_bodies import OpenBodies
+from atalanta.kernel.command_failures import CommandFailures
 from atalanta.kernel.journal.named_values import NamedValues
 from atalanta.kernel.log.log_views import LEASE_TIMER, LogViews
 from atalanta.kernel.memory.large_body import OPEN_TIMER, LargeBodies
@@ -93,6 +94,7 @@ class Broker:
         self.trace: Trace = trace
         self.node_id = node_id
         self.observers: list[Observer] = []
+        self.failures = CommandFailures(trace)
         self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
         self.memory.paging = ports.pages is not None
         self.memory.windows.choose(window_bytes)

@@ -144,7 +144,7 @@ class OpenWireConnection(OpenWireOutput):
         broker = self.host.broker
         # Other brokers are told after the login.
         url = f"tcp://{self.client.local}" if self.acceptor is None else uri_at(self.acceptor, self.client.local)
-        self.send(BrokerInfo(BrokerId(broker.node_id), url, [], broker.config.name, connection_id=self.conn))
+        self.answer(BrokerInfo(BrokerId(broker.node_id), url, [], broker.config.name, connection_id=self.conn))
 
     # -- commands -------------------------------------------------------------------------------
     def _process(self, now: int, command: Command) -> None:
@@ -180,7 +180,7 @@ class OpenWireConnection(OpenWireOutput):
                 self.respond(command.command_id)
         elif isinstance(command, KeepAliveInfo):
             if command.response_required:
-                self.send(KeepAliveInfo(command.command_id))
+                self.answer(KeepAliveInfo(command.command_id))
         elif isinstance(command, BrokerInfo):
             broker = self.host.broker
             self.network = introduced(self.network, command, broker.node_id, broker.config.name)
@@ -392,7 +392,7 @@ class OpenWireConnection(OpenWireOutput):
     def stop(self, now: int) -> None:
         """Closes the connection: failover clients reconnect, to another broker of their list or to this one."""
         if self.decoder.theirs is not None and not self.gone and not self.end_reason:
-            self.send(ShutdownInfo())
+            self.tell(ShutdownInfo())
         self.end("the node stops")
 
     def refuse_requests(self, notified: bool) -> None:

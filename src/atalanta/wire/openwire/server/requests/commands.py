@@ -91,7 +91,7 @@ def _answer_rare(session: OpenWireSession, now: int, command: Command) -> None:
         remove_durable(session, now, command)
     elif isinstance(command, KeepAliveInfo):
         if command.response_required:
-            session.connection.send(KeepAliveInfo(command.command_id))
+            session.connection.answer(KeepAliveInfo(command.command_id))
     elif isinstance(command, (ConnectionControl, Response)):
         # FailoverTransport sends what it has tracked again behind a reconnect: for some of it an empty Response.
         session.done(session.answers.token_for(command))
