@@ -1,7 +1,8 @@
 """The report of commands that ended with an unexpected exception outside the kernel's state: mistakes of ours.
 
-What could not be encoded for somebody else is reported here, too. The node goes on, so the event has to name the place. A client can repeat such a command as often as it likes: one event
-a minute for each place is written, and all are counted.
+What could not be encoded for somebody else is reported here, too. The node goes on, so the event has to name the place.
+A client can repeat such a command as often as it likes: one event a minute for each place is written, and all are
+counted.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class CommandFailures:
 
 
 def calls_of(error: BaseException) -> list[str]:
-    """Returns the calls through which the exception came, `file:line`, the innermost first; those of its cause before."""
+    """Returns the calls through which the exception came, `file:line`, the innermost first; before them its cause's."""
     found: list[str] = []
     step: TracebackType | None = error.__traceback__
     while step is not None:

@@ -25,6 +25,7 @@ from atalanta.wire.openwire.commands.connections import (
 from atalanta.wire.openwire.commands.identifiers import BrokerId, ConnectionId
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.conversion.sent_message import Sender
+from atalanta.wire.openwire.conversion.text_bounds import check_texts
 from atalanta.wire.openwire.encoding.structure import Command, DataStructure
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
 from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd, open_network
@@ -219,6 +220,8 @@ class OpenWireConnection(OpenWireOutput):
         super().check_login(request)
         if not request.client_id:
             raise ClientIdError("ConnectionInfo without a client id")
+        if self.login_command is not None and self.login_command.connection_id is not None:
+            check_texts(self.login_command.connection_id)
 
     def open_session(self, now: int, request: LoginRequest, identity: Identity) -> None:
         command = self.login_command
