@@ -24,6 +24,11 @@ from tests.fuzz.openwire_targets import (
     OpenWireServerTarget,
     OpenWireTarget,
 )
+from tests.fuzz.ordered_targets import (
+    CoreOrderedTarget,
+    OpenWireOrderedTarget,
+    StompOrderedTarget,
+)
 from tests.fuzz.spark_targets import LineTarget, OffsetTarget, OptionTarget
 from tests.fuzz.stomp_targets import StompFrameTarget, StompTarget, WebSocketTarget
 from tests.fuzz.store_targets import JournalTarget, PageTarget, RecordTarget
@@ -44,6 +49,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
         FramerTarget, PacketTarget, MessageTarget, ReceivedTarget, DatagramTarget, JgroupsTarget, UpgradeTarget,
         AmqpTarget, EmbeddedTarget, LargeEmbeddedTarget, OpenWireTarget, OpenWireHelloTarget, OpenWireBodyTarget,
         OpenWireServerTarget, StompFrameTarget, StompTarget, WebSocketTarget,
+        CoreOrderedTarget, OpenWireOrderedTarget, StompOrderedTarget,
         DnsTarget, NodeTarget, ClientTarget, ManagementTarget, AnswerTarget,
         JournalTarget, RecordTarget, PageTarget, DamageTarget, RegisterTarget, MemberTarget,
         SelectorTarget, UriTarget, UrlTarget, PropertiesTarget, UsersTarget, MaskTarget, StoreTarget, LoginTarget,
@@ -56,5 +62,5 @@ TARGETS: dict[str, Callable[[], Target]] = {
 COMPILED = (
     "framer", "packets", "messages", "received", "datagrams", "node", "client", "management", "journal", "records",
     "pages", "selectors", "openwire", "openwire hello", "openwire bodies", "openwire server",
-    "stomp frames", "stomp",
+    "stomp frames", "stomp", "core in order", "openwire in order", "stomp in order",
 )  # fmt: skip

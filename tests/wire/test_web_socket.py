@@ -23,27 +23,10 @@ from atalanta.wire.web_socket import (
 )
 from tests.kernel.broker_rig import SECOND
 from tests.wire.stomp.stomp_rig import StompClient, StompServer, frame, replies
+from tests.wire.web_socket_bytes import MASK, REQUEST, sent
 
-MASK = b"\x37\xfa\x21\x3d"
 STOMP = ("v12.stomp", "v11.stomp", "v10.stomp")
-REQUEST = (
-    b"GET /stomp HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: v10.stomp, v12.stomp\r\n\r\n"
-)
 CONNECT = frame("CONNECT", {"login": "admin", "passcode": "admin", "accept-version": "1.2", "heart-beat": "0,500"})
-
-
-def sent(payload: bytes, opcode: int = BINARY, fin: bool = True) -> bytes:
-    """A frame of a client, written out by hand."""
-    size = len(payload)
-    if size <= 125:
-        length = bytes([0x80 | size])
-    elif size < 65_536:
-        length = b"\xfe" + size.to_bytes(2, "big")
-    else:
-        length = b"\xff" + size.to_bytes(8, "big")
-    masked = bytes(byte ^ MASK[at % 4] for at, byte in enumerate(payload))
-    return bytes([(FIN if fin else 0) | opcode]) + length + MASK + masked
 
 
 def test_the_examples_of_the_rfc() -> None:

@@ -1,7 +1,8 @@
 """The report of commands that ended with an unexpected exception outside the kernel's state: mistakes of ours.
 
-The node goes on, so the event has to name the place. A client can repeat such a command as often as it likes: one event
-a minute for each place is written, and all are counted.
+What could not be encoded for somebody else is reported here, too. The node goes on, so the event has to name the place.
+A client can repeat such a command as often as it likes: one event a minute for each place is written, and all are
+counted.
 """
 
 from __future__ import annotations
@@ -34,11 +35,7 @@ class CommandFailures:
         calls = calls_of(error)
         place = calls[0] if calls else "unknown"
         self.trace.count("commands_failed")
-        last = self._reported.get(place)
-        if last is None or now - last >= MINUTE_NS:
-            if len(self._reported) >= PLACES_MAX:
-                self._reported.clear()
-            self._reported[place] = now
+        if self._admits(now, place):
             self.trace.event(
                 "command_failed",
                 {
@@ -52,9 +49,32 @@ class CommandFailures:
             )
         return f"the broker failed at {command or 'its input'} ({place}): its log has an event command_failed"
 
+    def left_out(self, now: int, protocol: str, command: str, error: Exception) -> None:
+        """Counts a command for somebody else that could not be encoded and was not sent, and reports it by its place.
+
+        Neither the receiver nor the one whose command caused it loses its connection.
+        """
+        calls = calls_of(error)
+        place = calls[0] if calls else "unknown"
+        self.trace.count("commands_left_out")
+        if self._admits(now, f"{command} {place}"):
+            fields: dict[str, object] = {"protocol": protocol, "command": command, "place": place}
+            fields["why"] = described(error)
+            self.trace.event("command_left_out", fields)
+
+    def _admits(self, now: int, place: str) -> bool:
+        """Returns True, and records it, if the place was not reported in the last minute."""
+        last = self._reported.get(place)
+        if last is not None and now - last < MINUTE_NS:
+            return False
+        if len(self._reported) >= PLACES_MAX:
+            self._reported.clear()
+        self._reported[place] = now
+        return True
+
 
 def calls_of(error: BaseException) -> list[str]:
-    """Returns the calls through which the exception came, `file:line`, the innermost first."""
+    """Returns the calls through which the exception came, `file:line`, the innermost first; before them its cause's."""
     found: list[str] = []
     step: TracebackType | None = error.__traceback__
     while step is not None:
@@ -63,6 +83,9 @@ def calls_of(error: BaseException) -> list[str]:
         found.append(f"{name[at + len(PACKAGE) :] if at >= 0 else name}:{step.tb_lineno}")
         step = step.tb_next
     found.reverse()
+    cause = error.__cause__
+    if cause is not None:
+        found = calls_of(cause) + found
     return found[:CALLS_SHOWN_MAX]
 
 

@@ -596,6 +596,8 @@ class Node:
         if self.host.resumed:
             self._resume(now)
         self.broker.flush(now)
+        if self.host.unsent:
+            self.host.settle_unsent(now)
         for part in self._turning:
             part.flush(now)
         if self.host.dirty:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
+from atalanta.kernel.endpoint import SILENT
+from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.ports import Passwords
 from atalanta.kernel.security.authentication import Logins
 from atalanta.kernel.security.remote_host import RefusalLimit, remote_host
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.ports import Wire
     from atalanta.kernel.security.security import Identity
+    from atalanta.kernel.sessions.session import Session
     from atalanta.wire.connection import Connection
     from atalanta.wire.core.packets.cluster import NodeAnnounce, ScaleDownAnnouncement
     from atalanta.wire.core.transport import TransportConfiguration
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
 # Connections of one host that stay without a login. Each scanner of a real Artemis is one.
 WITHOUT_LOGIN_MAX: Final = 100
+ADDRESS_DELAY: Final = -1  # the redelivery-delay of the address
 TOO_MANY_WITHOUT_LOGIN: Final = "too many older connections of its host have no login"
 
 
@@ -100,7 +104,8 @@ class Host:
 
     `connections` are all connections of the node, by the event loop's number. `dirty` are connections with bytes to
     write, `closing` (connection, reason) those to close after that, `resumed` those that process held input again.
-    `successor` is None unless the node leaves.
+    `unsent` are messages that could not be encoded for their client: session, consumer, message. `successor` is None
+    unless the node leaves.
     """
 
     def __init__(
@@ -130,10 +135,26 @@ class Host:
         self.dirty: list[int] = []
         self.closing: list[tuple[int, str]] = []
         self.resumed: list[int] = []
+        self.unsent: list[tuple[Session, int, int]] = []
 
     def close(self, conn: int, why: str) -> None:
         """Closes a connection after this batch of inputs."""
         self.closing.append((conn, why))
+
+    def set_aside(self, kernel: Session, consumer: int, message_id: int) -> None:
+        """Records a message that is moved to the dead-letter address behind the dispatch that found it."""
+        self.unsent.append((kernel, consumer, message_id))
+
+    def settle_unsent(self, now: int) -> None:
+        """Moves the messages that could not be encoded."""
+        unsent = self.unsent
+        self.unsent = []
+        for kernel, consumer, message_id in unsent:
+            try:
+                kernel.settle(now, consumer, message_id, True, ADDRESS_DELAY, SILENT)
+            except BrokerError:
+                continue  # its consumer has closed meanwhile: the message is in its queue
+        self.broker.wake(now)
 
     def register_cluster(self, hooks: ClusterHooks) -> None:
         """Registers the cluster that answers the questions of connections."""

@@ -18,6 +18,7 @@ from atalanta.kernel.sessions.session import Session
 from atalanta.wire.connection import ClientConnection, ProtocolError
 
 if TYPE_CHECKING:
+    from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.security.security import Identity
     from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
     from atalanta.wire.core.config import AcceptorConfig
@@ -80,6 +81,7 @@ class LoginConnection(ClientConnection):
     def check_login(self, request: LoginRequest) -> None:
         """Raises BrokerError for a request that is refused before its password is checked."""
         check_name(request.client_id or "")
+        check_name(request.user or "")
         if self.host.broker.stopping or self.reconnecting:
             raise BrokerError(SESSION_CREATION_REJECTED, STOPPING)
 
@@ -194,6 +196,30 @@ class LoginConnection(ClientConnection):
         )
         self.client.sessions[session.name] = session
         return session
+
+    # -- what cannot be encoded -----------------------------------------------------------------
+    def end(self, why: str) -> None:
+        """Closes the connection after this batch of inputs."""
+        self.host.closing.append((self.conn, why))
+
+    def end_unanswered(self, command: str, error: Exception) -> None:
+        """Ends the connection: `command`, an answer to a command of its own, cannot be encoded."""
+        broker = self.host.broker
+        self.end(broker.failures.report(broker.now, self.client.protocol, command, self.client.remote, error))
+
+    def leave_out(self, command: str, error: Exception) -> None:
+        """Reports that `command`, caused by somebody else, cannot be encoded for this client: it is not sent."""
+        broker = self.host.broker
+        broker.failures.left_out(broker.now, self.client.protocol, command, error)
+
+    def set_aside(self, kernel: Session, consumer: Consumer, message_id: int, why: str) -> None:
+        """Reports a message that cannot be encoded for this client; it goes to the dead-letter address, but not for a
+        browser."""
+        broker = self.host.broker
+        fields: dict[str, object] = {"queue": consumer.queue.name, "message": message_id, "why": why}
+        broker.trace.event("message_not_convertible", fields)
+        if not consumer.browse_only:
+            self.host.set_aside(kernel, consumer.id, message_id)
 
     # -- limits and refusals --------------------------------------------------------------------
     def is_in_time(self, now: int, ttl_ns: int, before_login: bool) -> bool:

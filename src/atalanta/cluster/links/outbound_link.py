@@ -134,7 +134,14 @@ class DialedLink(Connection):
         self.close(f"the peer said {packet_name(packet.type)}")
 
     def send(self, packet: Packet, channel: int) -> None:
-        self.write(codec.encode(packet, channel, NEWEST_VERSION))
+        """Sends a packet of the link itself; the link ends if it cannot be encoded."""
+        try:
+            frame = codec.encode(packet, channel, NEWEST_VERSION)
+        except Exception as error:  # nothing was written, whatever it is
+            broker = self.host.broker
+            self.close(broker.failures.report(broker.now, "CORE", packet_name(packet.type), self.peer(), error))
+            return
+        self.write(frame)
 
     def write(self, data: bytes) -> None:
         if not self.transport.hold(data):

@@ -19,6 +19,7 @@ from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.sessions.bridge_consumer import BridgeEndpoint
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.credits import SessionCredits
+from atalanta.wire.core.packet_types import SESS_SEND, packet_name
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse
 from atalanta.wire.core.packets.producer import CreateProducer, ProducerCredits
@@ -145,13 +146,25 @@ class QueueSender:
             correlation = self.next_correlation
             self.next_correlation = correlation + 1
             self.unanswered[correlation] = reference
-            copy = self.prepared(reference)
+            copy = self._prepared(reference)
             if copy is None:
                 del self.unanswered[correlation]
                 self.spoiled.append(reference)
                 return  # continues in `settle`
             self.sent(reference)
             self._write(copy, correlation)
+
+    def _prepared(self, reference: Reference) -> Message | None:
+        """Returns the message for the other broker, whose header is encoded; None if that cannot be done."""
+        try:
+            copy = self.prepared(reference)
+            if copy is not None and copy.head:
+                return copy
+            return None
+        except Exception as error:  # nothing was written, whatever it is
+            broker = self.link.host.broker
+            broker.failures.left_out(broker.now, "CORE", packet_name(SESS_SEND), error)
+            return None
 
     def _write(self, copy: Message, correlation: int) -> None:
         limits = self.limits

@@ -25,7 +25,11 @@ class DuplexOwner:
     """The connection to the other broker, as its session here uses it."""
 
     def write(self, command: Command) -> None:
-        """Sends a command to the other broker."""
+        """Sends a command to the other broker. EncodeError: nothing was sent."""
+        raise NotImplementedError
+
+    def answer(self, command: Command) -> None:
+        """Sends an answer to the other broker; without it the connection ends."""
         raise NotImplementedError
 
     def fail(self, why: str) -> None:
@@ -62,7 +66,7 @@ class DuplexInput(LocalReceiver):
             return self.local.give(now, command)
         except BrokerError as error:
             if command.response_required:
-                self.link.write(ExceptionResponse(throwable_of(error), command.command_id))
+                self.link.answer(ExceptionResponse(throwable_of(error), command.command_id))
             else:
                 self.link.tell("network_message_refused", error.text)
             return True

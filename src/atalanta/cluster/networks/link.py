@@ -34,6 +34,7 @@ from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.commands.producers import ProducerInfo, SessionInfo
 from atalanta.wire.openwire.commands.responses import ExceptionResponse, Response
 from atalanta.wire.openwire.conversion.destination import is_advisory
+from atalanta.wire.openwire.encoding.structure import EncodeError
 from atalanta.wire.openwire.frame_decoder import FrameDecoder
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
 from atalanta.wire.openwire.server.bridge.advisory_consumer import AdvisoryConsumer
@@ -168,9 +169,18 @@ class NetworkLink(Connection, DuplexOwner):
             self._process(now, found)
 
     def write(self, command: Command) -> None:
-        """Writes a command. EncodeError: nothing was written."""
+        """Writes a command. EncodeError: nothing was written. `answer` ends the link then, a message is set aside."""
         if not self.gone:
             self._append(self.decoder.format.encode(command))
+
+    def answer(self, command: Command) -> None:
+        """Writes a command of the link itself; the link ends if it cannot be encoded for the other broker."""
+        try:
+            self.write(command)
+        except EncodeError as error:
+            broker = self.host.broker
+            name = command.__class__.__name__
+            self.fail(broker.failures.report(broker.now, "OPENWIRE", name, self.remote_name(), error))
 
     def _append(self, frame: bytes) -> None:
         self.flush_later()
@@ -224,7 +234,7 @@ class NetworkLink(Connection, DuplexOwner):
             self.fail("the other broker stops")
         elif isinstance(command, KeepAliveInfo):
             if command.response_required:
-                self.write(KeepAliveInfo(command.command_id))
+                self.answer(KeepAliveInfo(command.command_id))
         elif outgoing is None:
             return
         elif isinstance(command, MessageDispatch):
@@ -247,7 +257,7 @@ class NetworkLink(Connection, DuplexOwner):
                 self._advised(now, outgoing, command)
             elif comes_again(command, node_clients.peers):
                 if command.response_required:
-                    self.write(Response(command.command_id))
+                    self.answer(Response(command.command_id))
             elif incoming.give(now, command):
                 incoming.count()
             else:
@@ -255,14 +265,14 @@ class NetworkLink(Connection, DuplexOwner):
         elif isinstance(command, (ConsumerInfo, RemoveInfo)):
             incoming.give(now, command)
         elif isinstance(command, (ConnectionInfo, SessionInfo, ProducerInfo)) and command.response_required:
-            self.write(Response(command.command_id))
+            self.answer(Response(command.command_id))
 
     def _advised(self, now: int, bridge: DemandBridge, message: OpenWireMessage) -> None:
         """Handles an advisory, and acknowledges a part of the prefetch at once."""
         bridge.on_advisory(now, message.data_structure)
         acknowledgement = self.advisories.acknowledgement(message)
         if acknowledgement is not None:
-            self.write(acknowledgement)
+            self.answer(acknowledgement)
 
     # -- opening --------------------------------------------------------------------------------
     def _id(self) -> str:
@@ -317,9 +327,9 @@ class NetworkLink(Connection, DuplexOwner):
         config = self.bridge.config
         peers = self.bridge.node_clients.peers
         url = peers.own_url(self.host.wire.local_address(self.conn))
-        self.write(greeting(config, broker.node_id, self.own_name, url))
+        self.answer(greeting(config, broker.node_id, self.own_name, url))
         rules = rules_of(config, self.own_name, self.remote_name())
-        self.write(
+        self.answer(
             ConnectionInfo(
                 ConnectionId(self._id()),
                 rules.names.remote_client_id(),
@@ -346,8 +356,8 @@ class NetworkLink(Connection, DuplexOwner):
         config = self.bridge.config
         connection_id = self._id()
         producer_id = ProducerId(connection_id, 1, SESSION)
-        self.write(SessionInfo(SessionId(connection_id, SESSION)))
-        self.write(ProducerInfo(producer_id))
+        self.answer(SessionInfo(SessionId(connection_id, SESSION)))
+        self.answer(ProducerInfo(producer_id))
         rules = rules_of(config, self.own_name, self.remote_name())
         bridge = self.bridge
         shared = bridge.node_clients.bridges
@@ -356,7 +366,7 @@ class NetworkLink(Connection, DuplexOwner):
         self.outgoing = outgoing
         outgoing.start(now)
         if not config.static_bridge:
-            self.write(self.advisories.info(config.destination_filter, rules))
+            self.answer(self.advisories.info(config.destination_filter, rules))
 
     def _connected(self, now: int) -> None:
         if self.connected_at == 0:
@@ -391,7 +401,7 @@ class NetworkLink(Connection, DuplexOwner):
 
     def stop(self, now: int) -> None:
         if self.decoder.theirs is not None and not self.gone:
-            self.write(ShutdownInfo())
+            self.answer(ShutdownInfo())
         self.fail("the node stops")
 
     def closed(self, now: int, why: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.command_failures import CommandFailures
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.routing.bindings import RemoteBinding
@@ -62,6 +63,7 @@ class Notifications(ClientObserver):
         self.plans = plans
         self.address: str = config.management_notification_address
         self.options = config.notifications
+        self.failures = CommandFailures(plans.store.trace)
 
     def start(self) -> None:
         """Watches the queues that exist already."""
@@ -263,13 +265,24 @@ class Notifications(ClientObserver):
         address = self.addresses.by_name.get(self.address)
         if address is None or not address.groups:
             return
-        message = self.message(now, kind, properties)
-        message.durable = True  # a durable queue keeps the notifications
+        message = self._encoded(now, kind, properties, True)  # a durable queue keeps the notifications
+        if message is None:
+            return
         plan = Plan(message)
         plan.after_lsn = after_lsn
         plan.routes = route(address, message, -1, "")
         if plan.routes:
             self.plans.commit(plan, None, 0)
+
+    def _encoded(self, now: int, kind: str, properties: Properties, durable: bool) -> Message | None:
+        """Returns the notification with its encoding; None for one that cannot be encoded, which is left out."""
+        try:
+            message = self.message(now, kind, properties)
+            message.durable = durable
+            return message if message.head else None
+        except Exception as error:  # nothing was changed, whatever it is
+            self.failures.left_out(now, "CORE", f"notification {kind}", error)
+            return None
 
     def message(self, now: int, kind: str, properties: Properties) -> Message:
         message = Message.create(self.address, b"", 0, False, now // 1_000_000, 0)
@@ -332,7 +345,9 @@ class Notifications(ClientObserver):
         self, now: int, queue: Queue, kind: str, properties: Properties, after_lsn: int = 0
     ) -> None:
         """Sends to one queue if its filter takes it (the filter limits the hops: _AMQ_Distance < max-hops)."""
-        message = self.message(now, kind, properties)
+        message = self._encoded(now, kind, properties, False)
+        if message is None:
+            return
         if kind and queue.filter is not None and not queue.filter.matches(message):
             return
         plan = Plan(message)

@@ -23,8 +23,12 @@ if TYPE_CHECKING:
     from atalanta.kernel.sessions.session_producers import SessionProducer
     from atalanta.kernel.transactions.transaction import Transaction
 
-# Artemis' names of connections.
-IMPLEMENTATIONS: Final = {"CORE": "RemotingConnectionImpl", "STOMP": "StompConnection"}
+# Artemis' names of connections, for every protocol that is served.
+IMPLEMENTATIONS: Final = {
+    "CORE": "RemotingConnectionImpl",
+    "STOMP": "StompConnection",
+    "OPENWIRE": "OpenWireConnection",
+}
 
 
 def connection_id(client: Client) -> str:

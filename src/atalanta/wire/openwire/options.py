@@ -17,6 +17,8 @@ from atalanta.wire.openwire.encoding.structure import VERSION_MAX
 
 MAGIC: Final = b"ActiveMQ"
 FRAME_BYTES_MAX: Final = 100 << 20
+# The smallest limit of the other side under which the answers of a login fit; the least `maxFrameSize` of acceptors.
+FRAME_BYTES_MIN: Final = 1_024
 # Values of the map, none of which is a map or list; Java has the same limits.
 PROPERTIES_MAX: Final = 64
 PROPERTY_BYTES_MAX: Final = 512
@@ -90,7 +92,10 @@ def info_of(options: WireFormatOptions) -> WireFormatInfo:
 
 
 def options_of(info: WireFormatInfo) -> WireFormatOptions:
-    """Returns what the other side announced: an option that it does not name is off. DecodeError: not readable."""
+    """Returns what the other side announced: an option that it does not name is off.
+
+    DecodeError: not readable, or no answer would fit its MaxFrameSize.
+    """
     what = "WireFormatInfo.marshalled_properties"
     if info.magic != MAGIC:
         raise DecodeError("WireFormatInfo.magic", 0, f"{info.magic!r} is not {MAGIC!r}")
@@ -115,6 +120,8 @@ def _number(values: dict[str, object], name: str) -> int:
         raise DecodeError(f"WireFormatInfo.{name}", 0, f"{value!r} is no number")
     if name == "CacheSize" and not INT_MIN <= value <= INT_MAX:
         raise DecodeError(f"WireFormatInfo.{name}", 0, f"{value} is no int")
+    if name == "MaxFrameSize" and 0 < value < FRAME_BYTES_MIN:
+        raise DecodeError(f"WireFormatInfo.{name}", 0, f"{value} bytes: at least {FRAME_BYTES_MIN} are needed")
     return int(value)
 
 

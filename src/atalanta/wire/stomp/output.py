@@ -67,8 +67,13 @@ class StompOutput(LoginConnection):
         return self.out
 
     def send_frame(self, command: str, headers: list[tuple[str, str]]) -> None:
-        """Sends a frame without a body."""
-        self.send_bytes(encoded_frame(command, headers, b"", self.version))
+        """Sends an answer, a frame without a body; the connection ends without it."""
+        try:
+            frame = encoded_frame(command, headers, b"", self.version)
+        except Exception as error:  # nothing was written, whatever it is
+            self.end_unanswered(command, error)
+            return
+        self.send_bytes(frame)
 
     def send_bytes(self, frame: bytes) -> None:
         """Sends a frame, behind a large message that is on its way."""

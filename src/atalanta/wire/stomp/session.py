@@ -162,14 +162,35 @@ class StompSession(SessionEndpoint):
     # -- deliveries -----------------------------------------------------------------------------
     def deliver(self, consumer: Consumer, reference: Reference) -> int:
         message = reference.message
-        if consumer.marked is not None:
-            message = consumer.marked
-        if message.special and self.publisher.origins.seen:
-            message = shown(message)
+        connection = self.connection
         subscription = self.consumers[consumer.id]
-        headers = self._headers(subscription, reference, message)
+        head = data = b""
+        try:
+            if consumer.marked is not None:
+                message = consumer.marked
+            if message.special and self.publisher.origins.seen:
+                message = shown(message)
+            headers = self._headers(subscription, reference, message)
+            if message.large is None:
+                head, data = self._encoded(headers, message)
+        except Exception as error:  # nothing was written, whatever it is
+            why = f"{error.__class__.__name__}: {error}"
+            connection.set_aside(self.kernel, consumer, int(reference.message.id), why)
+            return 0
         if message.large is not None:
             return self._deliver_large(subscription, consumer, reference, message, message.large, headers)
+        out = connection.writer()
+        out.write(head)
+        out.write(data)
+        out.write(END_OF_FRAME)
+        connection.sent_delivery()
+        if subscription.automatic:
+            acknowledge_delivered(self.kernel, consumer, reference)
+            return 0
+        return subscription.window.cost(int(message.id), len(head) + len(data))
+
+    def _encoded(self, headers: list[tuple[str, str]], message: Message) -> tuple[bytes, bytes]:
+        """Returns the head of the MESSAGE frame and its body."""
         body = body_of(message)
         if body.content_type:
             headers = [entry for entry in headers if entry[0] != "content-type"]
@@ -179,16 +200,7 @@ class StompSession(SessionEndpoint):
         version = self.connection.version
         if body.binary or version != V10 or b"\x00" in body.data:
             headers.append(("content-length", str(len(body.data))))
-        head = encoded_head("MESSAGE", headers, version)
-        out = self.connection.writer()
-        out.write(head)
-        out.write(body.data)
-        out.write(END_OF_FRAME)
-        self.connection.sent_delivery()
-        if subscription.automatic:
-            acknowledge_delivered(self.kernel, consumer, reference)
-            return 0
-        return subscription.window.cost(int(message.id), len(head) + len(body.data))
+        return encoded_head("MESSAGE", headers, version), body.data
 
     def _headers(
         self, subscription: Subscription, reference: Reference, message: Message

@@ -220,6 +220,8 @@ class Server(Bench):
         """The end of a loop turn: deliveries and writes, but nothing becomes durable."""
         self.resume()
         self.broker.flush(self.now)
+        if self.host.unsent:
+            self.host.settle_unsent(self.now)
         for conn in self.host.take_dirty():
             connection = self.connections.get(conn)
             if connection is not None:

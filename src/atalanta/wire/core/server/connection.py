@@ -379,7 +379,7 @@ class CoreConnection(FrameConnection):
         successor = self.host.successor
         node_id = self.host.broker.node_id
         if successor is None or self.disconnect_delayed:
-            self.send(DisconnectV3(node_id=node_id), 0)
+            self.tell(DisconnectV3(node_id=node_id), 0)
             return
         disconnect = DisconnectV3(
             node_id=node_id,
@@ -387,7 +387,7 @@ class CoreConnection(FrameConnection):
             target_node_id=successor.node_id,
             target=successor.transport,
         )
-        self.send(disconnect, 0)
+        self.tell(disconnect, 0)
 
     def disconnect(self, now: int, held_ns: int) -> None:
         super().disconnect(now, held_ns)

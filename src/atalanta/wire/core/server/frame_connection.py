@@ -8,6 +8,7 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from atalanta.wire.core.frames import write_frame_header
+from atalanta.wire.core.packet_types import packet_name
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.connection import ExceptionResponse
 from atalanta.wire.core.packets.topology import (
@@ -76,7 +77,25 @@ class FrameConnection(LoginConnection):
         self.start_frame(packet_type, channel, len(body)).write(body)
 
     def send(self, packet: Packet, channel: int) -> None:
-        self.send_bytes(codec.encode(packet, channel, self.version))
+        """Sends an answer to a packet of the client, or what it has asked for; without it the connection ends."""
+        self._answer(packet, channel, self.version)
+
+    def _answer(self, packet: Packet, channel: int, version: int) -> None:
+        try:
+            frame = codec.encode(packet, channel, version)
+        except Exception as error:  # nothing was written, whatever it is
+            self.end_unanswered(packet_name(packet.type), error)
+            return
+        self.send_bytes(frame)
+
+    def tell(self, packet: Packet, channel: int) -> None:
+        """Sends what others have caused. It is left out if it cannot be encoded."""
+        try:
+            frame = codec.encode(packet, channel, self.version)
+        except Exception as error:  # nothing was written, whatever it is
+            self.leave_out(packet_name(packet.type), error)
+            return
+        self.send_bytes(frame)
 
     def send_bytes(self, frame: bytes) -> None:
         self.start_writing()
@@ -86,11 +105,7 @@ class FrameConnection(LoginConnection):
         self, channel: i64, error: BrokerError, correlation: int, version: int
     ) -> None:
         """Channel 1 has a short form without the correlation (the codec knows)."""
-        self.send_bytes(
-            codec.encode(
-                ExceptionResponse(error.code, error.text, correlation), int(channel), version
-            )
-        )
+        self._answer(ExceptionResponse(error.code, error.text, correlation), int(channel), version)
 
     def refuse_login(self, error: BrokerError) -> None:
         self.send_exception(1, error, -1, self.version)
@@ -119,11 +134,11 @@ class FrameConnection(LoginConnection):
         packet.backup_group = backup_group
         packet.scale_down_group = scale_down_group
         packet.server_version = SERVER_VERSION
-        self.send(packet, 0)
+        self.tell(packet, 0)
 
     def member_down(self, node_id: str, event_id: int) -> None:
         """Sends a leaving member in the second generation, as Artemis 2.44 does."""
-        self.send(ClusterTopologyV2(exit=True, node_id=node_id, event_id=event_id), 0)
+        self.tell(ClusterTopologyV2(exit=True, node_id=node_id, event_id=event_id), 0)
 
     # -- held deliveries ------------------------------------------------------------------------
     def stays_without_login(self, now: int) -> bool:

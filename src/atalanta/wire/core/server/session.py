@@ -195,14 +195,20 @@ class CoreSession(SessionEndpoint):
     # -- SessionEndpoint: frames out -----------------------------------------------------------------
     def deliver(self, consumer: Consumer, reference: Reference) -> int:
         message = reference.message
-        if consumer.marked is not None:
-            message = consumer.marked
-        if message.special and self.connection.host.broker.origins.seen:
-            message = shown(message)
+        connection = self.connection
+        try:
+            if consumer.marked is not None:
+                message = consumer.marked
+            if message.special and connection.host.broker.origins.seen:
+                message = shown(message)
+            head_bytes = len(message.head)  # encoded here, if a header has changed
+        except Exception as error:  # nothing was written, whatever it is
+            why = f"{error.__class__.__name__}: {error}"
+            connection.set_aside(self.session, consumer, int(reference.message.id), why)
+            return 0
         if message.large is not None:
             return self._deliver_large(consumer, reference, message, message.large)
-        connection = self.connection
-        body_bytes = len(message.body) + len(message.head) + 24
+        body_bytes = len(message.body) + head_bytes + 24
         out = connection.start_frame(packet_types.SESS_RECEIVE_MSG, self.channel, body_bytes)
         write_message(out, message, message.id)
         write_i64_be(out, consumer.id)

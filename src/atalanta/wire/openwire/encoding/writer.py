@@ -44,7 +44,10 @@ class LooseWriter(FieldWriter):
         self._code: i64 = 0
 
     def command(self, value: DataStructure) -> i64:
-        """Encodes a structure with its type and returns its bytes. After an EncodeError the cache is as before."""
+        """Encodes a structure with its type and returns its bytes.
+
+        Whatever goes wrong is an EncodeError: nothing is written, and the cache is as before.
+        """
         self.clear()
         cache = self._cache
         if cache is not None:
@@ -53,12 +56,12 @@ class LooseWriter(FieldWriter):
             value.write(self)
             self._code = value.code()
             return self._size()
-        except (EncodeError, OverflowError, ValueError) as error:
+        except Exception as error:
             self.undo()
             name = value.__class__.__name__
             if isinstance(error, EncodeError):
-                raise EncodeError(f"{name}.{error.field}", error.text) from None
-            raise EncodeError(name, str(error)) from None
+                raise EncodeError(f"{name}.{error.field}", error.text) from error
+            raise EncodeError(name, f"{error.__class__.__name__}: {error}") from error
 
     def undo(self) -> None:
         """Forgets the frame of the last `command`: it is not sent."""

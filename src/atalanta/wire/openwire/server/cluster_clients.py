@@ -181,7 +181,7 @@ class ClusterClients:
         others = [] if brokers is None else [each for each in brokers.uris(now, connection) if each != uri]
         count = NAMES_FOR_EACH * (len(others) + OWN_URIS)
         names = [f"{uri}?connectionTimeout={TIMEOUT_MS + number}" for number in range(min(count, NAMES_MAX))]
-        connection.send(ConnectionControl(connected_brokers=joined([*names, *others]), rebalance_connection=True))
+        connection.tell(ConnectionControl(connected_brokers=joined([*names, *others]), rebalance_connection=True))
 
     def on_change(self, now: int) -> None:
         """Tells the clients whose list has changed."""
@@ -196,7 +196,7 @@ class ClusterClients:
         uris = brokers.uris(now, connection)
         if sorted(uris) != self.known.get(connection.conn):
             self.known[connection.conn] = sorted(uris)
-            connection.send(ConnectionControl(connected_brokers=joined(uris)))
+            connection.tell(ConnectionControl(connected_brokers=joined(uris)))
         return uris
 
     def _place(self, now: int, connection: OpenWireOutput, brokers: AcceptorList, uri: str) -> None:

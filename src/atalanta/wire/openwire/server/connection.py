@@ -25,6 +25,7 @@ from atalanta.wire.openwire.commands.connections import (
 from atalanta.wire.openwire.commands.identifiers import BrokerId, ConnectionId
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.conversion.sent_message import Sender
+from atalanta.wire.openwire.conversion.text_bounds import check_texts
 from atalanta.wire.openwire.encoding.structure import Command, DataStructure
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
 from atalanta.wire.openwire.server.bridge.duplex_end import DuplexEnd, open_network
@@ -153,7 +154,7 @@ class OpenWireConnection(OpenWireOutput):
         broker = self.host.broker
         # Other brokers are told after the login.
         url = f"tcp://{self.client.local}" if self.acceptor is None else uri_at(self.acceptor, self.client.local)
-        self.send(BrokerInfo(BrokerId(broker.node_id), url, [], broker.config.name, connection_id=self.conn))
+        self.answer(BrokerInfo(BrokerId(broker.node_id), url, [], broker.config.name, connection_id=self.conn))
 
     # -- commands -------------------------------------------------------------------------------
     def _process(self, now: int, command: Command) -> None:
@@ -189,7 +190,7 @@ class OpenWireConnection(OpenWireOutput):
                 self.respond(command.command_id)
         elif isinstance(command, KeepAliveInfo):
             if command.response_required:
-                self.send(KeepAliveInfo(command.command_id))
+                self.answer(KeepAliveInfo(command.command_id))
         elif isinstance(command, BrokerInfo):
             broker = self.host.broker
             self.network = introduced(self.network, command, broker.node_id, broker.config.name)
@@ -228,6 +229,8 @@ class OpenWireConnection(OpenWireOutput):
         super().check_login(request)
         if not request.client_id:
             raise ClientIdError("ConnectionInfo without a client id")
+        if self.login_command is not None and self.login_command.connection_id is not None:
+            check_texts(self.login_command.connection_id)
 
     def open_session(self, now: int, request: LoginRequest, identity: Identity) -> None:
         command = self.login_command
@@ -402,7 +405,7 @@ class OpenWireConnection(OpenWireOutput):
     def stop(self, now: int) -> None:
         """Closes the connection: failover clients reconnect, to another broker of their list or to this one."""
         if self.decoder.theirs is not None and not self.gone and not self.end_reason:
-            self.send(ShutdownInfo())
+            self.tell(ShutdownInfo())
         self.end("the node stops")
 
     def refuse_requests(self, notified: bool) -> None:

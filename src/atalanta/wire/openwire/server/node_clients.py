@@ -11,7 +11,12 @@ from atalanta.wire.openwire.server.advisories.advisories import Advisories
 from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
 from atalanta.wire.openwire.server.cluster_clients import ClusterClients
 from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
-from atalanta.wire.openwire.server.sessions.keep_alive import PARTS, KeepAlive, KeepAlives
+from atalanta.wire.openwire.server.sessions.keep_alive import (
+    PARTS,
+    PERIOD_NS_MIN,
+    KeepAlive,
+    KeepAlives,
+)
 from atalanta.wire.openwire.server.sessions.pulls import Pulls
 from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
 
@@ -53,7 +58,7 @@ class NodeClients:
         if inactivity_ns <= 0:
             return None
         frame = wire_format.encode(KeepAliveInfo())
-        keep_alive = KeepAlive(wire, conn, now, max(inactivity_ns // PARTS, NS_PER_MS), frame)
+        keep_alive = KeepAlive(wire, conn, now, max(inactivity_ns // PARTS, PERIOD_NS_MIN), frame)
         self.keep_alives.add(now, keep_alive)
         return keep_alive
 

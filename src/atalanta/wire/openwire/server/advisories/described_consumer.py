@@ -14,6 +14,7 @@ from atalanta.wire.openwire.commands.destinations import (
 )
 from atalanta.wire.openwire.commands.identifiers import ConsumerId
 from atalanta.wire.openwire.conversion.destination import VIRTUAL_CONSUMER, classic_name
+from atalanta.wire.openwire.conversion.text_bounds import fits_tight
 from atalanta.wire.openwire.server.advisories.subscription_name import subscription_parts
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def subscriptions(queues: QueueRegistry, node_id: str, wildcard: WildcardConfigu
 
 def classic_selector(text: str | None) -> str | None:
     """Returns a selector that Classic understands as the broker does; None: it gets all messages."""
-    return None if text is None or BROKERS_NAMES in text else text
+    return None if text is None or BROKERS_NAMES in text or not fits_tight(text) else text
 
 
 def destination_of(spec: QueueSpec, wildcard: WildcardConfiguration) -> ActiveMQDestination:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.sessions.clients import ClientObserver
 from atalanta.wire.openwire.conversion.delivered_message import delivered_message, message_id_of
 from atalanta.wire.openwire.conversion.message_id import Correlations, IdTexts, id_text
-from atalanta.wire.openwire.encoding.structure import EncodeError
 from atalanta.wire.openwire.server.advisories.described_consumer import (
     HIDDEN,
     consumer_info,
@@ -49,7 +48,8 @@ class MessageEvents(ClientObserver):
         message_id = message_id_of(message, self.node_id, 0, IdTexts())
         try:
             shown = delivered_message(message, message.body, destination, message_id, 0, self.temporary, NO_CONNECTIONS)
-        except EncodeError:
+        except Exception as error:  # nothing was changed, whatever it is
+            self.watchers.leave_out(f"{EXPIRED} advisory", error)
             return  # it cannot be shown to any OpenWire client
         self.watchers.publish(NO_CONNECTION, topic, shown, {MESSAGE_ID: id_text(message_id)})
 

@@ -78,6 +78,12 @@ class Watchers:
         """Returns True if anybody watches the topic."""
         return any(watcher.watches(topic) for watcher in self.by_id.values())
 
+    def leave_out(self, command: str, error: Exception) -> None:
+        """Reports what none of the watchers can be told."""
+        for watcher in self.by_id.values():
+            watcher.connection.leave_out(command, error)
+            return
+
     def publish(self, conn: int, topic: str, data: DataStructure, properties: dict[str, object]) -> None:
         """Tells all watchers of a topic what the connection has done."""
         for watcher in list(self.by_id.values()):
@@ -94,6 +100,16 @@ class Watchers:
     def _send(
         self, watcher: Watcher, topic: str, data: DataStructure, properties: dict[str, object], targeted: bool
     ) -> None:
+        try:
+            dispatch = self._advisory(watcher, topic, data, properties, targeted)
+        except Exception as error:  # nothing was changed, whatever it is
+            watcher.connection.leave_out(f"advisory with {data.__class__.__name__}", error)
+            return
+        watcher.connection.send_advisory(dispatch)
+
+    def _advisory(
+        self, watcher: Watcher, topic: str, data: DataStructure, properties: dict[str, object], targeted: bool
+    ) -> MessageDispatch:
         self.number += 1
         producer_id = ProducerId(f"ID:{self.node_id}", 0, -1)
         shown = {
@@ -111,4 +127,4 @@ class Watchers:
             target_consumer_id=watcher.consumer_id if targeted else None,
             marshalled_properties=encode_map("properties", shown),
         )
-        watcher.connection.send_advisory(MessageDispatch(watcher.consumer_id, message.destination, message, 0))
+        return MessageDispatch(watcher.consumer_id, message.destination, message, 0)

@@ -63,14 +63,14 @@ class DuplexEnd(BridgePeer):
         password = properties.text("remotePassword") or properties.text("password")
         connection_id = ConnectionId(self.id)
         client_id = self.rules.names.remote_client_id()
-        self.output.send(ConnectionInfo(connection_id, client_id, password or None, user or None))
-        self.output.send(SessionInfo(SessionId(self.id, SESSION)))
-        self.output.send(ProducerInfo(self.producer_id))
+        self.output.answer(ConnectionInfo(connection_id, client_id, password or None, user or None))
+        self.output.answer(SessionInfo(SessionId(self.id, SESSION)))
+        self.output.answer(ProducerInfo(self.producer_id))
         self.bridge.start(now)
         if self.peers is not None:
             self.peers.introduce(now, self.id, self.other.name, self.other.url)
         if not self.other.static:
-            self.output.send(self.advisories.info(properties.text("destinationFilter") or None, self.rules))
+            self.output.answer(self.advisories.info(properties.text("destinationFilter") or None, self.rules))
 
     def close(self, now: int) -> None:
         """Ends the bridge."""
@@ -97,7 +97,7 @@ class DuplexEnd(BridgePeer):
         self.bridge.on_advisory(now, message.data_structure)
         acknowledgement = self.advisories.acknowledgement(message)
         if acknowledgement is not None:
-            self.output.send(acknowledgement)
+            self.output.answer(acknowledgement)
         if message.response_required:
             self.output.respond(message.command_id)
 
@@ -132,7 +132,7 @@ def open_network(
         broker = output.host.broker
         config = broker.config
         found = subscriptions(broker.queue_registry, broker.node_id, config.wildcard)
-        output.send(BrokerSubscriptionInfo(BrokerId(broker.node_id), config.name, found))
+        output.answer(BrokerSubscriptionInfo(BrokerId(broker.node_id), config.name, found))
     if not other.duplex:
         return None
     duplex = DuplexEnd(output, shared, other, peers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.security.resource_limits import NAME_CHARS_MAX
 from atalanta.kernel.security.security import CONSUME
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.conversion.destination import ADVISORY_PREFIX
@@ -30,6 +31,9 @@ class Neighbour:
             raise ProtocolError("BrokerInfo of a client that is no bridge of a network")
         if broker_id.value == own_id:
             raise ProtocolError("the networkConnector leads to the broker that it belongs to")
+        for text in (broker_id.value, info.broker_name, info.broker_url):
+            if len(text or "") > NAME_CHARS_MAX:
+                raise ProtocolError(f"BrokerInfo with a text of {len(text or '')} characters: at most {NAME_CHARS_MAX}")
         self.id = broker_id
         self.name: str = info.broker_name or ""
         self.url: str | None = info.broker_url

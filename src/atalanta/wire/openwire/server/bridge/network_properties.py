@@ -6,6 +6,7 @@ from typing import Final
 
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.conversion.destination import is_queue, of_text
+from atalanta.wire.openwire.options import INT_MAX, INT_MIN
 from atalanta.wire.openwire.server.bridge.rules import BridgeNames, BridgeRules, DestinationList
 
 TEXT_CHARACTERS_MAX: Final = 1 << 16
@@ -34,14 +35,17 @@ class NetworkProperties:
         return otherwise if value is None else value == "true"
 
     def number(self, name: str, otherwise: int) -> int:
-        """Returns a number. ProtocolError: the value is none."""
+        """Returns a number of 32 bits. ProtocolError: the value is none."""
         value = self.values.get(name)
         if value is None:
             return otherwise
         digits = value[1:] if value.startswith("-") else value
         if not (digits.isascii() and digits.isdigit()) or len(digits) > NUMBER_CHARACTERS_MAX:
             raise ProtocolError(f"networkProperties: {name}={value[:100]} is no number")
-        return int(value)
+        number = int(value)
+        if not INT_MIN <= number <= INT_MAX:
+            raise ProtocolError(f"networkProperties: {name}={value} is no number of 32 bits")
+        return number
 
     def destinations(self, name: str) -> list[tuple[bool, str]]:
         """Returns a list of destinations, written as `[queue://a, topic://b]`: (True for a queue, name)."""

@@ -26,6 +26,7 @@ from atalanta.wire.openwire.commands.producers import DestinationInfo, ProducerI
 from atalanta.wire.openwire.commands.responses import Response
 from atalanta.wire.openwire.commands.transactions import TransactionInfo
 from atalanta.wire.openwire.conversion.destination import is_queue, is_temporary, name_of, target_of
+from atalanta.wire.openwire.conversion.text_bounds import check_texts
 from atalanta.wire.openwire.server.advisories.temporary_destinations import TemporaryOwner
 from atalanta.wire.openwire.server.requests.acknowledgements import acknowledge
 from atalanta.wire.openwire.server.requests.consumers import (
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 ADD: Final = 0
 REMOVE: Final = 1
 TEMPORARY_MAX: Final = 10_000  # of one connection
+# Others hear of them, or of what they name.
+ANNOUNCED: Final = (ProducerInfo, SessionInfo, RemoveSubscriptionInfo)
 # What a broker of a network sends, and what no client of ours is to send.
 NOT_SUPPORTED: Final = {
     codes.BROKER_INFO: "a bridge sends its BrokerInfo before it logs in",
@@ -65,10 +68,12 @@ def answer(session: OpenWireSession, now: int, command: Command) -> bool:
     elif isinstance(command, MessagePull):
         pull(session, now, command)
     elif isinstance(command, ConsumerInfo):
+        check_texts(command)
         add_consumer(session, now, command)
     elif isinstance(command, RemoveInfo):
         _remove(session, now, command)
     elif isinstance(command, DestinationInfo):
+        check_texts(command)
         _change_destination(session, now, command)
     else:
         _answer_rare(session, now, command)
@@ -77,6 +82,8 @@ def answer(session: OpenWireSession, now: int, command: Command) -> bool:
 
 def _answer_rare(session: OpenWireSession, now: int, command: Command) -> None:
     """Processes the commands that come once in the life of something."""
+    if isinstance(command, ANNOUNCED):
+        check_texts(command)
     if isinstance(command, ProducerInfo):
         add_producer(session, command)
     elif isinstance(command, SessionInfo):
@@ -91,7 +98,7 @@ def _answer_rare(session: OpenWireSession, now: int, command: Command) -> None:
         remove_durable(session, now, command)
     elif isinstance(command, KeepAliveInfo):
         if command.response_required:
-            session.connection.send(KeepAliveInfo(command.command_id))
+            session.connection.answer(KeepAliveInfo(command.command_id))
     elif isinstance(command, (ConnectionControl, Response)):
         # FailoverTransport sends what it has tracked again behind a reconnect: for some of it an empty Response.
         session.done(session.answers.token_for(command))

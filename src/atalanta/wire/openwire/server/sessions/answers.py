@@ -96,11 +96,11 @@ class Answers:
         if answer.failed:
             return
         if answer.producer_id is not None:
-            connection.send(ProducerAck(answer.producer_id, answer.size))
+            connection.answer(ProducerAck(answer.producer_id, answer.size))
         elif answer.data is not None:
-            connection.send(DataArrayResponse(answer.data, answer.command_id))
+            connection.answer(DataArrayResponse(answer.data, answer.command_id))
         elif answer.result != NO_RESULT:
-            connection.send(IntegerResponse(answer.result, answer.command_id))
+            connection.answer(IntegerResponse(answer.result, answer.command_id))
         else:
             connection.respond(answer.command_id)
 

@@ -105,11 +105,15 @@ class Dispatches:
         redeliveries = max(int(delivery.reference.delivery_count) - 1, 0)
         destination = delivery.part.shown(message.address)
         temporary = self.advisories.temporary.kinds
+        connection = self.connection
         try:
             made = delivered_message(
                 message, body, destination, delivery.message_id, redeliveries, temporary, self.correlations
             )
-            connection = self.connection
+        except Exception as error:  # nothing was changed, whatever it is
+            self._set_aside(kernel, consumer, subscription, delivery, f"{error.__class__.__name__}: {error}")
+            return
+        try:
             begin = len(connection.out)
             connection.send_delivery(MessageDispatch(subscription.id, destination, made, redeliveries))
             patterns = delivery.part.patterns
@@ -117,8 +121,8 @@ class Dispatches:
             if written and redeliveries == 0 and message.large is None and patterns.wants():
                 frame = connection.out.getvalue()[begin + SIZE_BYTES :]
                 patterns.learn(connection.decoder.format, frame, message, made)
-        except EncodeError as error:
-            self._set_aside(kernel, consumer, subscription, delivery, str(error))
+        except EncodeError as unencodable:  # a separate name: mypyc gives each name one type
+            self._set_aside(kernel, consumer, subscription, delivery, str(unencodable))
 
     def _refuses(
         self, kernel: Session, consumer: Consumer, subscription: Subscription, delivery: Delivery, size: int
@@ -136,10 +140,5 @@ class Dispatches:
         self, kernel: Session, consumer: Consumer, subscription: Subscription, delivery: Delivery, why: str
     ) -> None:
         """Reports a message that cannot be sent; it goes to the dead-letter address, but not for a browser."""
-        message_id = int(delivery.reference.message.id)
-        self.trace.event(
-            "message_not_convertible", {"queue": consumer.queue.name, "message": message_id, "why": why}
-        )
         subscription.release([delivery])
-        if not consumer.browse_only:
-            self.pulls.set_aside(kernel, consumer.id, message_id)
+        self.connection.set_aside(kernel, consumer, int(delivery.reference.message.id), why)

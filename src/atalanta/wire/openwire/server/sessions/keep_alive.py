@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 KEEP_ALIVE_TIMER: Final = "wire.openwire.alive"
 PARTS: Final = 3
+PERIOD_NS_MIN: Final = 50_000_000  # however impatient a client says it is: it may have many connections
 
 
 class KeepAlive:

@@ -10,6 +10,7 @@ from mypy_extensions import mypyc_attr
 from atalanta.wire.login import LoginConnection
 from atalanta.wire.openwire.commands.connections import ConnectionError
 from atalanta.wire.openwire.commands.responses import ExceptionResponse, Response
+from atalanta.wire.openwire.encoding.structure import EncodeError
 from atalanta.wire.openwire.frame_decoder import FrameDecoder
 from atalanta.wire.openwire.options import WireFormatOptions
 from atalanta.wire.openwire.server.sessions.errors import throwable_of
@@ -81,10 +82,24 @@ class OpenWireOutput(LoginConnection):
 
     # -- commands out ---------------------------------------------------------------------------
     def send(self, command: Command) -> None:
-        """Sends a command. EncodeError: nothing was sent."""
+        """Sends a command. EncodeError: nothing was sent. `answer` and `tell` handle that; a delivery is set aside."""
         if not self.gone:
             self.decoder.format.write(command, self.out)
             self.flush_later()
+
+    def answer(self, command: Command) -> None:
+        """Sends an answer to a command of the client, or what it has asked for; without it the connection ends."""
+        try:
+            self.send(command)
+        except EncodeError as error:
+            self.end_unanswered(command.__class__.__name__, error)
+
+    def tell(self, command: Command) -> None:
+        """Sends what others have caused. It is left out if it cannot be encoded for this client."""
+        try:
+            self.send(command)
+        except EncodeError as error:
+            self.leave_out(command.__class__.__name__, error)
 
     def _write(self, frame: bytes) -> None:
         self.flush_later()
@@ -118,19 +133,19 @@ class OpenWireOutput(LoginConnection):
             if self.advisories_unread > ADVISORIES_MAX:
                 self.end(f"{ADVISORIES_MAX} advisories wait for the client, which does not read")
                 return
-        self.send(command)
+        self.tell(command)
 
     def respond(self, command_id: int) -> None:
         """Confirms the command of that number."""
-        self.send(Response(command_id))
+        self.answer(Response(command_id))
 
     def respond_error(self, command_id: int, exception: Throwable) -> None:
         """Answers a command that failed."""
-        self.send(ExceptionResponse(exception, command_id))
+        self.answer(ExceptionResponse(exception, command_id))
 
     def report(self, error: BrokerError) -> None:
         """Reports an error of a command whose client wants no answer. The connection goes on."""
-        self.send(ConnectionError(throwable_of(error)))
+        self.answer(ConnectionError(throwable_of(error)))
 
     def flush(self, now: int) -> None:
         self.dirty = False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.wire.openwire.commands.deliveries import MessageDispatch
 
@@ -20,21 +19,16 @@ PULL_TIMER: Final = "wire.openwire.pulls"
 NOT_WAITING: Final = -1
 NS_PER_MS: Final = 1_000_000
 WAIT_MS_MAX: Final = 365 * 86_400_000
-ADDRESS_DELAY: Final = -1
 PULLS_MAX: Final = 100_000  # with a timeout, of one node
 
 
 class Pulls:
-    """The pulls of a node that wait. `due`: time (ns), number of the pull, its session, connection and consumer.
-
-    `unsent` are messages that could not be encoded for their client: session, consumer, message.
-    """
+    """The pulls of a node that wait. `due`: time (ns), number of the pull, its session, connection and consumer."""
 
     def __init__(self, timers: Timers) -> None:
         self.timers = timers
         self.due: list[tuple[int, int, Session, OpenWireOutput, Subscription]] = []
         self.number: int = 0
-        self.unsent: list[tuple[Session, int, int]] = []
 
     def pull(
         self, kernel: Session, connection: OpenWireOutput, now: int, subscription: Subscription, pull: MessagePull
@@ -82,12 +76,7 @@ class Pulls:
             consumer = kernel.consumers.get(part.number)
             if consumer is not None and consumer.credits > 0:
                 consumer.take_credits(consumer.credits)
-        connection.send(MessageDispatch(subscription.id, subscription.info.destination, None, 0))
-
-    def set_aside(self, kernel: Session, consumer: int, message_id: int) -> None:
-        """Records a message that is moved to the dead-letter address after the dispatch that found it."""
-        self.unsent.append((kernel, consumer, message_id))
-        self._arm()
+        connection.answer(MessageDispatch(subscription.id, subscription.info.destination, None, 0))
 
     def on_timer(self, now: int) -> None:
         """Answers what is due."""
@@ -95,17 +84,8 @@ class Pulls:
             _, number, kernel, connection, subscription = heapq.heappop(self.due)
             if not connection.gone:
                 self.found_nothing(kernel, connection, subscription, number)
-        unsent = self.unsent
-        self.unsent = []
-        for owner, consumer, message_id in unsent:
-            try:
-                owner.settle(now, consumer, message_id, True, ADDRESS_DELAY, SILENT)
-            except BrokerError:
-                continue  # its consumer has closed meanwhile: the message is in its queue
         self._arm()
 
     def _arm(self) -> None:
-        if self.unsent:
-            self.timers.set(PULL_TIMER, 0)
-        elif self.due:
+        if self.due:
             self.timers.set(PULL_TIMER, self.due[0][0])

@@ -226,7 +226,7 @@ class OpenWireSession(SessionEndpoint):
 
     def end_browser(self, subscription: Subscription) -> None:
         """Ends a browser: the end is a dispatch with a destination, but without a message."""
-        self.connection.send(MessageDispatch(subscription.id, subscription.info.destination, None, 0))
+        self.connection.answer(MessageDispatch(subscription.id, subscription.info.destination, None, 0))
 
     def report_left_out(self, queue: str, error: BrokerError) -> None:
         """Reports a queue that matches the wildcards of a consumer, but cannot be consumed."""
