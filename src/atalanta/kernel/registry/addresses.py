@@ -17,6 +17,7 @@ from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.address_rules import make_rules
 from atalanta.kernel.routing.divert import DivertIndex
 from atalanta.kernel.routing.retroactive_names import is_resource
+from atalanta.kernel.routing.temporary_names import TemporaryNames
 from atalanta.kernel.routing.wildcard_addresses import WildcardAddresses
 from atalanta.message.encoding.buffer import Writer
 
@@ -52,6 +53,8 @@ class AddressRegistry:
         self.memory = memory
         self.observers = observers
         self.by_name: dict[str, Address] = {}
+        self.temporaries = TemporaryNames(self.by_name)
+        settings.know_temporaries(self.temporaries)
         self.wildcards = WildcardAddresses(
             config.wildcard,
             [config.management_address, config.management_notification_address],
@@ -59,6 +62,16 @@ class AddressRegistry:
         )
         self.diverts = DivertIndex()
         self.implied: dict[str, Address] = {}
+
+    def begin_temporary(self, name: str, user: str) -> None:
+        """Registers a temporary destination, before its address is created."""
+        self.temporaries.add(name, user)
+        self.settings.forget(name)
+
+    def end_temporary(self, name: str) -> None:
+        """Ends what `begin_temporary` began."""
+        self.temporaries.remove(name)
+        self.settings.forget(name)
 
     def routable(self, name: str) -> Address | None:
         """Returns the address that messages to the name are routed at; None if nothing is bound to it.

@@ -39,6 +39,8 @@ def add_producer(session: OpenWireSession, info: ProducerInfo) -> None:
     if info.producer_id not in session.producers:
         if info.destination is not None:
             for target in _targets(session, parts_of(info.destination)):
+                if target.temporary:
+                    check_exists(session.kernel, target)
                 session.kernel.check("send", target.name())
         session.add_producer(info.producer_id, info)
         if info.destination is not None:
