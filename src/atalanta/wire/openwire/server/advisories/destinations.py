@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.routing.temporary_names import TemporaryNames
-    from atalanta.wire.openwire.server.advisories.watchers import Watcher, Watchers
+    from atalanta.wire.openwire.server.advisories.watcher import Watcher
+    from atalanta.wire.openwire.server.advisories.watchers import Watchers
 
 QUEUE_TOPIC: Final = f"{ADVISORY_PREFIX}Queue"
 TOPIC_TOPIC: Final = f"{ADVISORY_PREFIX}Topic"

@@ -65,7 +65,15 @@ def answer(session: OpenWireSession, now: int, command: Command) -> bool:
         answer_transaction(session, now, command)
     elif isinstance(command, MessagePull):
         pull(session, now, command)
-    elif isinstance(command, ConsumerInfo):
+    else:
+        _answer_change(session, now, command)
+        session.pace()
+    return True
+
+
+def _answer_change(session: OpenWireSession, now: int, command: Command) -> None:
+    """Processes a command of which advisories may tell."""
+    if isinstance(command, ConsumerInfo):
         add_consumer(session, now, command)
     elif isinstance(command, RemoveInfo):
         _remove(session, now, command)
@@ -73,7 +81,6 @@ def answer(session: OpenWireSession, now: int, command: Command) -> bool:
         _change_destination(session, now, command)
     else:
         _answer_rare(session, now, command)
-    return True
 
 
 def _answer_rare(session: OpenWireSession, now: int, command: Command) -> None:

@@ -278,6 +278,11 @@ class OpenWireSession(SessionEndpoint):
         if self.sender_credits.unblock(address):
             self.release_input()
 
+    def pace(self) -> None:
+        """Lets other inputs have their turn, if the last command was told to very many."""
+        advisories = self.advisories
+        advisories.watchers.pace(self.connection)
+
     def hold_input(self) -> None:
         self.connection.hold_input()
 
@@ -305,8 +310,7 @@ class OpenWireSession(SessionEndpoint):
             advisories.consumers.remove(conn, subscription.id)
         for producer_id in list(self.producers):
             advisories.producers.remove(conn, producer_id)
-        for name in list(self.temporary):
-            advisories.temporary.remove(name)
+        advisories.temporary.remove_all(list(self.temporary))
         branches = self.branches_of_node
         for xid in list(self.branches):
             branch = branches.by_xid.get(xid)
