@@ -176,9 +176,12 @@ class Watchers:
         self.timers.set(ADVISORIES_TIMER, 0)
         return True
 
-    def pace(self, connection: OpenWireOutput) -> None:
-        """Holds the input of a connection whose commands have made enough advisories for one turn."""
-        if self.enough():
+    def pace(self, connection: OpenWireOutput, before: int) -> None:
+        """Holds the input of a connection whose command was told to watchers, if that is enough for one turn.
+
+        `before`: what `sent` was before the command.
+        """
+        if self.sent > before and self.enough():
             connection.hold_input()
             self.waiting.append(connection)
 

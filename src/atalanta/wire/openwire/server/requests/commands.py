@@ -66,8 +66,10 @@ def answer(session: OpenWireSession, now: int, command: Command) -> bool:
     elif isinstance(command, MessagePull):
         pull(session, now, command)
     else:
+        advisories = session.advisories
+        before = advisories.watchers.sent
         _answer_change(session, now, command)
-        session.pace()
+        advisories.watchers.pace(session.connection, before)
     return True
 
 

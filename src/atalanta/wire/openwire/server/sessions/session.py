@@ -278,11 +278,6 @@ class OpenWireSession(SessionEndpoint):
         if self.sender_credits.unblock(address):
             self.release_input()
 
-    def pace(self) -> None:
-        """Lets other inputs have their turn, if the last command was told to very many."""
-        advisories = self.advisories
-        advisories.watchers.pace(self.connection)
-
     def hold_input(self) -> None:
         self.connection.hold_input()
 
