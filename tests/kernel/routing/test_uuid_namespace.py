@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
+from atalanta.kernel.registry.temporary_destinations import TemporaryDestinations
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.bindings import ON_DEMAND, RemoteBinding
-from atalanta.kernel.routing.temporary_names import TemporaryNames
 from atalanta.kernel.routing.uuid_namespace import is_uuid
 from atalanta.kernel.security.security import Identity, Security
 from atalanta.kernel.settings.repository import AddressSettingsRepository
@@ -33,9 +33,9 @@ def test_settings_of_the_namespace() -> None:
     assert plain.match(TEMPORARY).max_size_messages != 2
 
 
-def guarded(addresses: dict[str, Address]) -> tuple[Security, TemporaryNames]:
+def guarded(addresses: dict[str, Address]) -> tuple[Security, TemporaryDestinations]:
     """The rules of a namespace, where guests may do everything."""
-    names = TemporaryNames(addresses)
+    names = TemporaryDestinations(addresses, AddressSettingsRepository())
     security = Security(uuid_namespace="temp")
     security.know_temporaries(names)
     security.add_rule("temp.#", {"send": ["guests"], "consume": ["guests"]})

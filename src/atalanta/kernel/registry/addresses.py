@@ -13,11 +13,11 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.kernel.registry.temporary_destinations import TemporaryDestinations
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.address_rules import make_rules
 from atalanta.kernel.routing.divert import DivertIndex
 from atalanta.kernel.routing.retroactive_names import is_resource
-from atalanta.kernel.routing.temporary_names import TemporaryNames
 from atalanta.kernel.routing.wildcard_addresses import WildcardAddresses
 from atalanta.message.encoding.buffer import Writer
 
@@ -53,7 +53,7 @@ class AddressRegistry:
         self.memory = memory
         self.observers = observers
         self.by_name: dict[str, Address] = {}
-        self.temporaries = TemporaryNames(self.by_name)
+        self.temporaries = TemporaryDestinations(self.by_name, settings)
         settings.know_temporaries(self.temporaries)
         self.wildcards = WildcardAddresses(
             config.wildcard,
@@ -62,16 +62,6 @@ class AddressRegistry:
         )
         self.diverts = DivertIndex()
         self.implied: dict[str, Address] = {}
-
-    def begin_temporary(self, name: str, user: str) -> None:
-        """Registers a temporary destination, before its address is created."""
-        self.temporaries.add(name, user)
-        self.settings.forget(name)
-
-    def end_temporary(self, name: str) -> None:
-        """Ends what `begin_temporary` began."""
-        self.temporaries.remove(name)
-        self.settings.forget(name)
 
     def routable(self, name: str) -> Address | None:
         """Returns the address that messages to the name are routed at; None if nothing is bound to it.

@@ -1,33 +1,27 @@
-"""The names of temporary destinations: what is registered as temporary decides, not the look of a name.
-
-A temporary destination is a temporary queue of its own address: a temporary queue or, with routing type MULTICAST, a
-temporary topic, whose queue only holds the address (as ActiveMQSession of artemis-jms-client makes them).
-"""
+"""The names of temporary destinations: what is registered as temporary decides, not the look of a name."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.routing.uuid_namespace import UUID_CHARS, is_uuid
-
-if TYPE_CHECKING:
-    from atalanta.kernel.queue.spec import QueueSpec
-    from atalanta.kernel.routing.address import Address
 
 CONNECTION_ID: Final = "ID:"  # begins the ids of OpenWire connections, and the names that they make of them
 # No message has it: the filter of the queue that holds the address of a temporary topic.
 NOTHING: Final = "_AMQX = -1"
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class TemporaryNames:
-    """The temporary destinations of this node. `owners`: the user who created one, by its name."""
+    """The names of the temporary destinations of this node. `owners`: the user who created one."""
 
-    def __init__(self, addresses: dict[str, Address]) -> None:
-        self.addresses = addresses
+    def __init__(self) -> None:
         self.owners: dict[str, str] = {}
 
     def add(self, name: str, user: str) -> None:
-        """Registers a temporary destination."""
+        """Registers a temporary destination, before its address is created."""
         self.owners[name] = user
 
     def remove(self, name: str) -> None:
@@ -42,25 +36,12 @@ class TemporaryNames:
         """Returns True for a temporary destination."""
         return name in self.owners
 
-    def is_made_by(self, spec: QueueSpec) -> bool:
-        """Returns True if the creation of that queue makes a temporary destination.
-
-        Peers may have announced queues of the name, as those of a client that has come from there.
-        """
-        if not spec.temporary or spec.name != spec.address:
-            return False
-        address = self.addresses.get(spec.address)
-        return address is None or (address.lsn == 0 and address.local_count == 0)
-
     def is_elsewhere(self, name: str) -> bool:
         """Returns True for a name that is unique, of queues that only other members of the cluster have.
 
         They do not say which queues are temporary.
         """
-        address = self.addresses.get(name)
-        if address is None or address.local_count > 0 or not address.groups:
-            return False
-        return is_unique(name)
+        return False
 
 
 def is_unique(name: str) -> bool:

@@ -110,7 +110,7 @@ class Security:
             wildcard if wildcard is not None else WildcardConfiguration()
         )
         self.uuid_namespace = uuid_namespace
-        self.temporaries: TemporaryNames = TemporaryNames({})
+        self.temporaries: TemporaryNames = TemporaryNames()
         self.users: dict[str, User] = {}
         self.peer: Identity = Identity(cluster_user, (), True)
         self.rounds_max: int = 0  # the work of the strongest hash of a password; 0: all are plain text

@@ -36,7 +36,7 @@ class AddressSettingsRepository:
         )
         self.literal_markers = literal_markers
         self.uuid_namespace = uuid_namespace
-        self.temporaries: TemporaryNames = TemporaryNames({})
+        self.temporaries: TemporaryNames = TemporaryNames()
         self.exact: dict[str, dict[str, SettingValue]] = {}
         self.literal: dict[str, dict[str, SettingValue]] = {}
         self.wild: list[tuple[WildcardMatch, dict[str, SettingValue]]] = []

@@ -60,6 +60,10 @@ class Watcher:
         elif self.kinds is not None:
             self.kinds[kind] = True
 
+    def take_number(self, number: int) -> None:
+        """Takes its number in the node."""
+        self.number = number
+
     @property
     def user(self) -> str:
         """Returns the name of the user whose consumer it is."""

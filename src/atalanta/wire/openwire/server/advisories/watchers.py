@@ -76,7 +76,7 @@ class Watchers:
             )
         self.topics[user] = topics
         self.last += 1
-        watcher.number = self.last
+        watcher.take_number(self.last)
         self.by_id[watcher.connection.conn, watcher.consumer_id] = watcher
         self.index.add(watcher)
         for source in self.sources:
