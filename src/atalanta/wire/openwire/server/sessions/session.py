@@ -306,6 +306,7 @@ class OpenWireSession(SessionEndpoint):
         for producer_id in list(self.producers):
             advisories.producers.remove(conn, producer_id)
         advisories.temporary.remove_all(list(self.temporary))
+        self.temporary.clear()  # another connection of the client may have them by now
         branches = self.branches_of_node
         for xid in list(self.branches):
             branch = branches.by_xid.get(xid)
