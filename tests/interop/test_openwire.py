@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.config.activemq.classic_files import classic_file
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
 from tests.interop.harness.openwire import CLIENTS, flow_command, flow_names, run_flows
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
+# Flows with temporary destinations.
+OF_TEMPORARIES = ("requestReply", "deletedTemporary", "temporaryTopic")
 URLS = {"tcp": "tcp://127.0.0.1:{}", "failover": "failover:(tcp://127.0.0.1:{})?maxReconnectAttempts=20"}
 
 
@@ -61,4 +64,29 @@ def test_a_failover_client_loses_nothing_over_a_restart(
         outcome = json.loads(program.stdout.readline())
         program.wait(60)
     assert outcome == {"flow": flow, "failure": ""}, node.tail()
+    node.stop()
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_temporary_destinations_of_users_with_few_rights(brokers: Lineup, client: str) -> None:
+    """Every connection watches the advisories of temporary destinations; no entry here gives anybody that."""
+    node = brokers.openwire()
+    users = '<authenticationUser username="anna" password="anna" groups="users"/>'
+    classic_file(
+        node.folder,
+        f"<plugins><simpleAuthenticationPlugin><users>{users}</users></simpleAuthenticationPlugin>"
+        "<authorizationPlugin><map><authorizationMap><authorizationEntries>"
+        '<authorizationEntry queue=">" read="admins" write="admins" admin="admins"/>'
+        + "".join(
+            f'<authorizationEntry queue="{each}.>" read="users" write="users" admin="users"/>'
+            for each in OF_TEMPORARIES
+        )
+        + "</authorizationEntries></authorizationMap></map></authorizationPlugin></plugins>"
+        "<transportConnectors><transportConnector name='openwire' "
+        f"uri='tcp://127.0.0.1:{node.port}'/></transportConnectors>",
+    )
+    node.start()
+    url = f"tcp://127.0.0.1:{node.port}?jms.userName=anna&jms.password=anna"
+    found, output = run_flows(client, url, list(OF_TEMPORARIES))
+    assert found == dict.fromkeys(OF_TEMPORARIES, ""), output + node.tail()
     node.stop()

@@ -200,3 +200,14 @@ def test_a_policy_of_temporary_destinations_is_not_that_of_all(tmp_path: Path) -
     assert findings(configuration) == ["3: policyEntry tempQueue: temporary destinations have the settings of >"]
     (setting,) = configuration.broker.address_settings
     assert setting.values.get("max_size_bytes", -1) == -1
+
+
+def test_an_authorization_entry_of_temporary_destinations_is_told(tmp_path: Path) -> None:
+    inside = (
+        "<plugins><authorizationPlugin><map><authorizationMap><authorizationEntries>"
+        "<authorizationEntry tempQueue='>' read='a'/></authorizationEntries></authorizationMap></map>"
+        "</authorizationPlugin></plugins>"
+    )
+    told = findings(read(classic_file(tmp_path, inside)))
+    why = "Classic never asks it: write a <tempDestinationAuthorizationEntry>"
+    assert f"!3: authorizationEntry tempQueue: {why}" in told

@@ -1,7 +1,12 @@
-"""uuid-namespace: settings and permissions of addresses that a UUID names."""
+"""uuid-namespace: the settings of addresses that a UUID names, and the permissions of temporary destinations."""
 
 from __future__ import annotations
 
+from atalanta.kernel.queue.queue import Queue
+from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
+from atalanta.kernel.registry.temporary_destinations import TemporaryDestinations
+from atalanta.kernel.routing.address import Address
+from atalanta.kernel.routing.bindings import ON_DEMAND, RemoteBinding
 from atalanta.kernel.routing.uuid_namespace import is_uuid
 from atalanta.kernel.security.security import Identity, Security
 from atalanta.kernel.settings.repository import AddressSettingsRepository
@@ -28,10 +33,55 @@ def test_settings_of_the_namespace() -> None:
     assert plain.match(TEMPORARY).max_size_messages != 2
 
 
-def test_permissions_of_the_namespace() -> None:
+def guarded(addresses: dict[str, Address]) -> tuple[Security, TemporaryDestinations]:
+    """The rules of a namespace, where guests may do everything."""
+    names = TemporaryDestinations(addresses, AddressSettingsRepository())
     security = Security(uuid_namespace="temp")
-    security.add_rule("temp.#", {"consume": ["guests"]})
+    security.know_temporaries(names)
+    security.add_rule("temp.#", {"send": ["guests"], "consume": ["guests"]})
+    return security, names
+
+
+def test_permissions_of_the_namespace() -> None:
+    security, names = guarded({})
+    owner, other = Identity("g", ("guests",), False), Identity("h", ("guests",), False)
+    assert not security.allowed(owner, "consume", TEMPORARY)
+    names.add(TEMPORARY, "g")
+    for address in (TEMPORARY, f"{TEMPORARY}::{TEMPORARY}"):
+        assert security.allowed(owner, "consume", address)
+        assert security.allowed(other, "send", address)
+        assert not security.allowed(other, "consume", address)
+        rule = security.rule(address)
+        assert rule is not None and rule.match == "temp.#"
+    names.remove(TEMPORARY)
+    assert not security.allowed(owner, "consume", TEMPORARY)
+    assert not security.allowed(other, "send", TEMPORARY)
+
+
+def test_an_address_whose_name_begins_as_the_namespace() -> None:
+    """Artemis' option is only a prefix of names; that of an activemq.xml is of temporary destinations alone."""
+    security, _ = guarded({})
     guest = Identity("g", ("guests",), False)
-    assert security.allowed(guest, "consume", TEMPORARY)
-    assert security.allowed(guest, "consume", f"{TEMPORARY}::{TEMPORARY}")
-    assert not security.allowed(guest, "consume", "orders")
+    assert security.allowed(guest, "send", "temp.orders")
+    classic = Security(uuid_namespace="ActiveMQ.Temporary")
+    classic.add_rule("ActiveMQ.Temporary.#", {"send": ["guests"]})
+    assert not classic.allowed(guest, "send", "ActiveMQ.Temporary.orders")
+    assert classic.allowed_temporary(guest, "send", "ID:a:1")
+    assert not classic.allowed_temporary(guest, "send", "orders")
+
+
+def test_a_temporary_queue_of_another_member_takes_replies() -> None:
+    """Members do not say which queues are temporary: a unique name that only they have decides."""
+    addresses = {name: Address(name, True, False, True) for name in (TEMPORARY, "orders")}
+    forward = Queue(1, QueueSpec("sf", "sf", ANYCAST), None, "i")
+    for number, name in enumerate(addresses):
+        addresses[name].add_remote(RemoteBinding(2 + number, name, name, f"{name}node-b", 1, 1, forward, ON_DEMAND))
+    security, names = guarded(addresses)
+    guest = Identity("g", ("guests",), False)
+    assert security.allowed(guest, "send", TEMPORARY)
+    assert not security.allowed(guest, "consume", TEMPORARY)
+    assert not security.allowed(guest, "send", "orders")
+    assert not security.allowed(guest, "send", f"orders.{TEMPORARY}")
+    spec = QueueSpec(TEMPORARY, TEMPORARY, ANYCAST)
+    spec.set_temporary()
+    assert names.is_made_by(spec)  # its client comes here from that member

@@ -14,11 +14,10 @@ from atalanta.config.activemq.elements import Core, Elements, listed
 from atalanta.config.users.logins import Logins
 from atalanta.config.xml.tree import Node, made
 from atalanta.kernel.routing.wildcard import WildcardConfiguration, WildcardMatch
-from atalanta.kernel.security.security import PERMISSIONS
+from atalanta.kernel.security.security import CLASSIC_NAMESPACE, PERMISSIONS
 
 ALL: Final = ">"
 EVERYONE: Final = "ActiveMQ.everyone"  # the role of every user who has logged in
-TEMPORARY: Final = "ActiveMQ.Temporary"  # the namespace of temporary destinations in matches
 RIGHTS: Final = ("read", "write", "admin")
 WILDCARD: Final = WildcardConfiguration(any_words=">")
 _QUEUES: Final = (
@@ -93,10 +92,13 @@ class Authorization:
         values = self.elements.values(
             node, (*RIGHTS, "queue", "topic", "tempQueue", "tempTopic"), {"groupClass": "groups are names"}
         )
-        if "tempQueue" in values or "tempTopic" in values:
-            self.temporary = {right: _roles(values.get(right, "")) for right in RIGHTS}
-            return
         kinds = [kind for kind in ("queue", "topic") if values.get(kind)]
+        temporary = [kind for kind in ("tempQueue", "tempTopic") if kind in values]
+        for name in temporary:
+            why = "Classic never asks it: write a <tempDestinationAuthorizationEntry>"
+            self.elements.finding(node, f"authorizationEntry {name}", why, True)
+        if temporary and not kinds:
+            return
         if not kinds:
             self.elements.problem(node, "an <authorizationEntry> needs a queue or a topic", f'queue="{ALL}" is all')
         for kind in kinds:
@@ -121,8 +123,8 @@ class Authorization:
         for match, entries in self.entries.items():
             self._add(entries.node, match, self._permissions(match, entries))
         rights = self.temporary or dict.fromkeys(RIGHTS, [EVERYONE])
-        self.core.put(self.node, "uuid-namespace", TEMPORARY)
-        self._add(self.node, f"{TEMPORARY}.{ALL}", _by_permission(rights, OF_TOPICS))
+        self.core.put(self.node, "uuid-namespace", CLASSIC_NAMESPACE)
+        self._add(self.node, f"{CLASSIC_NAMESPACE}.{ALL}", _by_permission(rights, OF_TOPICS))
 
     def _permissions(self, match: str, entries: Entries) -> dict[str, list[str]]:
         found: list[dict[str, list[str]]] = []

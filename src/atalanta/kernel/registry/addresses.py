@@ -13,6 +13,7 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.kernel.registry.temporary_destinations import TemporaryDestinations
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.address_rules import make_rules
 from atalanta.kernel.routing.divert import DivertIndex
@@ -55,6 +56,8 @@ class AddressRegistry:
         self.memory = memory
         self.observers = observers
         self.by_name: dict[str, Address] = {}
+        self.temporaries = TemporaryDestinations(self.by_name, settings)
+        settings.know_temporaries(self.temporaries)
         self.wildcards = WildcardAddresses(
             config.wildcard,
             [config.management_address, config.management_notification_address],

@@ -125,6 +125,8 @@ class QueueRegistry:
         self.command.begin_change()
         # The address of a client's queue is deleted with its last queue (ActiveMQServerImpl.createQueue).
         temporary = spec.temporary and spec.address not in self.addresses.by_name
+        if self.addresses.temporaries.is_made_by(spec):
+            self.addresses.temporaries.add(spec.name, spec.user or "")
         address = self.addresses.ensure(
             now,
             spec.address,
@@ -271,6 +273,8 @@ class QueueRegistry:
         if address is not None:
             address.queue_left_at = now
             self.addresses.delete_with_queue(now, address)
+            if address.local_count == 0 and self.addresses.temporaries.has(address.name):
+                self.addresses.temporaries.remove(address.name)
 
     def remove_consumer(self, now: int, queue: Queue, consumer: Consumer) -> None:
         """Removes a consumer from its queue, and tells the observers."""

@@ -1,7 +1,4 @@
-"""UUIDs as text; settings and permissions of addresses named by one, such as temporary ones (`uuid-namespace`).
-
-Follows ActiveMQServerImpl.modifyMatchForUUID: only for look-ups such an address is called NAMESPACE.UUID.
-"""
+"""UUIDs as text."""
 
 from __future__ import annotations
 
@@ -29,10 +26,3 @@ def is_uuid(name: str) -> bool:
         elif name[i] not in _DIGITS:
             return False
     return True
-
-
-def in_namespace(address: str, namespace: str, delimiter: str) -> str:
-    """Returns the name that settings and permissions of `address` are matched with; without a `namespace` its own."""
-    if not namespace or not is_uuid(address.split("::", 1)[0]):
-        return address
-    return namespace + delimiter + address

@@ -29,7 +29,18 @@ class Permissions:
         """
         if not identity.cluster:
             check_name(address)
-        if not self.security.allowed(identity, permission, address):
+        self._take(now, identity, permission, address, self.security.allowed(identity, permission, address))
+
+    def check_temporary(self, now: int, identity: Identity, permission: str, address: str) -> None:
+        """Raises as `check`, for a temporary destination that the user wants to create."""
+        if not identity.cluster:
+            check_name(address)
+        allowed = self.security.allowed_temporary(identity, permission, address)
+        self._take(now, identity, permission, address, allowed)
+
+    def _take(self, now: int, identity: Identity, permission: str, address: str, allowed: bool) -> None:
+        """Counts an answer, and raises BrokerError for a refusal."""
+        if not allowed:
             self.refused += 1
             for observer in self.observers:
                 observer.on_permission_refused(now, identity, permission, address)

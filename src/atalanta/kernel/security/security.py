@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.kernel.routing.uuid_namespace import in_namespace
+from atalanta.kernel.routing.temporary_names import TemporaryNames, is_unique
 from atalanta.kernel.routing.wildcard import WildcardConfiguration, WildcardMatch, verify_match
 from atalanta.kernel.security.login_modules import ACCEPTED, LoginChain
 from atalanta.kernel.security.password import StoredPassword
@@ -49,6 +49,7 @@ OLD_PERMISSIONS: Final = {
 }
 DEFAULT_CLUSTER_USER: Final = "ACTIVEMQ.CLUSTER.ADMIN.USER"
 DEFAULT_CLUSTER_PASSWORD: Final = "CHANGE ME!!"
+CLASSIC_NAMESPACE: Final = "ActiveMQ.Temporary"  # the uuid-namespace that an activemq.xml has
 CERTIFIED_MAX: Final = 10_000  # identities by certificate that a change of users updates
 ANSWERS_MAX: Final = 10_000  # cached answers of one identity and permission
 # The stored passwords of unknown users: plain if those of all users are, else the hash of no password.
@@ -113,6 +114,7 @@ class Security:
             wildcard if wildcard is not None else WildcardConfiguration()
         )
         self.uuid_namespace = uuid_namespace
+        self.temporaries: TemporaryNames = TemporaryNames()
         self.users: dict[str, User] = {}
         self.peer: Identity = Identity(cluster_user, (), True)
         self.rounds_max: int = 0  # the work of the strongest hash of a password; 0: all are plain text
@@ -189,6 +191,10 @@ class Security:
                 domain.cluster_user, domain.cluster_password = self.cluster_user, self.cluster_password
                 domain.peer = self.peer
                 self.domains[name] = domain
+
+    def know_temporaries(self, temporaries: TemporaryNames) -> None:
+        """Takes the register of the temporary destinations, whose permissions are those of `uuid_namespace`."""
+        self.temporaries = temporaries
 
     def domain(self, name: str) -> Security:
         """Returns the users of that domain, "" the default one; an unknown domain has no users."""
@@ -323,26 +329,60 @@ class Security:
         return expected is not None and _same(user, self.cluster_user) and _same(password, expected)
 
     def allowed(self, identity: Identity, permission: str, address: str) -> bool:
-        """Returns True if `identity` has `permission` on `address`, which may be an FQQN `address::queue`."""
+        """Returns True if `identity` has `permission` on `address`, which may be an FQQN `address::queue`.
+
+        With a `uuid_namespace` everybody may send to a temporary destination who may in the namespace, and its creator
+        may do there what the namespace allows. For others it is an address like any.
+        """
         if not self.enabled or identity.cluster:
             return True
+        if not self.uuid_namespace:
+            return self._answer(identity, permission, address, False)
+        bare = address.split("::", 1)[0]
+        owner = self.temporaries.owner(bare)
+        if owner is None:
+            if permission == SEND and self.temporaries.is_elsewhere(bare):
+                return self._answer(identity, permission, bare, True)
+            return self._answer(identity, permission, address, False)
+        if permission != SEND and identity.user != owner:
+            return self._answer(identity, permission, address, False)
+        return self.allowed_temporary(identity, permission, address)
+
+    def allowed_temporary(self, identity: Identity, permission: str, address: str) -> bool:
+        """Returns True if `identity` has `permission` on a temporary destination of its own, or one that is to be.
+
+        A name that others could mean for an ordinary destination needs the permission on that one, too.
+        """
+        if not self.enabled or identity.cluster:
+            return True
+        if self.uuid_namespace:
+            bare = address.split("::", 1)[0]
+            if not self._answer(identity, permission, bare, True):
+                return False
+            if is_unique(bare):
+                return True
+        return self._answer(identity, permission, address, False)
+
+    def _answer(self, identity: Identity, permission: str, address: str, temporary: bool) -> bool:
+        """Returns whether the rules give the permission; `temporary`: those of the namespace. Answers are kept."""
         if identity.version != self.version:
             identity.answers = {}
             identity.version = self.version
-        answers = identity.answers.get(permission)
+        key = f"{permission} in the namespace" if temporary else permission
+        answers = identity.answers.get(key)
         if answers is None:
             answers = {}
-            identity.answers[permission] = answers
+            identity.answers[key] = answers
         answer = answers.get(address)
         if answer is None:
-            answer = self._holds(identity, permission, address)
+            answer = self._holds(identity, permission, address, temporary)
             if len(answers) >= ANSWERS_MAX:
                 answers.clear()
             answers[address] = answer
         return answer
 
-    def _holds(self, identity: Identity, permission: str, address: str) -> bool:
-        rule = self.rule(address)
+    def _holds(self, identity: Identity, permission: str, address: str, temporary: bool) -> bool:
+        rule = self._temporary_rule(address) if temporary else self._ordinary_rule(address)
         if rule is None:
             return False
         granted = rule.permissions.get(permission, ())
@@ -356,17 +396,29 @@ class Security:
 
         An exact rule for the FQQN comes first, then one for the address, then the most specific wildcard.
         """
-        if self.uuid_namespace:
-            address = in_namespace(address, self.uuid_namespace, self.wildcard.delimiter)
+        bare = address.split("::", 1)[0]
+        if self.uuid_namespace and self.temporaries.has(bare):
+            return self._temporary_rule(bare)
+        return self._ordinary_rule(address)
+
+    def _temporary_rule(self, name: str) -> SecurityRule | None:
+        """Returns the rule of a temporary destination: that of the namespace and its name."""
+        return self._rule_of(f"{self.uuid_namespace}{self.wildcard.delimiter}{name}", False)
+
+    def _ordinary_rule(self, address: str) -> SecurityRule | None:
         found = self.exact.get(address)
         if found is not None:
             return found
-        bare = address.split("::", 1)[0]
-        found = self.exact.get(bare)
+        # Nobody has written the rules of this namespace for addresses that begin as it does.
+        return self._rule_of(address.split("::", 1)[0], self.uuid_namespace == CLASSIC_NAMESPACE)
+
+    def _rule_of(self, name: str, ordinary: bool) -> SecurityRule | None:
+        """Returns the rule of a name; `ordinary`: without the rules of the namespace."""
+        found = self.exact.get(name)
         if found is not None:
             return found
         for compiled, rule in self.wild:
-            if compiled.matches(bare):
+            if compiled.matches(name) and not (ordinary and rule.match.startswith(self.uuid_namespace)):
                 return rule
         return None
 

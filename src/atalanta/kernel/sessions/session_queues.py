@@ -77,8 +77,9 @@ class SessionQueues:
     def create(self, now: int, identity: Identity, owner: QueueOwner, spec: QueueSpec) -> Queue:
         """Creates a queue; needs createDurableQueue or createNonDurableQueue, and createAddress for a new address."""
         permission = "createDurableQueue" if spec.durable else "createNonDurableQueue"
-        self.permissions.check(now, identity, permission, join_fqqn(spec.address, spec.name))
-        self._check_address(now, identity, spec)
+        temporary = self.addresses.temporaries.is_made_by(spec)
+        self._check(now, identity, permission, spec, temporary)
+        self._check_address(now, identity, spec, temporary)
         self._check_limit(identity)
         if not identity.cluster:
             self.registry.check_client_queue(spec.name)
@@ -103,12 +104,22 @@ class SessionQueues:
             users = [queue.spec.user for queue in self.registry.by_name.values()]
             limit.check_queues(users.count(user))
 
-    def _check_address(self, now: int, identity: Identity, spec: QueueSpec) -> None:
+    def _check(self, now: int, identity: Identity, permission: str, spec: QueueSpec, temporary: bool) -> None:
+        """Checks a permission on the queue; `temporary`: it is to be a temporary destination."""
+        name = join_fqqn(spec.address, spec.name)
+        if temporary:
+            self.permissions.check_temporary(now, identity, permission, name)
+        else:
+            self.permissions.check(now, identity, permission, name)
+
+    def _check_address(self, now: int, identity: Identity, spec: QueueSpec, temporary: bool) -> None:
         """Checks that the user may create the address of the queue, or its routing type, if either is missing."""
         address = self.addresses.by_name.get(spec.address)
         if address is not None and address.supports(spec.routing_type):
             return
-        automatic = self.addresses.settings.match(spec.address).auto_create_addresses
+        settings = self.addresses.settings
+        found = settings.of_temporary(spec.address) if temporary else settings.match(spec.address)
+        automatic = found.auto_create_addresses
         if not automatic and not spec.temporary:
             if address is not None:
                 # ActiveMQServerImpl.createQueue throws what is no exception of Artemis: the client gets code 0.
@@ -116,9 +127,7 @@ class SessionQueues:
             raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"AMQ229203: address {spec.address} does not exist")
         # A temporary queue gets an address of its own even if addresses are not created automatically.
         if automatic or address is not None:
-            self.permissions.check(
-                now, identity, "createAddress", join_fqqn(spec.address, spec.name)
-            )
+            self._check(now, identity, "createAddress", spec, temporary)
 
     def delete(self, now: int, identity: Identity, owner: QueueOwner, name: str) -> None:
         """Deletes a queue without consumers; needs deleteDurableQueue or deleteNonDurableQueue."""

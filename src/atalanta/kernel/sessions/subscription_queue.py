@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
+from atalanta.kernel.routing.temporary_names import NOTHING
 from atalanta.message.fqqn import join_fqqn
 
 if TYPE_CHECKING:
@@ -67,11 +68,14 @@ def durable_queue(
     return SubscriptionQueue(name, None, False)
 
 
-def temporary_queue(session: Session, now: int, name: str) -> None:
-    """Creates a queue that ends with the connection. BrokerError if it exists."""
-    spec = QueueSpec(name, name, ANYCAST)
+def temporary_queue(session: Session, now: int, name: str, routing_type: int = ANYCAST) -> None:
+    """Creates a temporary destination, which ends with the connection; MULTICAST: a topic. BrokerError if it exists."""
+    addresses = session.services.queue_registry.addresses
+    spec = QueueSpec(name, name, routing_type)
     spec.set_temporary()
-    spec.take_defaults(_settings(session, name))
+    spec.take_defaults(addresses.settings.of_temporary(name))
+    if routing_type == MULTICAST:
+        spec.set_filter(NOTHING)
     session.create_queue(now, spec)
 
 

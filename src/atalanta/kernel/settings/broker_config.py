@@ -383,7 +383,8 @@ class BrokerConfig(OptionGroup):
     uuid_namespace: str = option(
         "",
         "uuid-namespace",
-        "settings and permissions of addresses named by a UUID (temporary ones) are those of this name and the UUID",
+        "settings and permissions of temporary destinations are those of this name and theirs; settings also of "
+        "other addresses named by a UUID",
     )
     persist_delivery_count_before_delivery: bool = option(
         False,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from atalanta.kernel.routing.uuid_namespace import in_namespace
+from atalanta.kernel.routing.temporary_names import TemporaryNames
+from atalanta.kernel.routing.uuid_namespace import is_uuid
 from atalanta.kernel.routing.wildcard import WildcardConfiguration, WildcardMatch, verify_match
 from atalanta.kernel.settings.address_settings import AddressSettings
 
@@ -35,6 +36,7 @@ class AddressSettingsRepository:
         )
         self.literal_markers = literal_markers
         self.uuid_namespace = uuid_namespace
+        self.temporaries: TemporaryNames = TemporaryNames()
         self.exact: dict[str, dict[str, SettingValue]] = {}
         self.literal: dict[str, dict[str, SettingValue]] = {}
         self.wild: list[tuple[WildcardMatch, dict[str, SettingValue]]] = []
@@ -81,11 +83,29 @@ class AddressSettingsRepository:
         if found is not None:
             return found
         bare = address.split("::", 1)[0]
-        merged = self._merge(in_namespace(bare, self.uuid_namespace, self.wildcard.delimiter))
+        temporary = is_uuid(bare) or self.temporaries.has(bare)
+        merged = self.of_temporary(bare) if temporary else self._merge(bare)
         if len(self.cache) >= CACHE_MAX:
             self.cache.clear()
         self.cache[address] = merged
         return merged
+
+    def of_temporary(self, name: str) -> AddressSettings:
+        """Returns the settings of a temporary destination, which need not exist yet: those of the `uuid_namespace`.
+
+        An address that a UUID names has them too, as in Artemis (ActiveMQServerImpl.modifyMatchForUUID).
+        """
+        if not self.uuid_namespace:
+            return self._merge(name)
+        return self._merge(f"{self.uuid_namespace}{self.wildcard.delimiter}{name}")
+
+    def know_temporaries(self, temporaries: TemporaryNames) -> None:
+        """Takes the register of the temporary destinations."""
+        self.temporaries = temporaries
+
+    def forget(self, name: str) -> None:
+        """Forgets the settings of a name that becomes temporary, or is no longer."""
+        self.cache.pop(name, None)
 
     def _merge(self, address: str) -> AddressSettings:
         layers: list[dict[str, SettingValue]] = []  # the most specific first

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.publish.grouping import Undecided
+from atalanta.kernel.routing.uuid_namespace import uuid_text
 from atalanta.kernel.security.resource_limits import check_name
 from atalanta.kernel.sessions.subscription_queue import temporary_queue
 from atalanta.wire.connection import ProtocolError
@@ -100,7 +101,7 @@ def _make_temporary(session: StompSession, now: int, text: str) -> None:
     """Creates the queue behind a `/temp-queue/` name when the connection first uses it."""
     if session.names.wants_temporary(text):
         registry = session.kernel.services.queue_registry
-        name = registry.ids.uuid().hex()
+        name = uuid_text(registry.ids.uuid())
         temporary_queue(session.kernel, now, name)
         session.names.add_temporary(text, name)
 

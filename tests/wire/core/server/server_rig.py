@@ -93,7 +93,7 @@ class ServerLarge(LargeInputs):
 class Server(Bench):
     """One broker with CORE connections, driven as node.py does it.
 
-    Users: admin (role admin, may everything), guest (role guest, may nothing until a rule says so),
+    Users without `security`: admin (role admin, may everything), guest (role guest, may nothing until a rule says so),
     and the cluster user.
     """
 
@@ -102,11 +102,14 @@ class Server(Bench):
         config: BrokerConfig | None = None,
         settings: AddressSettingsRepository | None = None,
         acceptor: AcceptorConfig | None = None,
+        security: Security | None = None,
     ) -> None:
-        self.security = Security(True, "cluster", "secret")
-        self.security.add_user("admin", "admin", ["admin"])
-        self.security.add_user("guest", "guest", ["guest"])
-        self.security.add_rule("#", {permission: ["admin"] for permission in PERMISSIONS})
+        if security is None:
+            security = Security(True, "cluster", "secret")
+            security.add_user("admin", "admin", ["admin"])
+            security.add_user("guest", "guest", ["guest"])
+            security.add_rule("#", {permission: ["admin"] for permission in PERMISSIONS})
+        self.security = security
         self.acceptor = acceptor
         self.file_jobs: list[Callable[[], None]] = []
         self.large = SimLargeFiles(lambda _, call: self.file_jobs.append(call), random.Random(1))

@@ -10,13 +10,16 @@ from atalanta.message.properties import Byte
 from atalanta.wire.openwire.commands.connections import ConnectionInfo, RemoveInfo
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo, RemoveSubscriptionInfo
 from atalanta.wire.openwire.commands.destinations import (
+    ActiveMQDestination,
     ActiveMQQueue,
     ActiveMQTempQueue,
+    ActiveMQTempTopic,
     ActiveMQTopic,
 )
-from atalanta.wire.openwire.commands.identifiers import ConnectionId, ConsumerId
+from atalanta.wire.openwire.commands.identifiers import ConnectionId, ConsumerId, SessionId
 from atalanta.wire.openwire.commands.messages import ActiveMQTextMessage
-from atalanta.wire.openwire.commands.producers import DestinationInfo
+from atalanta.wire.openwire.commands.producers import DestinationInfo, SessionInfo
+from atalanta.wire.openwire.conversion.destination import of_kind
 from atalanta.wire.openwire.server.advisories.subscription_name import durable_name
 from tests.kernel.broker_rig import SECOND
 from tests.wire.core.server.server_rig import text_message
@@ -229,6 +232,40 @@ def test_a_temporary_queue_with_a_consumer_is_not_deleted(server: OpenWireServer
     assert kind == "javax.jms.JMSException"
     client.publish("1", own)
     assert client.texts() == ["1"]
+
+
+@pytest.mark.parametrize("kind", [ActiveMQTempQueue, ActiveMQTempTopic])
+def test_a_client_that_comes_back_has_its_temporary_destinations(
+    server: OpenWireServer, kind: type[ActiveMQDestination]
+) -> None:
+    """FailoverTransport sends all of it at once, while the node has not closed the former connection."""
+    former, replying = server.openwire_client("c"), server.openwire_client("d")
+    own = of_kind(kind().code(), f"{former.id}:1")
+    former.succeeds(DestinationInfo(ConnectionId(former.id), own, 0))
+    watch(replying)
+    replying.output()
+    client = OpenWireClient(server, "again")
+    client.id = former.id
+    client.greet()
+    data = b""
+    consumer = client.consumer_info(own)
+    for command in (
+        client.login_info("c", "admin", "admin", failover_reconnect=True),
+        DestinationInfo(ConnectionId(client.id), own, 0),
+        SessionInfo(SessionId(client.id, 1)),
+        consumer,
+    ):
+        client.commands += 1
+        command.command_id, command.response_required = client.commands, True
+        data += client.decoder.format.encode(command)
+    client.feed(data)
+    server.verify()
+    answers = client.output()
+    assert [each.__class__.__name__ for each in answers] == ["Response"] * 4, answers
+    assert former.closed == "its client has reconnected"
+    assert heard(replying) == [(1, own.physical_name), (0, own.physical_name)]
+    replying.publish("!", own)
+    assert client.texts() == ["!"]
 
 
 def test_the_reply_queue_of_a_core_client_is_a_queue(server: OpenWireServer) -> None:

@@ -190,6 +190,17 @@ def is_advisory(destination: ActiveMQDestination) -> bool:
     return (destination.physical_name or "").startswith(ADVISORY_PREFIX)
 
 
+def names_advisories(destination: ActiveMQDestination) -> bool:
+    """Returns True for a destination whose parts are advisory topics. BrokerError: only some of them are."""
+    if ADVISORY_PREFIX not in (destination.physical_name or ""):
+        return False
+    parts = [is_advisory(part) for part in parts_of(destination)]
+    if any(parts) and not all(parts):
+        why = "a consumer is for advisory topics or for other destinations, not for both: make two consumers"
+        raise BrokerError(ILLEGAL_STATE, f"{(destination.physical_name or '')[:200]}: {why}")
+    return parts[0]
+
+
 def target_of(destination: ActiveMQDestination, wildcard: WildcardConfiguration) -> Target:
     """Returns the address or queue behind one destination that is not composite. BrokerError: its name is too long."""
     name = name_of(destination)

@@ -308,9 +308,11 @@ class OpenWireConnection(OpenWireOutput):
         return session is not None and session.user() == identity.user
 
     def replace(self) -> None:
-        """Ends the former connection of a client that came back."""
+        """Ends the former connection of a client that came back: it creates its temporary destinations again."""
         self.end("its client has reconnected")
-        self._leave(self.host.broker.now)
+        broker = self.host.broker
+        self._leave(broker.now)
+        self.client.delete_queues(broker.now, broker.queue_registry)
 
     def _leave(self, now: int) -> None:
         """Ends the session, and the bridge to the client's broker."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.openwire.options import MAGIC, WireFormatOptions
 from atalanta.wire.openwire.server.advisories.consumers_elsewhere import ELSEWHERE_TIMER
+from atalanta.wire.openwire.server.advisories.watchers import ADVISORIES_TIMER
 from atalanta.wire.openwire.server.bridge.stuck_queues import STUCK_TIMER
 from atalanta.wire.openwire.server.connection import OpenWireConnection
 from atalanta.wire.openwire.server.node_clients import NodeClients
@@ -67,6 +68,9 @@ class OpenWireProtocol(Protocol):
         elif key == ELSEWHERE_TIMER:
             advisories = self.node_clients.advisories
             advisories.elsewhere.on_timer(now)
+        elif key == ADVISORIES_TIMER:
+            watchers = self.node_clients.advisories.watchers
+            watchers.on_timer()
         elif key == STUCK_TIMER:
             bridges = self.node_clients.bridges
             bridges.stuck_queues.on_timer(now)

@@ -325,7 +325,9 @@ def _wishes(packet: CreateQueueV2 | CreateSharedQueueV2) -> QueueChanges:
 
 
 def _spec(session: CoreSession, packet: CreateQueue) -> QueueSpec:
-    settings = session.broker.settings.match(packet.address)
+    own = packet.temporary and packet.queue == packet.address
+    repository = session.broker.settings
+    settings = repository.of_temporary(packet.address) if own else repository.match(packet.address)
     spec = QueueSpec(packet.queue, packet.address, MULTICAST)
     spec.filter_text = packet.filter
     spec.durable = packet.durable and not packet.temporary

@@ -35,7 +35,7 @@ class Advisories:
 
     def __init__(self, node_id: str, config: BrokerConfig, timers: Timers, queues: QueueRegistry) -> None:
         wildcard = config.wildcard
-        self.watchers = Watchers(node_id, config.name)
+        self.watchers = Watchers(node_id, config.name, timers)
         self.temporary = TemporaryDestinations(self.watchers)
         self.consumers = EndpointAdvisories(self.watchers, CONSUMER)
         self.producers = EndpointAdvisories(self.watchers, PRODUCER)

@@ -14,9 +14,11 @@ from atalanta.wire.openwire.server.advisories.watchers import AdvisorySource
 if TYPE_CHECKING:
     from atalanta.kernel.sessions.client import Client
     from atalanta.kernel.sessions.session import Session
-    from atalanta.wire.openwire.server.advisories.watchers import Watcher, Watchers
+    from atalanta.wire.openwire.server.advisories.watcher import Watcher
+    from atalanta.wire.openwire.server.advisories.watchers import Watchers
 
-CONNECTION_TOPIC: Final = f"{ADVISORY_PREFIX}Connection"
+CONNECTION: Final = "Connection"
+CONNECTION_TOPIC: Final = f"{ADVISORY_PREFIX}{CONNECTION}"
 
 
 class ConnectionAdvisories(AdvisorySource):
@@ -27,6 +29,8 @@ class ConnectionAdvisories(AdvisorySource):
         self.infos: dict[int, ConnectionInfo] = {}
 
     def replay(self, watcher: Watcher) -> None:
+        if not watcher.hears_of(CONNECTION):
+            return
         for conn, info in self.infos.items():
             self.watchers.replay(watcher, conn, CONNECTION_TOPIC, info, {})
 

@@ -14,7 +14,6 @@ from atalanta.wire.openwire.commands.destinations import (
 from atalanta.wire.openwire.commands.producers import DestinationInfo
 from atalanta.wire.openwire.conversion.destination import (
     ADVISORY_PREFIX,
-    TEMPORARY_NAME,
     has_wildcard,
     is_queue,
 )
@@ -27,7 +26,9 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.kernel.routing.address import Address
-    from atalanta.wire.openwire.server.advisories.watchers import Watcher, Watchers
+    from atalanta.kernel.routing.temporary_names import TemporaryNames
+    from atalanta.wire.openwire.server.advisories.watcher import Watcher
+    from atalanta.wire.openwire.server.advisories.watchers import Watchers
 
 QUEUE_TOPIC: Final = f"{ADVISORY_PREFIX}Queue"
 TOPIC_TOPIC: Final = f"{ADVISORY_PREFIX}Topic"
@@ -48,7 +49,7 @@ class DestinationAdvisories(AdvisorySource):
         if watcher.watches(TOPIC_TOPIC):
             addresses = self.queues.addresses
             for address in list(addresses.by_name.values()):
-                if is_plain_topic(address):
+                if is_plain_topic(address, addresses.temporaries):
                     self._tell_again(watcher, ActiveMQTopic(address.name))
 
     def _tell_again(self, watcher: Watcher, destination: ActiveMQDestination) -> None:
@@ -65,6 +66,7 @@ class DestinationWatch(ClientObserver):
 
     def __init__(self, advisories: DestinationAdvisories) -> None:
         self.advisories = advisories
+        self.temporaries = advisories.queues.addresses.temporaries
 
     def on_queue_added(self, now: int, queue: Queue) -> None:
         if is_plain_queue(queue):
@@ -75,11 +77,11 @@ class DestinationWatch(ClientObserver):
             self.advisories.tell(ActiveMQQueue(queue.name), REMOVED)
 
     def on_address_added(self, now: int, address: Address) -> None:
-        if is_plain_topic(address):
+        if is_plain_topic(address, self.temporaries):
             self.advisories.tell(ActiveMQTopic(address.name), ADDED)
 
     def on_address_removed(self, now: int, address: Address) -> None:
-        if is_plain_topic(address):
+        if is_plain_topic(address, self.temporaries):
             self.advisories.tell(ActiveMQTopic(address.name), REMOVED)
 
 
@@ -91,12 +93,12 @@ def is_plain_queue(queue: Queue) -> bool:
     return not spec.name.startswith(HIDDEN)
 
 
-def is_plain_topic(address: Address) -> bool:
+def is_plain_topic(address: Address, temporaries: TemporaryNames) -> bool:
     """Returns True for what OpenWire clients know as a topic that is not temporary."""
     name = address.name
     if not address.multicast or address.internal or has_wildcard(name):
         return False
-    return not name.startswith((*HIDDEN, TEMPORARY_NAME))
+    return not temporaries.has(name) and not name.startswith(HIDDEN)
 
 
 def _topic(destination: ActiveMQDestination) -> str:

@@ -13,7 +13,8 @@ from atalanta.wire.openwire.server.advisories.watchers import AdvisorySource
 if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
     from atalanta.wire.openwire.encoding.structure import Command, Identifier
-    from atalanta.wire.openwire.server.advisories.watchers import Watcher, Watchers
+    from atalanta.wire.openwire.server.advisories.watcher import Watcher
+    from atalanta.wire.openwire.server.advisories.watchers import Watchers
 
 CONSUMER: Final = "Consumer"
 PRODUCER: Final = "Producer"
@@ -42,6 +43,8 @@ class EndpointAdvisories(AdvisorySource):
         self.counts: dict[str, int] = {}
 
     def replay(self, watcher: Watcher) -> None:
+        if not watcher.hears_of(self.kind):
+            return
         for (conn, _), endpoint in self.endpoints.items():
             for topic in endpoint.topics:
                 self.watchers.replay(watcher, conn, topic, endpoint.info, self._count(topic))

@@ -16,12 +16,17 @@ from atalanta.wire.openwire.server.advisories.watchers import AdvisorySource
 if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
     from atalanta.wire.openwire.commands.identifiers import BrokerId, ConnectionId
-    from atalanta.wire.openwire.server.advisories.watchers import Watcher, Watchers
+    from atalanta.wire.openwire.server.advisories.watcher import Watcher
+    from atalanta.wire.openwire.server.advisories.watchers import Watchers
 
 ADDED: Final = 0
 REMOVED: Final = 1
-TEMP_QUEUE_TOPIC: Final = f"{ADVISORY_PREFIX}TempQueue"
-TEMP_TOPIC_TOPIC: Final = f"{ADVISORY_PREFIX}TempTopic"
+TEMP_QUEUE: Final = "TempQueue"
+TEMP_TOPIC: Final = "TempTopic"
+TEMP_QUEUE_TOPIC: Final = f"{ADVISORY_PREFIX}{TEMP_QUEUE}"
+TEMP_TOPIC_TOPIC: Final = f"{ADVISORY_PREFIX}{TEMP_TOPIC}"
+# Every JMS client watches them: without them it sends to no temporary destination of others.
+OPEN_TOPICS: Final = (TEMP_QUEUE_TOPIC, TEMP_TOPIC_TOPIC)
 
 
 class TemporaryOwner:
@@ -34,36 +39,65 @@ class TemporaryOwner:
 
 
 class TemporaryDestinations(AdvisorySource):
-    """The temporary destinations. `kinds`: name to type on the wire."""
+    """The temporary destinations. `kinds`: name to type on the wire. `ended`: those whose end is not told yet.
+
+    Everybody who may log in hears of them, but only who may read the topic hears whose they are.
+    """
 
     def __init__(self, watchers: Watchers) -> None:
         self.watchers = watchers
         self.kinds: dict[str, int] = {}
         self.owners: dict[str, TemporaryOwner] = {}
+        self.ended: dict[str, tuple[int, TemporaryOwner]] = {}
 
     def replay(self, watcher: Watcher) -> None:
+        if not watcher.hears_of(TEMP_QUEUE) and not watcher.hears_of(TEMP_TOPIC):
+            return
         for name, code in self.kinds.items():
             owner = self.owners[name]
-            self.watchers.replay(watcher, owner.conn, _topic(code), _info(name, code, ADDED, owner), {})
+            told, for_all = _info(name, code, ADDED, owner, True), _info(name, code, ADDED, owner, False)
+            self.watchers.replay(watcher, owner.conn, _topic(code), told, {}, for_all)
 
     def add(self, destination: ActiveMQDestination, owner: TemporaryOwner) -> None:
         """Reports a new temporary destination."""
         name, code = destination.physical_name or "", destination.code()
+        former = self.ended.pop(name, None)
+        if former is not None:
+            self._tell(name, former[0], REMOVED, former[1])
         self.kinds[name] = code
         self.owners[name] = owner
-        self.watchers.publish(owner.conn, _topic(code), _info(name, code, ADDED, owner), {})
+        self._tell(name, code, ADDED, owner)
 
     def remove(self, name: str) -> None:
         """Reports the end of a temporary destination."""
         code = self.kinds.pop(name, 0)
         if code:
-            owner = self.owners.pop(name)
-            self.watchers.publish(owner.conn, _topic(code), _info(name, code, REMOVED, owner), {})
+            self._tell(name, code, REMOVED, self.owners.pop(name))
+
+    def remove_all(self, names: list[str]) -> None:
+        """Reports the end of those of a connection that ends, in several turns if they are many."""
+        for name in names:
+            code = self.kinds.pop(name, 0)
+            if code:
+                self.ended[name] = (code, self.owners.pop(name))
+        self.tell_more()
+
+    def tell_more(self) -> None:
+        while self.ended and not self.watchers.enough():
+            name = next(iter(self.ended))
+            code, owner = self.ended.pop(name)
+            self._tell(name, code, REMOVED, owner)
+
+    def _tell(self, name: str, code: int, operation: int, owner: TemporaryOwner) -> None:
+        told, for_all = _info(name, code, operation, owner, True), _info(name, code, operation, owner, False)
+        self.watchers.publish(owner.conn, _topic(code), told, {}, for_all)
 
 
 def _topic(code: int) -> str:
     return TEMP_QUEUE_TOPIC if code == codes.TEMP_QUEUE else TEMP_TOPIC_TOPIC
 
 
-def _info(name: str, code: int, operation: int, owner: TemporaryOwner) -> DestinationInfo:
-    return DestinationInfo(owner.connection_id, of_kind(code, name), operation, broker_path=owner.path)
+def _info(name: str, code: int, operation: int, owner: TemporaryOwner, whose: bool) -> DestinationInfo:
+    """Returns the data of an advisory; `whose`: with the connection. Bridges need the path in any case."""
+    connection_id = owner.connection_id if whose else None
+    return DestinationInfo(connection_id, of_kind(code, name), operation, broker_path=owner.path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.sessions.subscription_queue import temporary_queue
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.commands import codes
@@ -67,7 +68,17 @@ def answer(session: OpenWireSession, now: int, command: Command) -> bool:
         answer_transaction(session, now, command)
     elif isinstance(command, MessagePull):
         pull(session, now, command)
-    elif isinstance(command, ConsumerInfo):
+    else:
+        advisories = session.advisories
+        before = advisories.watchers.sent
+        _answer_change(session, now, command)
+        advisories.watchers.pace(session.connection, before)
+    return True
+
+
+def _answer_change(session: OpenWireSession, now: int, command: Command) -> None:
+    """Processes a command of which advisories may tell."""
+    if isinstance(command, ConsumerInfo):
         check_texts(command)
         add_consumer(session, now, command)
     elif isinstance(command, RemoveInfo):
@@ -77,7 +88,6 @@ def answer(session: OpenWireSession, now: int, command: Command) -> bool:
         _change_destination(session, now, command)
     else:
         _answer_rare(session, now, command)
-    return True
 
 
 def _answer_rare(session: OpenWireSession, now: int, command: Command) -> None:
@@ -124,7 +134,7 @@ def _change_destination(session: OpenWireSession, now: int, info: DestinationInf
             _add_temporary(session, now, info)
     elif info.operation_type == REMOVE:
         if is_temporary(destination):
-            _remove_temporary(session, now, name, is_queue(destination))
+            _remove_temporary(session, now, name)
         elif is_queue(destination):
             kernel.delete_queue(now, name)
     else:
@@ -141,16 +151,19 @@ def _add_temporary(session: OpenWireSession, now: int, info: DestinationInfo) ->
     temporary = session.advisories.temporary
     if name in temporary.kinds:
         raise BrokerError(ILLEGAL_STATE, f"temporary destination {name} belongs to another connection")
-    if is_queue(destination):
-        temporary_queue(session.kernel, now, name)
+    temporary_queue(session.kernel, now, name, ANYCAST if is_queue(destination) else MULTICAST)
     session.temporary[name] = True
     temporary.add(destination, TemporaryOwner(session.connection.conn, session.connection_id, info.broker_path))
 
 
-def _remove_temporary(session: OpenWireSession, now: int, name: str, queue: bool) -> None:
+def _remove_temporary(session: OpenWireSession, now: int, name: str) -> None:
     if name not in session.temporary:
         return
-    if queue and name in session.queues.by_name:
+    address = session.queues.addresses.by_name.get(name)
+    for queue in [] if address is None else address.queues():
+        if queue.consumer_count() > 0:
+            raise BrokerError(ILLEGAL_STATE, f"temporary destination {name} still has consumers")
+    if name in session.queues.by_name:
         session.kernel.delete_queue(now, name)
     del session.temporary[name]
     temporary = session.advisories.temporary

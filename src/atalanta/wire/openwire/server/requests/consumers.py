@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.reference import DELIVERING
+from atalanta.kernel.security.security import CONSUME
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination, ActiveMQQueue
@@ -14,14 +15,16 @@ from atalanta.wire.openwire.conversion.destination import (
     Target,
     consumed_parts,
     has_wildcard,
-    is_advisory,
     is_queue,
     name_of,
+    names_advisories,
+    parts_of,
     target_of,
 )
 from atalanta.wire.openwire.networks.bridge_filter import message_selector
 from atalanta.wire.openwire.server.advisories.subscription_name import durable_name
-from atalanta.wire.openwire.server.advisories.watchers import Watcher
+from atalanta.wire.openwire.server.advisories.temporary_destinations import OPEN_TOPICS
+from atalanta.wire.openwire.server.advisories.watcher import Watcher
 from atalanta.wire.openwire.server.requests.subscription_queue import (
     check_exists,
     durable_queue_for,
@@ -61,7 +64,7 @@ def add_consumer(session: OpenWireSession, now: int, info: ConsumerInfo) -> None
     name_of(destination)
     assert destination is not None
     try:
-        if is_advisory(destination):
+        if names_advisories(destination):
             _watch(session, consumer_id, destination, info.no_local)
         else:
             _subscribe(session, now, consumer_id, info, destination)
@@ -74,12 +77,19 @@ def add_consumer(session: OpenWireSession, now: int, info: ConsumerInfo) -> None
 def _watch(
     session: OpenWireSession, consumer_id: ConsumerId, destination: ActiveMQDestination, no_local: bool
 ) -> None:
-    """Adds a consumer of advisories: it hears of what is there before it has its answer."""
+    """Adds a consumer of advisories: it hears of what is there before it has its answer.
+
+    Its user needs the permission to consume, but for the topics of temporary destinations.
+    """
     if len(session.watchers) >= WATCHERS_MAX:
         raise BrokerError(ILLEGAL_STATE, f"a connection has at most {WATCHERS_MAX} consumers of advisories")
-    session.watchers[consumer_id] = True
+    kernel = session.kernel
+    for part in parts_of(destination):
+        if name_of(part) not in OPEN_TOPICS:
+            kernel.check(CONSUME, target_of(part, session.wildcard).address)
     advisories = session.advisories
-    advisories.watchers.add(Watcher(session.connection, consumer_id, destination, no_local))
+    advisories.watchers.add(Watcher(session.connection, kernel, consumer_id, destination, no_local))
+    session.watchers[consumer_id] = True
 
 
 def _subscribe(

@@ -45,6 +45,8 @@ def add_producer(session: OpenWireSession, info: ProducerInfo) -> None:
     if info.producer_id not in session.producers.by_id:
         if info.destination is not None:
             for target in _targets(session, parts_of(info.destination)):
+                if target.temporary:
+                    check_exists(session.kernel, target)
                 session.kernel.check("send", target.name())
         session.producers.add(info.producer_id, info)
         if info.destination is not None:

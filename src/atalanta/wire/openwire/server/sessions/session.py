@@ -297,8 +297,8 @@ class OpenWireSession(SessionEndpoint):
             advisories.consumers.remove(conn, subscription.id)
         for producer_id in list(self.producers.by_id):
             advisories.producers.remove(conn, producer_id)
-        for name in list(self.temporary):
-            advisories.temporary.remove(name)
+        advisories.temporary.remove_all(list(self.temporary))
+        self.temporary.clear()  # another connection of the client may have them by now
         branches = self.branches_of_node
         for xid in list(self.branches):
             branch = branches.by_xid.get(xid)
