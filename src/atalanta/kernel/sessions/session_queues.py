@@ -26,12 +26,18 @@ if TYPE_CHECKING:
 class QueueOwner:
     """A client connection as the owner of queues that are deleted with it.
 
-    Temporary queues have one owner. A transient queue is a shared subscription, deleted after its last user.
+    Temporary queues have one owner. A transient queue is a shared subscription, deleted after its last user. `bridge`:
+    it is a network bridge of this node, whose consumers are no application's.
     """
 
     def __init__(self) -> None:
+        self.bridge: bool = False
         self.temporary_queues: dict[str, Queue] = {}
         self.transient_queues: dict[str, Queue] = {}
+
+    def become_bridge(self) -> None:
+        """Records that this client is a network bridge of this node, before its first session."""
+        self.bridge = True
 
     def use_transient(self, queue: Queue) -> None:
         """Records that this client uses a shared subscription."""
@@ -83,8 +89,9 @@ class SessionQueues:
         if not identity.cluster:
             self.registry.check_client_queue(spec.name)
         spec.user = identity.user
-        # A leaving node creates queues that continue its own: these get no retained messages.
-        queue = self.registry.create(now, spec, not identity.cluster)
+        # A leaving node creates queues that continue its own, and a bridge is there for consumers that have had the
+        # retained messages of their own broker: these queues get none.
+        queue = self.registry.create(now, spec, not (identity.cluster or owner.bridge))
         if spec.temporary:
             owner.temporary_queues[queue.name] = queue
         if spec.transient:
