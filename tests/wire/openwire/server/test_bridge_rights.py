@@ -6,7 +6,7 @@ import pytest
 
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.security.security import PERMISSIONS
-from atalanta.wire.openwire.commands.brokers import BrokerSubscriptionInfo
+from atalanta.wire.openwire.commands.brokers import BrokerSubscriptionInfo, NetworkBridgeFilter
 from atalanta.wire.openwire.commands.connections import RemoveInfo
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo, RemoveSubscriptionInfo
 from atalanta.wire.openwire.commands.destinations import (
@@ -169,6 +169,21 @@ def test_many_refusals_are_few_events(server: OpenWireServer) -> None:
         advise(other, demand(number, ActiveMQQueue(f"q{number}")))
     assert 0 < len(refusals(server)) <= 100
     assert server.trace.counters["network_demands_refused"] == 1_000
+
+
+def test_a_consumer_without_rights_is_refused_before_its_filter_is_made(server: OpenWireServer) -> None:
+    """One with rights gets its messages: a very high messageTTL is any number."""
+    server.openwire_client().publish("1", "q")
+    for user, answered in ((GUEST, False), ("admin", True)):
+        client = server.openwire_client(f"c-{user}", user)
+        predicate = NetworkBridgeFilter(1, A, (1 << 31) - 1, 1)
+        info = client.consumer_info("q", additional_predicate=predicate)
+        if answered:
+            client.succeeds(info)
+            assert client.texts() == ["1"]
+        else:
+            name, why = client.fails(info)
+            assert name == "java.lang.SecurityException" and "permission='CONSUME'" in why
 
 
 # -- durable subscriptions ------------------------------------------------------------------------

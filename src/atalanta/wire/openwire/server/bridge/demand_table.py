@@ -6,8 +6,9 @@ which stays while its consumer is away.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo
 from atalanta.wire.openwire.commands.identifiers import ConsumerId
@@ -27,11 +28,14 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.identifiers import BrokerId
     from atalanta.wire.openwire.server.bridge.rules import BridgeRules
 
+WANTED_MAX: Final = 100_000
+
 
 class DemandTable:
     """The demand of the broker `remote`, for the broker `own`. `by_id`: by the id of the consumer here.
 
-    `connection_id` is that of the bridge at its own broker. `known`: the destinations of each consumer there.
+    `connection_id` is that of the bridge at its own broker. `known`: the destinations of each consumer there, `wanted`
+    in all.
     """
 
     def __init__(self, rules: BridgeRules, own: BrokerId, remote: BrokerId, connection_id: str) -> None:
@@ -41,13 +45,14 @@ class DemandTable:
         self.connection_id = connection_id
         self.by_id: dict[ConsumerId, Demand] = {}
         self.known: dict[ConsumerId, list[ActiveMQDestination]] = {}
+        self.wanted: int = 0
         self.last_number: int = 0
         self.durables_stay: bool = rules.conduit and not rules.dynamic_only
 
     def add(self, info: ConsumerInfo) -> list[Demand]:
         """Adds a consumer of the other broker, each destination once; returns the demands to open.
 
-        BrokerError: its destination has no name.
+        BrokerError: its destination has no name, or there are too many.
         """
         opened: list[Demand] = []
         consumer_id = info.consumer_id
@@ -55,10 +60,14 @@ class DemandTable:
             return opened
         if not takes_demand(info.broker_path, self.own, self.rules.consumer_ttl):
             return opened
-        for part in parts_of(info.destination):
+        parts = parts_of(info.destination)
+        if max(self.wanted, len(self.by_id)) + len(parts) > WANTED_MAX:
+            raise BrokerError(ILLEGAL_STATE, f"a bridge serves at most {WANTED_MAX:,} consumers")
+        for part in parts:
             known = self.known.get(consumer_id, [])
             if part not in known and not is_advisory(part) and self.rules.permits(part):
                 self.known[consumer_id] = [*known, part]
+                self.wanted += 1
                 self._add_part(info, consumer_id, part, opened)
         return opened
 
@@ -189,7 +198,7 @@ class DemandTable:
     # -- the end --------------------------------------------------------------------------------
     def remove(self, consumer_id: ConsumerId) -> list[Demand]:
         """Removes a consumer of the other broker; returns the demands that have lost their reason."""
-        self.known.pop(consumer_id, None)
+        self.wanted -= len(self.known.pop(consumer_id, []))
         ended = [
             demand for demand in self.by_id.values()
             if demand.leave(consumer_id) and not demand.is_needed(self.durables_stay)
