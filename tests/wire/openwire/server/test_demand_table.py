@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from atalanta.kernel.errors import BrokerError
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo
 from atalanta.wire.openwire.commands.destinations import (
     ActiveMQDestination,
@@ -13,7 +16,7 @@ from atalanta.wire.openwire.commands.destinations import (
 )
 from atalanta.wire.openwire.commands.identifiers import BrokerId, ConsumerId
 from atalanta.wire.openwire.networks.broker_path import longer_path
-from atalanta.wire.openwire.server.bridge.demand_table import DemandTable
+from atalanta.wire.openwire.server.bridge.demand_table import WANTED_MAX, DemandTable
 from atalanta.wire.openwire.server.bridge.rules import BridgeNames, BridgeRules, DestinationList
 
 A, B, C = BrokerId("a"), BrokerId("b"), BrokerId("c")
@@ -115,3 +118,13 @@ def test_a_durable_subscription_takes_the_plain_consumers_over() -> None:
     (durable,) = made.add(consumer(2, NEWS, subscription_name="s", client_id="c"))
     assert made.replaced_by(durable) == [plain] and made.replaced_by(durable) == []
     assert made.add(consumer(3, NEWS)) == []
+
+
+def test_the_other_broker_cannot_fill_the_table() -> None:
+    made = table()
+    for number in range(WANTED_MAX):
+        made.add(consumer(number, ORDERS))
+    with pytest.raises(BrokerError, match="at most 100,000 consumers"):
+        made.add(consumer(WANTED_MAX, NEWS))
+    made.remove(ConsumerId("ID:client", 1, 0))
+    assert len(made.add(consumer(WANTED_MAX, NEWS))) == 1
