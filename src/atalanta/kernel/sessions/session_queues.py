@@ -136,3 +136,8 @@ class SessionQueues:
             raise BrokerError(ILLEGAL_STATE, f"AMQ229025: queue {queue.name} still has consumers")
         owner.temporary_queues.pop(queue.name, None)
         self.registry.delete(now, queue.name, "deleted")
+
+    def end(self, now: int, owner: QueueOwner, name: str) -> None:
+        """Deletes the queue of a subscription that ends, as the connection's end would: no permission is needed."""
+        owner.temporary_queues.pop(name, None)
+        self.registry.delete(now, name, "its subscription ended")

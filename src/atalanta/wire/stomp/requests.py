@@ -146,7 +146,7 @@ def _unsubscribe(session: StompSession, now: int, frame: Frame) -> None:
         session.kernel.close_consumer(now, subscription.consumer_id)
         own_queue = subscription.own_queue
         if own_queue is not None and session.has_queue(own_queue):  # it may be deleted with its last consumer
-            session.kernel.delete_queue(now, own_queue)
+            session.kernel.end_queue(now, own_queue)
     elif durable_name is None:
         raise BrokerError(ILLEGAL_STATE, f"there is no subscription {(key or '')[:40]!r}")
     if durable_name is not None:

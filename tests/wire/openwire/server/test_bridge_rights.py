@@ -116,6 +116,20 @@ def test_topics_need_their_permissions(server: OpenWireServer) -> None:
     assert taken(other) == ["2"]
 
 
+@pytest.mark.parametrize("lost", [True, False])
+def test_the_queue_of_a_topic_ends_with_its_demand(server: OpenWireServer, lost: bool) -> None:
+    """Whoever may subscribe may end that: it needs no right, as it ends with the connection in any case."""
+    grant(server, "news", "consume", "createNonDurableQueue", "createAddress")
+    other, _ = duplex(server, "", GUEST)
+    advise(other, demand(1, NEWS))
+    assert len(server.broker.queues) == 1
+    if lost:
+        server.lost(other.conn)
+    else:
+        advise(other, RemoveInfo(ConsumerId("ID:there", 1, 1)))
+    assert server.broker.queues == {} and refusals(server) == []
+
+
 def test_a_refused_demand_takes_no_other_one_with_it(server: OpenWireServer) -> None:
     """Neither one that it covers, nor the plain one of the same topic whose place a durable one would take."""
     plain = ("consume", "createNonDurableQueue", "deleteNonDurableQueue", "createAddress")

@@ -153,7 +153,7 @@ def _add_part(session: OpenWireSession, now: int, subscription: Subscription, pa
     except BrokerError:
         session.remove_part(subscription, number)
         if queue.own:
-            kernel.delete_queue(now, queue.name)
+            kernel.end_queue(now, queue.name)
         raise
 
 
@@ -264,7 +264,7 @@ def _close(
             kernel.close_consumer(now, part.number, True)
         queue = part.own_queue
         if queue is not None and queue in session.queues.by_name:
-            kernel.delete_queue(now, queue)
+            kernel.end_queue(now, queue)
 
 
 def remove_durable(session: OpenWireSession, now: int, command: RemoveSubscriptionInfo) -> None:
