@@ -96,10 +96,6 @@ class Session(TransactionOwner):
         """Deletes a queue without consumers, if the user may."""
         self.services.queues.delete(now, self.identity, self.client, name)
 
-    def end_queue(self, now: int, name: str) -> None:
-        """Deletes a temporary queue of the client's with the subscription that has made it."""
-        self.services.queues.end(now, self.client, name)
-
     # -- sending --------------------------------------------------------------------------------
     def send(self, now: int, message: Message, token: int) -> None:
         """Sends a message; `endpoint.done(token)` follows when it is durable (or added to the transaction).

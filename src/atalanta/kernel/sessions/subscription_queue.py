@@ -67,6 +67,11 @@ def durable_queue(
     return SubscriptionQueue(name, None, False)
 
 
+def end_queue(session: Session, now: int, name: str) -> None:
+    """Deletes the queue of a subscription with it; whoever may subscribe may do that."""
+    session.services.queues.end(now, session.client, name)
+
+
 def temporary_queue(session: Session, now: int, name: str) -> None:
     """Creates a queue that ends with the connection. BrokerError if it exists."""
     spec = QueueSpec(name, name, ANYCAST)

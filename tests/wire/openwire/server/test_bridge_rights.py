@@ -245,7 +245,7 @@ def test_a_durable_subscription_of_an_earlier_build_belongs_to_the_bridge_that_t
     server.lost(other.conn)
     server.openwire_client().publish("1", NEWS)
     changes = QueueChanges()
-    changes.user = early  # as earlier builds have written it
+    changes.give_to(early)  # as earlier builds have written it
     server.broker.queue_registry.update(server.now, kept(server), changes)
     server.settle()
     server.restart()

@@ -9,6 +9,7 @@ from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, SECURI
 from atalanta.kernel.queue.reference import DELIVERING
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.security.security import BROWSE, CONSUME
+from atalanta.kernel.sessions.subscription_queue import end_queue
 from atalanta.message.fqqn import join_fqqn
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
@@ -153,7 +154,7 @@ def _add_part(session: OpenWireSession, now: int, subscription: Subscription, pa
     except BrokerError:
         session.remove_part(subscription, number)
         if queue.own:
-            kernel.end_queue(now, queue.name)
+            end_queue(kernel, now, queue.name)
         raise
 
 
@@ -264,7 +265,7 @@ def _close(
             kernel.close_consumer(now, part.number, True)
         queue = part.own_queue
         if queue is not None and queue in session.queues.by_name:
-            kernel.end_queue(now, queue)
+            end_queue(kernel, now, queue)
 
 
 def remove_durable(session: OpenWireSession, now: int, command: RemoveSubscriptionInfo) -> None:
