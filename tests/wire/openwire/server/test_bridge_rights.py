@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from atalanta.cluster.networks.link import CONNECTOR_USER
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.security.security import PERMISSIONS
 from atalanta.wire.openwire.commands.brokers import BrokerSubscriptionInfo, NetworkBridgeFilter
@@ -260,6 +261,24 @@ def test_a_durable_subscription_of_an_earlier_build_belongs_to_the_bridge_that_t
     server.restart()
     stranger, _ = duplex(server, "", GUEST)
     assert taken(stranger) == [] and count(server, kept(server)) == 1
+
+
+def test_a_subscription_of_a_connector_of_this_node_is_none_of_a_neighbour(server: OpenWireServer) -> None:
+    """The other broker chooses the names of connector and broker: it could name those of the operator's own file."""
+    other, _ = duplex(server)
+    advise(other, durable(1))
+    server.lost(other.conn)
+    changes = QueueChanges()
+    changes.give_to(CONNECTOR_USER)
+    server.broker.queue_registry.update(server.now, kept(server), changes)
+    server.openwire_client().publish("1", NEWS)
+    for user in ("admin", GUEST):
+        grant(server, "news", "consume", *ALL_OF_QUEUES)
+        stranger, _ = duplex(server, "", user)
+        assert taken(stranger) == []
+        advise(stranger, durable(1))
+        assert taken(stranger) == [] and count(server, kept(server)) == 1
+    assert f"belongs to user '{CONNECTOR_USER}'" in refusals(server)[0]
 
 
 def test_the_list_of_subscriptions_has_those_that_the_user_may_consume(server: OpenWireServer) -> None:
