@@ -7,7 +7,7 @@ A message is acknowledged here when the other broker has answered that it has it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
     from atalanta.wire.openwire.server.bridge.refusals import Refusals
     from atalanta.wire.openwire.server.bridge.rules import BridgeRules
+
+SHOWN_MAX: Final = 500  # characters of a destination, and of a reason, that are told and remembered
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -221,7 +223,7 @@ class DemandBridge(DemandOwner):
             self._refuse(now, demand.destination, error)
             return
         demand.open()
-        self.shared.refused_demands.served(self.kept.client_id, name_shown(demand.destination))
+        self.shared.refused_demands.served(self.kept.client_id, name_shown(demand.destination)[:SHOWN_MAX])
         queue = None if name is None else self.kept.queue_of(name)
         if queue is not None:
             self.kept.take(now, queue)
@@ -294,9 +296,9 @@ class DemandBridge(DemandOwner):
         """Counts a refusal, and tells it if it is news. The bridge tries again when permissions have changed."""
         broker, refused = self.host.broker, self.shared.refused_demands
         broker.trace.count("network_demands_refused")
-        name = name_shown(destination)
-        if refused.is_news(now, self.kept.client_id, name, error.text):
-            self.peer.tell("network_demand_refused", f"{name}: {error.text}")
+        name, why = name_shown(destination)[:SHOWN_MAX], error.text[:SHOWN_MAX]
+        if refused.is_news(now, self.kept.client_id, name, why):
+            self.peer.tell("network_demand_refused", f"{name}: {why}")
         refused.wait(now, self)
 
     def retry(self, now: int, created: dict[str, bool]) -> bool:
