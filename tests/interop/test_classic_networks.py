@@ -29,7 +29,7 @@ class Pair:
 
     def connect(self, *options: str) -> None:
         """Starts the connector, and waits for its bridge."""
-        user = ("userName=admin", "password=admin")
+        user = ("userName=neighbour", "password=neighbour")
         self.broker.connect(f"static:({self.here})", *user, *options)
         self.await_bridge()
 

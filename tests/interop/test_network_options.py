@@ -71,13 +71,13 @@ class Network:
 
 def lead(broker: ClassicBroker, url: str, *options: str) -> None:
     """Starts a duplex connector of a broker of Classic, and waits for its bridge."""
-    broker.connect(f"static:({url})", "userName=admin", "password=admin", "duplex=true", *options)
+    broker.connect(f"static:({url})", "userName=neighbour", "password=neighbour", "duplex=true", *options)
     until("the bridge is up", lambda: len(broker.bridges()) == 1)
 
 
 def _table(broker: ClassicBroker, options: tuple[str, ...]) -> str:
     lines = [f"[networks.{broker.name}]", f'uri = "static:({broker.url})"', "duplex = true"]
-    return "\n".join([*lines, 'userName = "admin"', 'password = "admin"', *options, ""])
+    return "\n".join([*lines, 'userName = "neighbour"', 'password = "neighbour"', *options, ""])
 
 
 @pytest.fixture

@@ -95,7 +95,7 @@ def pair(classic: Classic, brokers: Lineup) -> Iterator[Pair]:
         made.broker.stop()
 
 
-USER = ("userName=admin", "password=admin")
+USER = ("userName=neighbour", "password=neighbour")
 
 
 @pytest.mark.parametrize("more", ["", ";needClientAuth=true"], ids=["server", "both"])
@@ -131,7 +131,7 @@ def test_a_broker_of_another_authority_does_not_come_in(
 def network(pair: Pair, options: str) -> str:
     """Returns the atalanta.toml of a duplex connector to the TLS port of Classic."""
     uri = f"static:(ssl://127.0.0.1:{pair.secure}?{options})"
-    return f'[networks.NC]\nuri = "{uri}"\nduplex = true\nuserName = "admin"\npassword = "admin"\n'
+    return f'[networks.NC]\nuri = "{uri}"\nduplex = true\nuserName = "neighbour"\npassword = "neighbour"\n'
 
 
 def trusting(stores: Stores) -> str:

@@ -41,7 +41,8 @@ class Pair:
 
     def connect(self, *options: str, uri: str = "") -> None:
         """Starts the node with a connector, and waits for its bridge."""
-        lines = [f'uri = "{uri or f"static:({self.there})"}"', 'userName = "admin"', 'password = "admin"', *options]
+        user = ('userName = "neighbour"', 'password = "neighbour"')
+        lines = [f'uri = "{uri or f"static:({self.there})"}"', *user, *options]
         (self.node.folder / "etc" / "atalanta.toml").write_text("\n".join(["[networks.NC]", *lines]))
         self.start()
 

@@ -240,7 +240,8 @@ class LoginConnection(ClientConnection):
         broker = self.host.broker
         limit = limit_of(broker.config.resource_limits, identity.user)
         if limit is not None:
-            users = [session.identity.user for session in broker.clients.sessions()]
+            sessions = broker.clients.sessions()
+            users = [session.identity.user for session in sessions if not session.client.bridge]
             limit.check_sessions(users.count(identity.user))
 
     def count_login_failure(self) -> None:

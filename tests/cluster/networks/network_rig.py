@@ -134,7 +134,7 @@ def network_consumers(host: Host, destination: ActiveMQDestination) -> int:
         if queue.spec.address == destination.physical_name:
             for consumer in queue.consumers:
                 session = getattr(consumer, "session", None)
-                found += session is not None and session.identity.cluster
+                found += session is not None and session.client.bridge
     return found
 
 

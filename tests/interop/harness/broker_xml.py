@@ -17,7 +17,22 @@ PERMISSIONS = (
     "send",
     "manage",
 )
-USERS = {"admin": ("admin", "amq"), "guest": ("guest", "guests")}  # user -> (password, role)
+# What the user of another broker of a network needs here, if its bridge is to serve everything.
+NEIGHBOUR_PERMISSIONS = (
+    "send",
+    "consume",
+    "createAddress",
+    "createDurableQueue",
+    "deleteDurableQueue",
+    "createNonDurableQueue",
+    "deleteNonDurableQueue",
+)
+# user -> (password, role)
+USERS = {
+    "admin": ("admin", "amq"),
+    "guest": ("guest", "guests"),
+    "neighbour": ("neighbour", "neighbours"),
+}
 CLUSTER_USER = "interop-cluster"
 CLUSTER_PASSWORD = "interop-cluster-secret"
 
@@ -80,7 +95,7 @@ def broker_xml(name: str, port: int, shape: Shape | None = None) -> str:
       </acceptors>
 {_cluster(cluster)}
       <security-settings>
-{_permissions("#", "amq", "amq")}
+{_permissions("#", "amq", "amq", "neighbours")}
 {_permissions("guest.#", "amq,guests", "amq,guests")}
 {_permissions("readonly.#", "amq", "amq,guests")}
       </security-settings>
@@ -213,10 +228,12 @@ def _no_auto_create() -> str:
     )
 
 
-def _permissions(match: str, writers: str, readers: str) -> str:
+def _permissions(match: str, writers: str, readers: str, neighbours: str = "") -> str:
     lines = [f'         <security-setting match="{match}">']
     for permission in PERMISSIONS:
         roles = readers if permission in ("consume", "browse") else writers
+        if neighbours and permission in NEIGHBOUR_PERMISSIONS:
+            roles = f"{roles},{neighbours}"
         lines.append(f'            <permission type="{permission}" roles="{roles}"/>')
     return "\n".join([*lines, "         </security-setting>"])
 

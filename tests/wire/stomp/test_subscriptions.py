@@ -297,3 +297,14 @@ def test_management_answers_to_a_temporary_queue(server: StompServer) -> None:
     assert failed["_AMQ_OperationSucceeded"] == "false" and answer["_AMQ_OperationSucceeded"] == "true"
     (found,) = json.loads(json.loads(answer.body)[0])["data"]
     assert found["protocol"] == "STOMP" and found["implementation"] == "StompConnection"
+
+
+def test_whoever_may_subscribe_may_end_that(server: StompServer) -> None:
+    """The queue of a subscription to a topic ends with it, as it would with the connection."""
+    rights = ("consume", "createNonDurableQueue", "createAddress")
+    server.security.add_rule("news", {each: ["guest"] for each in rights})
+    client = server.stomp_client(login="guest", passcode="guest")
+    client.subscribe("news", subscription_type="MULTICAST")
+    assert len(server.broker.queues) == 1
+    client.receipt("UNSUBSCRIBE", id="1")
+    assert server.broker.queues == {}

@@ -30,6 +30,7 @@ from atalanta.config.checks.findings import (
     Findings,
 )
 from atalanta.config.checks.grouping import check_grouping
+from atalanta.config.checks.networks import check_networks
 from atalanta.config.checks.replicated_groups.check import check_replicated_groups
 from atalanta.config.checks.routers import check_routers
 from atalanta.config.checks.scale_down import check_scale_down
@@ -65,6 +66,7 @@ def check_files(paths: list[Path]) -> list[Finding]:
     check_grouping(serving, findings)
     check_scale_down(serving, findings)
     check_bridges(nodes, findings)
+    check_networks(nodes, findings)
     check_routers(nodes, findings)
     return list(dict.fromkeys(findings.found))
 

@@ -12,6 +12,7 @@ from librt.strings import BytesWriter
 
 from atalanta.cluster.networks.duplex_input import DuplexInput, DuplexOwner
 from atalanta.cluster.networks.hello import greeting, rules_of
+from atalanta.kernel.security.security import Identity
 from atalanta.wire.connection import Connection
 from atalanta.wire.openwire.commands.brokers import BrokerInfo, BrokerSubscriptionInfo
 from atalanta.wire.openwire.commands.connections import (
@@ -46,13 +47,13 @@ from atalanta.wire.openwire.wire_format import WireFormat
 
 if TYPE_CHECKING:
     from atalanta.cluster.networks.config import NetworkConnectorConfig
-    from atalanta.kernel.security.security import Identity
     from atalanta.wire.host import Host
     from atalanta.wire.openwire.encoding.structure import Command, DataStructure
     from atalanta.wire.openwire.server.node_clients import NodeClients
     from atalanta.wire.openwire.server.sessions.keep_alive import KeepAlive
 
 OPEN_TIMEOUT_NS: Final = 30_000_000_000
+CONNECTOR_USER: Final = "network connector"  # it acts for the operator, who has written the connector: no rights needed
 BATCH_BYTES_MAX: Final = 1 << 20  # messages of one batch of inputs
 
 
@@ -362,7 +363,10 @@ class NetworkLink(Connection, DuplexOwner):
         bridge = self.bridge
         shared = bridge.node_clients.bridges
         remote_id = BrokerId(remote.broker_id.value)
-        outgoing = DemandBridge(self.host, shared, PeerOutput(self), rules, remote_id, producer_id, bridge.refusals)
+        outgoing = DemandBridge(
+            self.host, shared, PeerOutput(self), rules, remote_id, producer_id, bridge.refusals,
+            Identity(CONNECTOR_USER, (), True),
+        )  # fmt: skip
         self.outgoing = outgoing
         outgoing.start(now)
         if not config.static_bridge:

@@ -144,8 +144,8 @@ class Notifications(ClientObserver):
         self._session(now, "SESSION_CLOSED", session)
 
     def _session(self, now: int, kind: str, session: Session) -> None:
-        """Sends a session's notification with a distance, because peers forward it; none for cluster sessions."""
-        if self.config.suppress_session_notifications or session.identity.cluster:
+        """Sends a session's notification with a distance, because peers forward it; none for nodes and bridges."""
+        if self.config.suppress_session_notifications or session.identity.cluster or session.client.bridge:
             return
         properties: Properties = {
             "_AMQ_ConnectionName": connection_name(session.client),

@@ -115,7 +115,7 @@ class Clients:
         count = 0
         for client in self.connected.values():
             for session in client.sessions.values():
-                if not session.identity.cluster:
+                if not (session.identity.cluster or client.bridge):
                     count += 1
                     break
         return count

@@ -26,12 +26,18 @@ if TYPE_CHECKING:
 class QueueOwner:
     """A client connection as the owner of queues that are deleted with it.
 
-    Temporary queues have one owner. A transient queue is a shared subscription, deleted after its last user.
+    Temporary queues have one owner. A transient queue is a shared subscription, deleted after its last user. `bridge`:
+    it is a network bridge of this node, whose consumers are no application's.
     """
 
     def __init__(self) -> None:
+        self.bridge: bool = False
         self.temporary_queues: dict[str, Queue] = {}
         self.transient_queues: dict[str, Queue] = {}
+
+    def become_bridge(self) -> None:
+        """Records that this client is a network bridge of this node, before its first session."""
+        self.bridge = True
 
     def use_transient(self, queue: Queue) -> None:
         """Records that this client uses a shared subscription."""
@@ -84,8 +90,9 @@ class SessionQueues:
         if not identity.cluster:
             self.registry.check_client_queue(spec.name)
         spec.user = identity.user
-        # A leaving node creates queues that continue its own: these get no retained messages.
-        queue = self.registry.create(now, spec, not identity.cluster)
+        # A leaving node creates queues that continue its own, and a bridge is there for consumers that have had the
+        # retained messages of their own broker: these queues get none.
+        queue = self.registry.create(now, spec, not (identity.cluster or owner.bridge))
         if spec.temporary:
             owner.temporary_queues[queue.name] = queue
         if spec.transient:
@@ -138,3 +145,8 @@ class SessionQueues:
             raise BrokerError(ILLEGAL_STATE, f"AMQ229025: queue {queue.name} still has consumers")
         owner.temporary_queues.pop(queue.name, None)
         self.registry.delete(now, queue.name, "deleted")
+
+    def end(self, now: int, owner: QueueOwner, name: str) -> None:
+        """Deletes the queue of a subscription that ends, as the connection's end would: no permission is needed."""
+        owner.temporary_queues.pop(name, None)
+        self.registry.delete(now, name, "its subscription ended")

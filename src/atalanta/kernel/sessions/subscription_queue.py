@@ -68,6 +68,11 @@ def durable_queue(
     return SubscriptionQueue(name, None, False)
 
 
+def end_queue(session: Session, now: int, name: str) -> None:
+    """Deletes the queue of a subscription with it; whoever may subscribe may do that."""
+    session.services.queues.end(now, session.client, name)
+
+
 def temporary_queue(session: Session, now: int, name: str, routing_type: int = ANYCAST) -> None:
     """Creates a temporary destination, which ends with the connection; MULTICAST: a topic. BrokerError if it exists."""
     addresses = session.services.queue_registry.addresses

@@ -9,7 +9,7 @@ from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.routing.uuid_namespace import uuid_text
 from atalanta.kernel.security.resource_limits import check_name
-from atalanta.kernel.sessions.subscription_queue import temporary_queue
+from atalanta.kernel.sessions.subscription_queue import end_queue, temporary_queue
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.stomp.frame import V10
 from atalanta.wire.stomp.sent_message import sent_message, wants_schedule
@@ -150,7 +150,7 @@ def _unsubscribe(session: StompSession, now: int, frame: Frame) -> None:
         session.kernel.close_consumer(now, subscription.consumer_id)
         own_queue = subscription.own_queue
         if own_queue is not None and session.has_queue(own_queue):  # it may be deleted with its last consumer
-            session.kernel.delete_queue(now, own_queue)
+            end_queue(session.kernel, now, own_queue)
     elif durable_name is None:
         raise BrokerError(ILLEGAL_STATE, f"there is no subscription {(key or '')[:40]!r}")
     if durable_name is not None:

@@ -47,6 +47,13 @@ def test_messages_pass_as_many_bridges_as_their_ttl() -> None:
     assert passes(["a"] * 20, -1) and not passes(["a"] * 20, 20) and passes(["a"] * 20, 21)
 
 
+def test_the_ttl_does_not_size_the_selector() -> None:
+    """It comes from the other broker. A very high one is any number."""
+    for ttl in (65, 1_000, (1 << 31) - 1):
+        assert len(message_selector(B, ttl)) < 300 and passes(["a"] * 500, ttl)
+    assert passes(["a"] * 63, 64) and not passes(["a"] * 64, 64)
+
+
 @pytest.mark.parametrize("path", [["ID:b_1"], ["ID:b_1", "a"], ["a", "ID:b_1"], ["a", "ID:b_1", "c"]])
 def test_no_message_returns_to_a_broker_of_its_path(path: list[str]) -> None:
     assert not passes(path, -1) and not passes(path, 9)

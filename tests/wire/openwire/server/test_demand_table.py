@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from atalanta.kernel.errors import BrokerError
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo
 from atalanta.wire.openwire.commands.destinations import (
     ActiveMQDestination,
@@ -13,7 +16,7 @@ from atalanta.wire.openwire.commands.destinations import (
 )
 from atalanta.wire.openwire.commands.identifiers import BrokerId, ConsumerId
 from atalanta.wire.openwire.networks.broker_path import longer_path
-from atalanta.wire.openwire.server.bridge.demand_table import DemandTable
+from atalanta.wire.openwire.server.bridge.demand_table import WANTED_MAX, DemandTable
 from atalanta.wire.openwire.server.bridge.rules import BridgeNames, BridgeRules, DestinationList
 
 A, B, C = BrokerId("a"), BrokerId("b"), BrokerId("c")
@@ -31,8 +34,8 @@ def consumer(number: int, destination: ActiveMQDestination, **values: Any) -> Co
 
 def test_consumers_of_a_destination_count_as_one() -> None:
     made = table()
-    (demand,) = made.add(consumer(1, ORDERS, selector="x = 1")).opened
-    assert made.add(consumer(2, ORDERS)).opened == made.add(consumer(1, ORDERS)).opened == []
+    (demand,) = made.add(consumer(1, ORDERS, selector="x = 1"))
+    assert made.add(consumer(2, ORDERS)) == made.add(consumer(1, ORDERS)) == []
     info = demand.info
     assert (info.selector, info.priority, info.network_subscription) == (None, -5, True)
     assert info.broker_path == [B] and info.network_consumer_path == [ConsumerId("ID:client", 1, 1)]
@@ -42,7 +45,7 @@ def test_consumers_of_a_destination_count_as_one() -> None:
 
 def test_without_conduit_each_consumer_is_one() -> None:
     made = table(conduit=False)
-    found = [made.add(consumer(number, ORDERS, selector=f"x = {number}")).opened[0] for number in (1, 2)]
+    found = [made.add(consumer(number, ORDERS, selector=f"x = {number}"))[0] for number in (1, 2)]
     assert [each.info.selector for each in found] == ["x = 1", "x = 2"]
 
 
@@ -55,8 +58,8 @@ def test_what_is_no_demand() -> None:
         ConsumerInfo(None, destination=ORDERS),
         consumer(4, ActiveMQTopic("ActiveMQ.Advisory.Connection")),
     ):
-        assert made.add(info).opened == []
-    (demand,) = made.add(consumer(5, ORDERS, broker_path=[C], network_subscription=True)).opened
+        assert made.add(info) == []
+    (demand,) = made.add(consumer(5, ORDERS, broker_path=[C], network_subscription=True))
     assert demand.info.priority == -8 and demand.info.broker_path == [C, B]
 
 
@@ -71,8 +74,8 @@ def test_consumers_of_farther_brokers_stay_apart_unless_asked() -> None:
 def test_parts_of_composite_destinations() -> None:
     made = table()
     info = consumer(1, ActiveMQQueue("orders,topic://news,bills"))
-    assert [each.destination for each in made.add(info).opened] == [ORDERS, NEWS, ActiveMQQueue("bills")]
-    assert made.add(info).opened == []
+    assert [each.destination for each in made.add(info)] == [ORDERS, NEWS, ActiveMQQueue("bills")]
+    assert made.add(info) == []
     assert len(made.remove(ConsumerId("ID:client", 1, 1))) == 3
 
 
@@ -90,7 +93,7 @@ def test_lists_of_destinations() -> None:
 
 def test_a_durable_subscription_outlives_its_consumer() -> None:
     made = table()
-    (demand,) = made.add(consumer(1, NEWS, subscription_name="s", client_id="c")).opened
+    (demand,) = made.add(consumer(1, NEWS, subscription_name="s", client_id="c"))
     assert demand.info.subscription_name == "NC-DS_a_news" and demand.info.additional_predicate is None
     assert made.remove(ConsumerId("ID:client", 1, 1)) == []
     assert made.remove_subscription("c", "other") == []
@@ -100,18 +103,28 @@ def test_a_durable_subscription_outlives_its_consumer() -> None:
 def test_durable_subscriptions_without_conduit() -> None:
     """One demand for each, also if it is told twice; the bridge of a third broker has no client id."""
     made = table(conduit=False)
-    (demand,) = made.add(consumer(1, NEWS, subscription_name="s", client_id="c")).opened
-    (other,) = made.add(consumer(2, NEWS, subscription_name="s", client_id="d")).opened
-    (farther,) = made.add(consumer(3, NEWS, subscription_name="e:s")).opened
+    (demand,) = made.add(consumer(1, NEWS, subscription_name="s", client_id="c"))
+    (other,) = made.add(consumer(2, NEWS, subscription_name="s", client_id="d"))
+    (farther,) = made.add(consumer(3, NEWS, subscription_name="e:s"))
     assert [each.info.subscription_name for each in (demand, other, farther)] == ["c:s", "d:s", "e:s"]
-    assert made.add(consumer(4, NEWS, subscription_name="s", client_id="c")).opened == []
+    assert made.add(consumer(4, NEWS, subscription_name="s", client_id="c")) == []
     assert made.remove(ConsumerId("ID:client", 1, 1)) == []
     assert made.remove(ConsumerId("ID:client", 1, 4)) == [demand]
 
 
 def test_a_durable_subscription_takes_the_plain_consumers_over() -> None:
     made = table()
-    (plain,) = made.add(consumer(1, NEWS)).opened
-    changes = made.add(consumer(2, NEWS, subscription_name="s", client_id="c"))
-    assert changes.closed == [plain] and len(changes.opened) == 1
-    assert made.add(consumer(3, NEWS)).opened == []
+    (plain,) = made.add(consumer(1, NEWS))
+    (durable,) = made.add(consumer(2, NEWS, subscription_name="s", client_id="c"))
+    assert made.replaced_by(durable) == [plain] and made.replaced_by(durable) == []
+    assert made.add(consumer(3, NEWS)) == []
+
+
+def test_the_other_broker_cannot_fill_the_table() -> None:
+    made = table()
+    for number in range(WANTED_MAX):
+        made.add(consumer(number, ORDERS))
+    with pytest.raises(BrokerError, match="at most 100,000 consumers"):
+        made.add(consumer(WANTED_MAX, NEWS))
+    made.remove(ConsumerId("ID:client", 1, 0))
+    assert len(made.add(consumer(WANTED_MAX, NEWS))) == 1

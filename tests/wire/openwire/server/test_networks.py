@@ -17,30 +17,17 @@ from atalanta.wire.openwire.commands.identifiers import (
     ConsumerId,
     MessageId,
     ProducerId,
-    SessionId,
 )
-from atalanta.wire.openwire.commands.messages import ActiveMQMessage, ActiveMQTextMessage
-from atalanta.wire.openwire.commands.producers import DestinationInfo, ProducerInfo, SessionInfo
+from atalanta.wire.openwire.commands.messages import ActiveMQTextMessage
+from atalanta.wire.openwire.commands.producers import DestinationInfo
 from atalanta.wire.openwire.commands.responses import Response
-from atalanta.wire.openwire.encoding.structure import DataStructure
+from tests.wire.openwire.server.bridge_rig import A, advise, bridge, duplex
 from tests.wire.openwire.server.openwire_rig import OpenWireClient, OpenWireServer, id_of, text
 from tests.wire.stomp.stomp_rig import StompServer
-
-A = BrokerId("ID:a")
 
 
 class World(OpenWireServer, StompServer):
     """A server of all three protocols."""
-
-
-def bridge(server: OpenWireServer, broker: BrokerId = A, name: str = "b") -> OpenWireClient:
-    """The bridge of a broker, logged in."""
-    client = OpenWireClient(server, f"{name}-{server.last_conn}")
-    client.greet()
-    client.send(BrokerInfo(broker, broker_name="A", network_connection=True))
-    client.succeeds(client.login_info(f"NC_{name}_outbound", "admin", "admin"))
-    client.succeeds(SessionInfo(SessionId(client.id, 1)))
-    return client
 
 
 def forwarded(client: OpenWireClient, body: str, number: int, *path: str, queue: str = "q") -> ActiveMQTextMessage:
@@ -218,31 +205,6 @@ def test_a_bridge_acknowledges_advisories(server: OpenWireServer) -> None:
 
 
 # -- duplex ---------------------------------------------------------------------------------------
-def duplex(server: OpenWireServer, properties: str = "") -> tuple[OpenWireClient, ConsumerInfo]:
-    """The duplex bridge of a broker, and the consumer of its advisories that the server asks for."""
-    client = OpenWireClient(server, f"duplex-{server.last_conn}")
-    client.greet()
-    info = BrokerInfo(A, broker_name="A", network_connection=True, duplex_connection=True)
-    info.network_properties = properties
-    client.send(info)
-    client.send(client.login_info("NC_A_outbound", "admin", "admin"))
-    server.verify()
-    login, session, producer, watch = client.output()
-    assert isinstance(login, ConnectionInfo) and login.client_id == f"NC_{client.broker.broker_name}_outbound"
-    assert isinstance(session, SessionInfo) and isinstance(producer, ProducerInfo)
-    assert isinstance(watch, ConsumerInfo) and watch.consumer_id is not None and watch.no_local
-    client.send(SessionInfo(SessionId(client.id, 1)))
-    return client, watch
-
-
-def advise(client: OpenWireClient, data: DataStructure, kind: str = "Consumer.Queue.q") -> None:
-    """An advisory of the other broker: a bare message."""
-    advisory = ActiveMQMessage()
-    client.fill(advisory, ActiveMQTopic(f"ActiveMQ.Advisory.{kind}"))
-    advisory.data_structure = data
-    client.send(advisory)
-
-
 def test_messages_flow_back_over_a_duplex_connection_once_they_are_wanted(server: OpenWireServer) -> None:
     other, _ = duplex(server)
     sender = server.openwire_client()

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.identifiers import BrokerId
 
 ESCAPE: Final = "!"
+TTL_MAX: Final = 64  # a higher one is any number: paths are short, and no message returns to a broker of its path
 
 
 def message_selector(target: BrokerId, message_ttl: int, selector: str | None = None) -> str:
     """Returns the selector of a bridge to the broker `target`.
 
-    It refuses a message that has been there, and one that has passed `message_ttl` bridges (negative: any number).
+    It refuses a message that has been there, and one that has passed `message_ttl` bridges (negative, or more than
+    TTL_MAX: any number). The number comes from the other broker: the length of the selector must not follow it.
     `selector` is that of the consumers behind the bridge. BrokerError: the id of the broker cannot be in a path.
     """
     if message_ttl == 0:
@@ -27,7 +29,7 @@ def message_selector(target: BrokerId, message_ttl: int, selector: str | None = 
     name = _pattern(broker_text(target))
     for pattern in (f"{name},%", f"%,{name}", f"%,{name},%"):
         passed.append(f"{BROKER_PATH} NOT LIKE {_quoted(pattern)} ESCAPE '{ESCAPE}'")
-    if message_ttl > 1:
+    if 1 < message_ttl <= TTL_MAX:
         passed.append(f"{BROKER_PATH} NOT LIKE '{(f'%{SEPARATOR}' * (message_ttl - 1))}%'")
     own = f"{BROKER_PATH} IS NULL"
     if message_ttl != 1:

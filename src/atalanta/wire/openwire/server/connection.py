@@ -282,7 +282,7 @@ class OpenWireConnection(OpenWireOutput):
             # The user of a neighbour that clients are told of must be one that manages: it may name any address.
             manages = broker.session_services.permissions.allows(identity, MANAGE, broker.config.management_address)
             peers = others.peers if manages else None
-            self.duplex = open_network(self, others.bridges, self.network, now, peers)
+            self.duplex = open_network(self, others.bridges, self.network, now, peers, identity)
         self.release_input()
 
     def _take_client_id(self, client_id: str, identity: Identity, reconnects: bool) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.wire.openwire.options import MAGIC, WireFormatOptions
 from atalanta.wire.openwire.server.advisories.consumers_elsewhere import ELSEWHERE_TIMER
 from atalanta.wire.openwire.server.advisories.watchers import ADVISORIES_TIMER
+from atalanta.wire.openwire.server.bridge.refused_demands import REFUSED_TIMER
 from atalanta.wire.openwire.server.bridge.stuck_queues import STUCK_TIMER
 from atalanta.wire.openwire.server.connection import OpenWireConnection
 from atalanta.wire.openwire.server.node_clients import NodeClients
@@ -38,6 +39,7 @@ class OpenWireProtocol(Protocol):
         broker.add_observer(self.node_clients.wildcard_queues)
         bridges = self.node_clients.bridges
         broker.add_observer(bridges.stuck_queues)
+        broker.add_observer(bridges.refused_demands)
         advisories = self.node_clients.advisories
         for observer in advisories.observers:
             broker.add_observer(observer)
@@ -74,6 +76,9 @@ class OpenWireProtocol(Protocol):
         elif key == STUCK_TIMER:
             bridges = self.node_clients.bridges
             bridges.stuck_queues.on_timer(now)
+        elif key == REFUSED_TIMER:
+            bridges = self.node_clients.bridges
+            bridges.refused_demands.on_timer(now)
 
 
 def peer_brokers_of(host: Host) -> PeerBrokers | None:

@@ -61,22 +61,23 @@ def consumer_info(consumer: SessionConsumer, node_id: str, wildcard: WildcardCon
     )
 
 
-def subscriptions(queues: QueueRegistry, node_id: str, wildcard: WildcardConfiguration) -> list[ConsumerInfo]:
-    """Returns the durable subscriptions of topics, also those without a consumer."""
-    found: list[ConsumerInfo] = []
+def subscriptions(
+    queues: QueueRegistry, node_id: str, wildcard: WildcardConfiguration
+) -> list[tuple[QueueSpec, ConsumerInfo]]:
+    """Returns the durable subscriptions of topics, also those without a consumer, with their queues."""
+    found: list[tuple[QueueSpec, ConsumerInfo]] = []
     for queue in queues.by_name.values():
         spec = queue.spec
         if is_subscription(spec) and not spec.address.startswith(HIDDEN):
             client_id, name = subscription_parts(spec.name)
             consumer_id = ConsumerId(f"ID:{node_id}", SUBSCRIPTIONS, queue.id)
             destination = destination_of(spec, wildcard)
-            found.append(
-                ConsumerInfo(
-                    consumer_id, destination=destination, prefetch_size=PREFETCH,
-                    selector=classic_selector(spec.filter_text),
-                    client_id=client_id, subscription_name=name,
-                )  # fmt: skip
-            )
+            info = ConsumerInfo(
+                consumer_id, destination=destination, prefetch_size=PREFETCH,
+                selector=classic_selector(spec.filter_text),
+                client_id=client_id, subscription_name=name,
+            )  # fmt: skip
+            found.append((spec, info))
     return found
 
 

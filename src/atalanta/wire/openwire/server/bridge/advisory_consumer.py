@@ -9,6 +9,7 @@ from atalanta.wire.openwire.commands.deliveries import MessageAck
 from atalanta.wire.openwire.commands.destinations import ActiveMQTopic
 from atalanta.wire.openwire.commands.identifiers import ConsumerId
 from atalanta.wire.openwire.conversion.destination import ADVISORY_PREFIX
+from atalanta.wire.openwire.encoding.modified_utf8 import encode_modified_utf8
 from atalanta.wire.openwire.server.bridge.local_side import SESSION
 from atalanta.wire.openwire.server.requests.acknowledgements import STANDARD
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 CONSUMERS: Final = f"{ADVISORY_PREFIX}Consumer."
 TEMPORARY: Final = f"{ADVISORY_PREFIX}TempQueue,{ADVISORY_PREFIX}TempTopic"
+TOPICS_BYTES_MAX: Final = 16_000  # of a name that every encoding can take
 NUMBER: Final = 1  # of the consumer in the bridge's session
 
 
@@ -56,11 +58,16 @@ class AdvisoryConsumer:
 
 
 def _consumer_topics(chosen: str | None, rules: BridgeRules) -> str:
-    """Returns the topics of advisories: all, or those of the destinations that are included (getDestinationFilter)."""
+    """Returns the topics of advisories: all, or those of the destinations that are included (getDestinationFilter).
+
+    It is all if they are too long: the bridge takes what is included, whatever it hears.
+    """
     if chosen is not None:
         parts = [each.strip() for each in chosen.split(",")]
-        return ",".join(each if each.startswith(CONSUMERS) else CONSUMERS + each for each in parts)
-    names = rules.dynamic.names
-    if not names:
+        topics = ",".join(each if each.startswith(CONSUMERS) else CONSUMERS + each for each in parts)
+    else:
+        names = rules.dynamic.names
+        topics = ",".join(f"{CONSUMERS}{'Queue' if queue else 'Topic'}.{name}" for queue, name in names)
+    if not topics or len(encode_modified_utf8(topics)) > TOPICS_BYTES_MAX:
         return f"{CONSUMERS}>"
-    return ",".join(f"{CONSUMERS}{'Queue' if queue else 'Topic'}.{name}" for queue, name in names)
+    return topics

@@ -19,6 +19,7 @@ class Demand:
     `remote`: the consumers at the other broker. `subscriptions`: the durable ones among them, by client id and name.
     `ways`: the ids of the consumers on the way to the application. `permanent`: it needs no consumers. `network`: a
     bridge of the other broker has made it. `sent`: messages that are not answered. `ending`: no more are sent.
+    `refused`: the broker does not serve it.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Demand:
         self.ways: list[ConsumerId] = list(info.network_consumer_path or [])
         self.suppressible: bool = False
         self.returning: bool = False
+        self.refused: bool = False
         self.opened: bool = False
         self.ending: bool = False
         self.sent: int = 0
@@ -84,8 +86,13 @@ class Demand:
 
     def open(self) -> None:
         """Records that its consumer exists."""
+        self.refused = False
         self.opened = True
         self.ending = False
+
+    def refuse(self) -> None:
+        """Records that its consumer was refused."""
+        self.refused = True
 
     def end(self) -> None:
         """Records that nothing more is sent; its consumer ends when everything sent is answered."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.security.security import Identity
 from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.commands.connections import RemoveInfo
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo, RemoveSubscriptionInfo
@@ -29,9 +28,9 @@ from atalanta.wire.openwire.conversion.destination import (
 from atalanta.wire.openwire.conversion.message_id import id_text
 from atalanta.wire.openwire.networks.bridge_filter import returning_selector
 from atalanta.wire.openwire.networks.broker_path import longer_path
-from atalanta.wire.openwire.server.advisories.subscription_name import durable_name
-from atalanta.wire.openwire.server.bridge.demand_table import Changes, DemandTable
+from atalanta.wire.openwire.server.bridge.demand_table import DemandTable
 from atalanta.wire.openwire.server.bridge.forwarded_message import forwarded_message
+from atalanta.wire.openwire.server.bridge.kept_subscriptions import KeptSubscriptions
 from atalanta.wire.openwire.server.bridge.local_side import LocalSide
 from atalanta.wire.openwire.server.bridge.node_demands import DemandOwner
 from atalanta.wire.openwire.server.bridge.rules import PRIORITY_MIN
@@ -41,6 +40,7 @@ from atalanta.wire.openwire.server.requests.consumers import remove_consumer
 from atalanta.wire.openwire.server.sessions.subscription import NOTHING_DELIVERED
 
 if TYPE_CHECKING:
+    from atalanta.kernel.security.security import Identity
     from atalanta.wire.host import Host
     from atalanta.wire.openwire.commands.brokers import BrokerSubscriptionInfo
     from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.bridge.refusals import Refusals
     from atalanta.wire.openwire.server.bridge.rules import BridgeRules
 
-BRIDGE_USER: Final = "network bridge"
+SHOWN_MAX: Final = 500  # characters of a destination, and of a reason, that are told and remembered
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -95,12 +95,15 @@ class Sent:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DemandBridge(DemandOwner):
-    """The bridge from this broker to `remote`. `unanswered`: by number of the command. `settled`: sent without an
-    answer, or not to be sent. `forwarded` counts messages."""
+    """The bridge from this broker to `remote`, with the rights of `identity` here.
+
+    `unanswered`: by number of the command. `settled`: sent without an answer, or not to be sent. `forwarded` counts
+    messages. `rules_version`: of the permissions that were asked last.
+    """
 
     def __init__(
         self, host: Host, shared: NodeBridges, peer: BridgePeer, rules: BridgeRules, remote: BrokerId,
-        producer_id: ProducerId, refusals: Refusals,
+        producer_id: ProducerId, refusals: Refusals, identity: Identity,
     ) -> None:  # fmt: skip
         self.host = host
         self.shared = shared
@@ -110,9 +113,11 @@ class DemandBridge(DemandOwner):
         self.remote = remote
         self.producer_id = producer_id
         self.refusals = refusals
-        identity = Identity(BRIDGE_USER, (), True)
+        broker = host.broker
         client_id = rules.names.local_client_id()
         self.local: LocalSide = LocalSide(host, shared, host.broker.now, client_id, identity, self)
+        self.kept = KeptSubscriptions(broker.queue_registry, broker.security, client_id, identity)
+        self.rules_version: int = broker.security.version
         self.table: DemandTable = DemandTable(rules, self.own, remote, self.local.id)
         self.unanswered: dict[int, Sent] = {}
         self.settled: list[Sent] = []
@@ -124,12 +129,15 @@ class DemandBridge(DemandOwner):
             self._add_static(now, of_kind(codes.QUEUE if for_queue else codes.TOPIC, static), None)
         if not self.table.durables_stay:
             return
-        name = durable_name(self.rules.names.local_client_id(), self.rules.names.subscription_name(""))
-        registry = self.local.session.queues
-        for queue in list(registry.by_name.values()):
-            if queue.name.startswith(name):
-                topic = queue.spec.address
-                self._add_static(now, of_kind(codes.TOPIC, topic), self.rules.names.subscription_name(topic))
+        for queue in self.kept.beginning(self.rules.names.subscription_name("")):
+            topic = queue.spec.address
+            destination = of_kind(codes.TOPIC, topic)
+            try:
+                self.kept.check(queue)
+            except BrokerError as error:
+                self._refuse(now, destination, error)
+                continue
+            self._add_static(now, destination, self.rules.names.subscription_name(topic))
 
     def _add_static(self, now: int, destination: ActiveMQDestination, name: str | None) -> None:
         demand = self.table.add_static(destination, name)
@@ -159,13 +167,18 @@ class DemandBridge(DemandOwner):
     def add(self, now: int, info: ConsumerInfo) -> None:
         """Handles a consumer of the other broker."""
         try:
-            changes: Changes = self.table.add(info)
+            opened = self.table.add(info)
         except BrokerError as error:
-            self._refuse(info.destination, error)
+            self._refuse(now, info.destination, error)
             return
-        for demand in changes.opened:
+        for demand in opened:
             self.shared.demands.add(now, demand, self)
-        self._close_all(now, changes.closed, False)
+            self._replace_by(now, demand)
+
+    def _replace_by(self, now: int, demand: Demand) -> None:
+        """Ends the plain demands whose place a durable one has taken."""
+        if not demand.refused:
+            self._close_all(now, self.table.replaced_by(demand), False)
 
     def _change_temporary(self, now: int, info: DestinationInfo) -> None:
         """Creates or removes here the temporary destination of the other broker, so that replies are accepted."""
@@ -188,7 +201,7 @@ class DemandBridge(DemandOwner):
         try:
             self.local.give(now, DestinationInfo(connection_id, destination, info.operation_type, 0, longer))
         except BrokerError as error:
-            self._refuse(destination, error)
+            self._refuse(now, destination, error)
 
     # -- consumers here -------------------------------------------------------------------------
     def open_demand(self, now: int, demand: Demand) -> None:
@@ -199,12 +212,21 @@ class DemandBridge(DemandOwner):
                 return
             self._end(now, demand)
         self._end_former(now, demand)
+        name = demand.info.subscription_name
         try:
+            queue = None if name is None else self.kept.queue_of(name)
+            if queue is not None:
+                self.kept.check(queue)
             self.local.give(now, demand.info)
         except BrokerError as error:
-            self._refuse(demand.destination, error)
+            demand.refuse()
+            self._refuse(now, demand.destination, error)
             return
         demand.open()
+        self.shared.refused_demands.served(self.kept.client_id, name_shown(demand.destination)[:SHOWN_MAX])
+        queue = None if name is None else self.kept.queue_of(name)
+        if queue is not None:
+            self.kept.take(now, queue)
         if is_queue(demand.destination) and not is_temporary(demand.destination) and not demand.returning:
             self.shared.stuck_queues.watch(now, self, demand)
 
@@ -239,11 +261,14 @@ class DemandBridge(DemandOwner):
 
     def _forget_subscription(self, now: int, demand: Demand) -> None:
         name = demand.info.subscription_name
-        if name is not None:
-            try:
-                self.local.give(now, RemoveSubscriptionInfo(None, name, self.rules.names.local_client_id()))
-            except BrokerError as error:
-                self._refuse(demand.destination, error)
+        queue = None if name is None else self.kept.queue_of(name)
+        if queue is None:
+            return  # it was refused
+        try:
+            self.kept.check(queue)
+            self.local.give(now, RemoveSubscriptionInfo(None, name))
+        except BrokerError as error:
+            self._refuse(now, demand.destination, error)
 
     def _end(self, now: int, demand: Demand) -> None:
         """Ends the consumer; messages that are not answered return to the queue."""
@@ -258,10 +283,38 @@ class DemandBridge(DemandOwner):
     def return_to(self, now: int, demand: Demand) -> Demand:
         found = self.table.add_returning(demand, returning_selector(self.remote), PRIORITY_MIN)
         self.open_demand(now, found)
+        if found.refused:
+            self.table.discard(found)
         return found
 
-    def _refuse(self, destination: ActiveMQDestination | None, error: BrokerError) -> None:
-        self.peer.tell("network_demand_refused", f"{name_shown(destination)}: {error.text}")
+    # -- refusals -------------------------------------------------------------------------------
+    def left_out(self, queue: str, error: BrokerError) -> bool:
+        self._refuse(self.host.broker.now, of_kind(codes.QUEUE, queue), error)
+        return True
+
+    def _refuse(self, now: int, destination: ActiveMQDestination | None, error: BrokerError) -> None:
+        """Counts a refusal, and tells it if it is news. The bridge tries again when permissions have changed."""
+        broker, refused = self.host.broker, self.shared.refused_demands
+        broker.trace.count("network_demands_refused")
+        name, why = name_shown(destination)[:SHOWN_MAX], error.text[:SHOWN_MAX]
+        if refused.is_news(now, self.kept.client_id, name, why):
+            self.peer.tell("network_demand_refused", f"{name}: {why}")
+        refused.wait(now, self)
+
+    def retry(self, now: int, created: dict[str, bool]) -> bool:
+        local, security = self.local, self.host.broker.security
+        if local.gone:
+            return False
+        changed = security.version != self.rules_version
+        self.rules_version = security.version
+        for demand in list(self.table.by_id.values()):
+            if demand.refused and (changed or (demand.destination.physical_name or "") in created):
+                self.shared.demands.choose(now, demand.destination)
+                self._replace_by(now, demand)
+        if changed:
+            session = local.session
+            session.wildcard_queues.complete(now, local.conn, list(session.queues.by_name.values()))
+        return True
 
     # -- messages -------------------------------------------------------------------------------
     def take(self, command: Command) -> None:

@@ -6,8 +6,9 @@ which stays while its consumer is away.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo
 from atalanta.wire.openwire.commands.identifiers import ConsumerId
@@ -27,19 +28,14 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.identifiers import BrokerId
     from atalanta.wire.openwire.server.bridge.rules import BridgeRules
 
-
-class Changes:
-    """The demands to open after an advisory, and those that have lost their reason."""
-
-    def __init__(self) -> None:
-        self.opened: list[Demand] = []
-        self.closed: list[Demand] = []
+WANTED_MAX: Final = 100_000
 
 
 class DemandTable:
     """The demand of the broker `remote`, for the broker `own`. `by_id`: by the id of the consumer here.
 
-    `connection_id` is that of the bridge at its own broker. `known`: the destinations of each consumer there.
+    `connection_id` is that of the bridge at its own broker. `known`: the destinations of each consumer there, `wanted`
+    in all.
     """
 
     def __init__(self, rules: BridgeRules, own: BrokerId, remote: BrokerId, connection_id: str) -> None:
@@ -49,26 +45,34 @@ class DemandTable:
         self.connection_id = connection_id
         self.by_id: dict[ConsumerId, Demand] = {}
         self.known: dict[ConsumerId, list[ActiveMQDestination]] = {}
+        self.wanted: int = 0
         self.last_number: int = 0
         self.durables_stay: bool = rules.conduit and not rules.dynamic_only
 
-    def add(self, info: ConsumerInfo) -> Changes:
-        """Adds a consumer of the other broker, each destination once. BrokerError: its destination has no name."""
-        changes = Changes()
+    def add(self, info: ConsumerInfo) -> list[Demand]:
+        """Adds a consumer of the other broker, each destination once; returns the demands to open.
+
+        BrokerError: its destination has no name, or there are too many.
+        """
+        opened: list[Demand] = []
         consumer_id = info.consumer_id
         if consumer_id is None or info.destination is None or info.browser:
-            return changes
+            return opened
         if not takes_demand(info.broker_path, self.own, self.rules.consumer_ttl):
-            return changes
-        for part in parts_of(info.destination):
+            return opened
+        parts = parts_of(info.destination)
+        if max(self.wanted, len(self.by_id)) + len(parts) > WANTED_MAX:
+            raise BrokerError(ILLEGAL_STATE, f"a bridge serves at most {WANTED_MAX:,} consumers")
+        for part in parts:
             known = self.known.get(consumer_id, [])
             if part not in known and not is_advisory(part) and self.rules.permits(part):
                 self.known[consumer_id] = [*known, part]
-                self._add_part(info, consumer_id, part, changes)
-        return changes
+                self.wanted += 1
+                self._add_part(info, consumer_id, part, opened)
+        return opened
 
     def _add_part(
-        self, info: ConsumerInfo, consumer_id: ConsumerId, part: ActiveMQDestination, changes: Changes
+        self, info: ConsumerInfo, consumer_id: ConsumerId, part: ActiveMQDestination, opened: list[Demand]
     ) -> None:
         subscription: tuple[str, str] | None = None
         if info.subscription_name is not None and not is_queue(part) and not is_temporary(part):
@@ -80,12 +84,18 @@ class DemandTable:
             return
         demand = self._made(info, part, name, info.network_subscription)
         demand.join(consumer_id, subscription)
-        if demand.durable and self.rules.conduit:
-            for other in list(self.by_id.values()):
-                if other is not demand and other.destination == part and not (other.durable or other.network):
-                    demand.take_over(other)
-                    changes.closed.append(self._removed(other))
-        changes.opened.append(demand)
+        opened.append(demand)
+
+    def replaced_by(self, demand: Demand) -> list[Demand]:
+        """Removes the plain demands of a topic whose place an opened durable one takes, and returns them."""
+        if not (demand.durable and self.rules.conduit):
+            return []
+        found: list[Demand] = []
+        for other in list(self.by_id.values()):
+            if other is not demand and other.destination == demand.destination and not (other.durable or other.network):
+                demand.take_over(other)
+                found.append(self._removed(other))
+        return found
 
     def _joins(
         self, info: ConsumerInfo, consumer_id: ConsumerId, part: ActiveMQDestination,
@@ -98,6 +108,8 @@ class DemandTable:
         for demand in self.by_id.values():
             if demand.network and not demand.permanent:
                 continue  # a consumer of a third broker stays apart, as its way is longer
+            if demand.refused and (demand.destination != part or demand.durable != (subscription is not None)):
+                continue  # what it covers may be allowed
             if demand.covers(part) and (demand.durable or subscription is None):
                 demand.join(consumer_id, subscription)
                 joined = True
@@ -186,7 +198,7 @@ class DemandTable:
     # -- the end --------------------------------------------------------------------------------
     def remove(self, consumer_id: ConsumerId) -> list[Demand]:
         """Removes a consumer of the other broker; returns the demands that have lost their reason."""
-        self.known.pop(consumer_id, None)
+        self.wanted -= len(self.known.pop(consumer_id, []))
         ended = [
             demand for demand in self.by_id.values()
             if demand.leave(consumer_id) and not demand.is_needed(self.durables_stay)

@@ -6,8 +6,10 @@ broker's advisories and answers come as bare commands, beside the messages that 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.security.security import CONSUME
+from atalanta.message.fqqn import join_fqqn
 from atalanta.wire.openwire.commands.brokers import BrokerSubscriptionInfo
 from atalanta.wire.openwire.commands.connections import ConnectionInfo
 from atalanta.wire.openwire.commands.identifiers import (
@@ -27,11 +29,14 @@ from atalanta.wire.openwire.server.bridge.local_side import SESSION
 from atalanta.wire.openwire.server.sessions.output import DELIVERED_BYTES_MAX
 
 if TYPE_CHECKING:
+    from atalanta.kernel.security.security import Identity
     from atalanta.wire.openwire.encoding.structure import Command
     from atalanta.wire.openwire.server.bridge.neighbour import Neighbour
     from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
     from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
+
+SUBSCRIPTIONS_VERSION_MIN: Final = 12  # of OpenWire: earlier ones do not know BrokerSubscriptionInfo
 
 
 class DuplexEnd(BridgePeer):
@@ -41,8 +46,9 @@ class DuplexEnd(BridgePeer):
     """
 
     def __init__(
-        self, output: OpenWireOutput, shared: NodeBridges, other: Neighbour, peers: PeerBrokers | None
-    ) -> None:
+        self, output: OpenWireOutput, shared: NodeBridges, other: Neighbour, peers: PeerBrokers | None,
+        identity: Identity,
+    ) -> None:  # fmt: skip
         self.output = output
         self.peers = peers
         self.other = other
@@ -53,7 +59,7 @@ class DuplexEnd(BridgePeer):
         self.last_command: int = 0
         self.bridge = DemandBridge(
             output.host, shared, self, self.rules, other.id, self.producer_id,
-            shared.refusals_of(self.rules.names.local_client_id()),
+            shared.refusals_of(self.rules.names.local_client_id()), identity,
         )  # fmt: skip
 
     def start(self, now: int) -> None:
@@ -125,16 +131,26 @@ class DuplexEnd(BridgePeer):
 
 
 def open_network(
-    output: OpenWireOutput, shared: NodeBridges, other: Neighbour, now: int, peers: PeerBrokers | None
-) -> DuplexEnd | None:
-    """Tells the bridge of another broker what it asks for; returns the bridge to that broker, None without duplex."""
-    if other.wants_subscriptions:
+    output: OpenWireOutput, shared: NodeBridges, other: Neighbour, now: int, peers: PeerBrokers | None,
+    identity: Identity,
+) -> DuplexEnd | None:  # fmt: skip
+    """Tells the bridge of another broker what it asks for; returns the bridge to that broker, None without duplex.
+
+    `identity`: the user who has logged in on this connection, whose rights it has.
+    """
+    agreed = output.decoder.format.options
+    if other.wants_subscriptions and agreed.version >= SUBSCRIPTIONS_VERSION_MIN:
         broker = output.host.broker
         config = broker.config
-        found = subscriptions(broker.queue_registry, broker.node_id, config.wildcard)
+        permissions = broker.permissions
+        found = [
+            each
+            for spec, each in subscriptions(broker.queue_registry, broker.node_id, config.wildcard)
+            if permissions.allows(identity, CONSUME, join_fqqn(spec.address, spec.name))
+        ]
         output.answer(BrokerSubscriptionInfo(BrokerId(broker.node_id), config.name, found))
     if not other.duplex:
         return None
-    duplex = DuplexEnd(output, shared, other, peers)
+    duplex = DuplexEnd(output, shared, other, peers, identity)
     duplex.start(now)
     return duplex

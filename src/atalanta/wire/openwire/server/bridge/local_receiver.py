@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mypy_extensions import mypyc_attr
 
 if TYPE_CHECKING:
+    from atalanta.kernel.errors import BrokerError
     from atalanta.wire.openwire.encoding.structure import Command
 
 
@@ -17,6 +18,10 @@ class LocalReceiver:
     def take(self, command: Command) -> None:
         """Takes a command of the broker. EncodeError: the message cannot go on, and is set aside."""
         raise NotImplementedError
+
+    def left_out(self, queue: str, error: BrokerError) -> bool:
+        """Reports a queue that a consumer with wildcards cannot have; returns False if the broker is to do so."""
+        return False
 
     def local_ended(self, why: str) -> None:
         """Handles the end of the session: a queue was deleted, or an operator has closed it."""

@@ -20,6 +20,7 @@ from atalanta.wire.openwire.server.sessions.session import OpenWireSession
 from atalanta.wire.openwire.server.sessions.subscription import NOTHING_DELIVERED
 
 if TYPE_CHECKING:
+    from atalanta.kernel.errors import BrokerError
     from atalanta.kernel.security.security import Identity
     from atalanta.wire.host import Host
     from atalanta.wire.openwire.encoding.structure import Command
@@ -48,6 +49,7 @@ class LocalSide(OpenWireOutput):
         self.receiver = receiver
         self.authenticated = True
         self.client.protocol = "OPENWIRE"
+        self.client.become_bridge()
         self.client.client_id = client_id
         self.id = f"ID:{broker.node_id}-bridge{number}:1"
         sender = Sender(client_id, FRAME_BYTES_MAX, host.schedulers.of_bridges, broker.trace)
@@ -72,6 +74,10 @@ class LocalSide(OpenWireOutput):
     def send(self, command: Command) -> None:
         if not self.gone:
             self.receiver.take(command)
+
+    def left_out(self, queue: str, error: BrokerError) -> None:
+        if not self.receiver.left_out(queue, error):
+            super().left_out(queue, error)
 
     def block_deliveries(self, blocked: bool) -> None:
         self.session.kernel.set_blocked(blocked)

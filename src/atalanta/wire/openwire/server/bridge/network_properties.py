@@ -11,6 +11,7 @@ from atalanta.wire.openwire.server.bridge.rules import BridgeNames, BridgeRules,
 
 TEXT_CHARACTERS_MAX: Final = 1 << 16
 NUMBER_CHARACTERS_MAX: Final = 10
+DESTINATIONS_MAX: Final = 1_000  # of a list: each is compared with what the other broker wants
 ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 
 
@@ -48,12 +49,18 @@ class NetworkProperties:
         return number
 
     def destinations(self, name: str) -> list[tuple[bool, str]]:
-        """Returns a list of destinations, written as `[queue://a, topic://b]`: (True for a queue, name)."""
+        """Returns a list of destinations, written as `[queue://a, topic://b]`: (True for a queue, name).
+
+        ProtocolError: there are too many.
+        """
         found: list[tuple[bool, str]] = []
         for part in self.text(name).strip().removeprefix("[").removesuffix("]").split(","):
             destination = of_text(part.strip())
             if destination is not None:
                 found.append((is_queue(destination), (destination.physical_name or "").partition("?")[0]))
+        if len(found) > DESTINATIONS_MAX:
+            text = f"{len(found)} destinations: {DESTINATIONS_MAX} are the most, take wildcards"
+            raise ProtocolError(f"networkProperties: {name} has {text}")
         return found
 
     def rules(self, local: str, remote: str) -> BridgeRules:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.openwire.server.bridge.node_demands import NodeDemands
 from atalanta.wire.openwire.server.bridge.refusals import Refusals
+from atalanta.wire.openwire.server.bridge.refused_demands import RefusedDemands
 from atalanta.wire.openwire.server.bridge.stuck_queues import StuckQueues
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class NodeBridges:
         self.correlations = correlations
         self.demands = NodeDemands()
         self.stuck_queues = StuckQueues(timers, queues)
+        self.refused_demands = RefusedDemands(timers)
         self.refusals: dict[str, Refusals] = {}
 
     def refusals_of(self, client_id: str) -> Refusals:

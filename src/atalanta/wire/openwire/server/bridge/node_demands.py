@@ -29,6 +29,13 @@ class DemandOwner(LocalReceiver):
         """Ends the consumer of the demand: another way is better."""
         raise NotImplementedError
 
+    def retry(self, now: int, created: dict[str, bool]) -> bool:
+        """Opens refused demands again, all if permissions have changed, else those of the queues that were created.
+
+        Returns False if the bridge has ended.
+        """
+        raise NotImplementedError
+
     def replay_delay_ms(self) -> int:
         """Returns how long a queue has no consumer before its messages go back, -1 never."""
         raise NotImplementedError
@@ -47,29 +54,33 @@ class NodeDemands:
     def add(self, now: int, demand: Demand, owner: DemandOwner) -> None:
         """Adds a demand, and opens it unless another way is as good."""
         self.by_destination.setdefault(demand.destination, []).append((demand, owner))
-        self._choose(now, demand.destination)
+        self.choose(now, demand.destination)
 
     def remove(self, now: int, demand: Demand) -> None:
         """Removes a demand; its bridge has closed it."""
         left = [each for each in self.by_destination.get(demand.destination, []) if each[0] is not demand]
         if left:
             self.by_destination[demand.destination] = left
-            self._choose(now, demand.destination)
+            self.choose(now, demand.destination)
         else:
             self.by_destination.pop(demand.destination, None)
 
-    def _choose(self, now: int, destination: ActiveMQDestination) -> None:
-        entries = sorted(self.by_destination[destination], key=_rank)
+    def choose(self, now: int, destination: ActiveMQDestination) -> None:
+        """Opens the best of the ways to each consumer of the destination, and closes the others.
+
+        A way that is refused is none.
+        """
         worse: list[tuple[Demand, DemandOwner]] = []
         better: list[tuple[Demand, DemandOwner]] = []
-        for entry in entries:
-            if entry[0].suppressible and any(_replaces(other, entry) for other in better):
+        for entry in sorted(self.by_destination.get(destination, []), key=_rank):
+            demand, owner = entry
+            if demand.suppressible and any(_replaces(other, entry) for other in better):
                 worse.append(entry)
-            else:
-                better.append(entry)
-        for demand, owner in better:
+                continue
             if not demand.opened or demand.ending:
                 owner.open_demand(now, demand)
+            if not demand.refused:
+                better.append(entry)
         for demand, owner in worse:
             if demand.opened and not demand.ending:
                 owner.close_demand(now, demand)

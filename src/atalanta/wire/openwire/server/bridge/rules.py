@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 REPLAY_DELAY_MS: Final = 5_000
 PRIORITY_MIN: Final = -128
+PRIORITY_MAX: Final = 127
 
 
 class DestinationList:
@@ -104,4 +105,4 @@ class BridgeRules:
         if not self.lower_priority:
             return 0
         lowered = self.priority_base - (hops + 1 if hops > 1 else 0)
-        return max(lowered, PRIORITY_MIN + 1)
+        return min(max(lowered, PRIORITY_MIN + 1), PRIORITY_MAX)

@@ -129,7 +129,10 @@ def _is_application(consumer: Consumer) -> bool:
     """Returns True unless the consumer is a bridge's, or a browser."""
     if consumer.browse_only:
         return False
-    return isinstance(consumer, SessionConsumer) and not consumer.session.identity.cluster
+    if not isinstance(consumer, SessionConsumer):
+        return False
+    session = consumer.session
+    return not (session.identity.cluster or session.client.bridge)
 
 
 def _has_consumer(queue: Queue) -> bool:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
-from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
+from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, SECURITY, BrokerError
 from atalanta.kernel.queue.reference import DELIVERING
-from atalanta.kernel.security.security import CONSUME
+from atalanta.kernel.queue.spec import ANYCAST
+from atalanta.kernel.security.security import BROWSE, CONSUME
+from atalanta.kernel.sessions.subscription_queue import end_queue
+from atalanta.message.fqqn import join_fqqn
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination, ActiveMQQueue
@@ -160,33 +163,50 @@ def _add_part(session: OpenWireSession, now: int, subscription: Subscription, pa
     except BrokerError:
         session.remove_part(subscription, number)
         if queue.own:
-            kernel.delete_queue(now, queue.name)
+            end_queue(kernel, now, queue.name)
         raise
 
 
 def _queue_of(
     session: OpenWireSession, now: int, info: ConsumerInfo, part: ActiveMQDestination, target: Target
 ) -> SubscriptionQueue:
-    """Returns the queue that a part reads. BrokerError for what is not supported."""
+    """Returns the queue that a part reads. BrokerError for what is not supported or allowed: rights come first."""
     kernel = session.kernel
     name = name_of(part)
-    if info.retroactive and not is_queue(part):
-        _check_retained(session, target.address)
     if target.temporary:
         if is_queue(part):
             check_exists(kernel, target)
         if name not in session.temporary:
             raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"temporary destination {name} belongs to another connection")
     client_id = session.sender.client_id
+    durable = ""
+    if info.subscription_name is not None and not is_queue(part):
+        durable = durable_name(client_id, info.subscription_name)
+    _check_right(session, info, target, durable)
+    if info.retroactive and not is_queue(part):
+        _check_retained(session, target.address)
     selector = selector_text(info.selector, info.no_local and not is_queue(part), client_id)
     predicate = info.additional_predicate
     if isinstance(predicate, NetworkBridgeFilter) and predicate.network_broker_id is not None:
         selector = message_selector(predicate.network_broker_id, predicate.message_ttl, selector)
-    if info.subscription_name is None or is_queue(part):
+    if not durable:
         return queue_for(kernel, now, target, selector)
     if "," in name_of(info.destination):
         raise BrokerError(ILLEGAL_STATE, "a durable subscription has one topic: make one for each topic")
-    return durable_queue_for(kernel, now, target, durable_name(client_id, info.subscription_name), selector)
+    return durable_queue_for(kernel, now, target, durable, selector)
+
+
+def _check_right(session: OpenWireSession, info: ConsumerInfo, target: Target, durable: str) -> None:
+    """Raises BrokerError unless the user may read the queue, before anything is made of the command."""
+    kernel = session.kernel
+    name = join_fqqn(target.address, durable) if durable else target.name()
+    if target.routing_type == ANYCAST:
+        known = session.queues.by_name.get(target.queue or target.address)
+        if known is not None:  # perhaps at another address, as dead-letter queues are
+            name = join_fqqn(known.spec.address, known.name)
+    permission = BROWSE if info.browser else CONSUME
+    if not kernel.services.permissions.allows(kernel.identity, permission, name):
+        kernel.check(permission, name)
 
 
 def _check_retained(session: OpenWireSession, address: str) -> None:
@@ -255,12 +275,16 @@ def _close(
             kernel.close_consumer(now, part.number, True)
         queue = part.own_queue
         if queue is not None and queue in session.queues.by_name:
-            kernel.delete_queue(now, queue)
+            end_queue(kernel, now, queue)
 
 
 def remove_durable(session: OpenWireSession, now: int, command: RemoveSubscriptionInfo) -> None:
     """Processes RemoveSubscriptionInfo: the end of a durable subscription."""
-    name = durable_name(command.client_id or session.sender.client_id, command.subscription_name or "")
+    own = session.sender.client_id
+    if command.client_id and command.client_id != own:
+        text = f"the subscription {command.subscription_name} belongs to client id '{command.client_id[:100]}'"
+        raise BrokerError(SECURITY, f"{text}, and this connection has '{own}': log in with that client id to end it")
+    name = durable_name(own, command.subscription_name or "")
     queue = session.queues.by_name.get(name)
     if queue is None:
         raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"No durable subscription exists for: {command.subscription_name}")

@@ -230,7 +230,7 @@ class OpenWireSession(SessionEndpoint):
 
     def report_left_out(self, queue: str, error: BrokerError) -> None:
         """Reports a queue that matches the wildcards of a consumer, but cannot be consumed."""
-        self.dispatches.trace.event("wildcard_queue_left_out", {"queue": queue, "why": error.text})
+        self.connection.left_out(queue, error)
 
     def consumer_gone(self, consumer: Consumer, why: str) -> None:
         """Closes the connection: a failover client comes back, and creates queue and consumer again."""

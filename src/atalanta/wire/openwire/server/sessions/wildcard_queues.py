@@ -50,6 +50,15 @@ class WildcardQueues(ClientObserver):
         """Ends that."""
         self.consumers.pop((conn, consumer_id), None)
 
+    def complete(self, now: int, conn: int, queues: list[Queue]) -> None:
+        """Adds the queues that are missing at the consumers of a connection: permissions have changed."""
+        for (owner, _), consumers in list(self.consumers.items()):
+            if owner == conn:
+                for consumer in consumers:
+                    for queue in queues:
+                        if not queue.deleted and consumer.takes(queue):
+                            consumer.add(now, queue.name)
+
     def on_queue_added(self, now: int, queue: Queue) -> None:
         if self.consumers:
             self.created.append(queue)
