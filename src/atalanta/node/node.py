@@ -49,6 +49,7 @@ from atalanta.wire.stomp.protocol import StompProtocol
 
 DISCOVERY_PART: Final = "discovery"
 VERSION: Final = "0.1.0"
+HUNG_UP: Final = "closed by the peer"
 TTL_TIMER: Final = "wire.ttl"
 COMPACT_TIMER: Final = "store.compact"
 COMMIT_TIMER: Final = "store.commit"
@@ -302,6 +303,14 @@ class Node:
         connection = self.connections.get(conn)
         if connection is not None and self.failed is None:
             connection.on_blocked(now, False)
+
+    def on_hung_up(self, now: int, conn: int) -> None:
+        """Ends the connection of a peer that has gone, unless what it has sent is about to be processed."""
+        connection = self.connections.get(conn)
+        if connection is not None and self.failed is None and connection.hung_up(now):
+            del self.connections[conn]
+            connection.lost(now, HUNG_UP)
+            self.ports.wire.close(conn, HUNG_UP)
 
     def _close_after_turn(self, conn: int, why: str) -> None:
         if conn in self.connections:

@@ -14,6 +14,7 @@ from mypy_extensions import mypyc_attr
 from atalanta.kernel.ports import Wire
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.net.connections_by_host import ConnectionsByHost
+from atalanta.runtime.net.hang_ups import HangUps
 from atalanta.runtime.net.limits import Limits
 from atalanta.runtime.net.tls_handshakes import Handshakes
 
@@ -28,6 +29,7 @@ class Connections(Wire):
         # Accepted, with an unfinished TLS handshake: they have no number yet.
         self.handshaking = 0
         self.handshakes = Handshakes(loop)
+        self.hang_ups = HangUps(loop)
         # Accepted, without a login: when the limit is reached, they make room for others.
         self.without_login = ConnectionsByHost()
         # Being dialled: unknown peers may announce any number of addresses that do not answer.
@@ -279,10 +281,18 @@ class Connection(asyncio.Protocol):
         if reading == self._reading or self._transport.is_closing():
             return
         self._reading = reading
+        hang_ups = self._connections.hang_ups
         if reading:
+            hang_ups.unwatch(self)
             self._transport.resume_reading()
         else:
             self._transport.pause_reading()
+            hang_ups.watch(self, self._transport.get_extra_info("socket"))
+
+    def hung_up(self) -> None:
+        """Reports to the node that the peer has gone, or sends no more, while nothing is read from it."""
+        if not self.closing:
+            self._driver.hung_up(self.number)
 
     def abort(self) -> None:
         """Closes the connection now and drops unsent output."""
@@ -292,6 +302,8 @@ class Connection(asyncio.Protocol):
         """Reports the end to the node, exactly once, also if the node requested the close."""
         if self._linger is not None:
             self._linger.cancel()
+        if not self._reading:
+            self._connections.hang_ups.unwatch(self)
         self._connections.remove(self.number)
         why = self.closing or (str(exc) if exc is not None else "closed by the peer")
         self._driver.closed(self.number, why)

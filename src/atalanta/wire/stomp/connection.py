@@ -176,6 +176,9 @@ class StompConnection(StompOutput):
         self.send_error(error.text, None)
         self.end(error.text)
 
+    def waits_for_room(self) -> bool:
+        return self.waiting is not None
+
     def block_deliveries(self, blocked: bool) -> None:
         if self.session is not None:
             self.session.kernel.set_blocked(blocked)

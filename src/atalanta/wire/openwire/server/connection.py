@@ -276,14 +276,14 @@ class OpenWireConnection(OpenWireOutput):
         """Registers the client id.
 
         One that is in use is refused, unless its user comes back after a failover, or with allowLinkStealing. The
-        bridge of a broker comes back without saying so.
+        bridge of a broker comes back without saying so. The id of a client that has hung up is free.
         """
         other = self.node_clients.clients.get(client_id)
         if isinstance(other, OpenWireConnection) and not other.gone and not other.end_reason:
             acceptor = self.acceptor
             steals = acceptor is not None and acceptor.allow_link_stealing
             steals = steals or same_neighbour(self.network, other.network)
-            if not (reconnects or steals) or not other.belongs_to(identity):
+            if not other.peer_gone and (not (reconnects or steals) or not other.belongs_to(identity)):
                 name = self.node_clients.broker_name
                 raise ClientIdError(f"Broker: {name} - Client: {client_id} already connected from {other.peer()}")
             other.replace()
@@ -315,6 +315,9 @@ class OpenWireConnection(OpenWireOutput):
         if command is not None and command.response_required:
             self.respond_error(command.command_id, throwable_of(error))
         self.end(error.text)
+
+    def waits_for_room(self) -> bool:
+        return self.waiting is not None
 
     def on_blocked(self, now: int, blocked: bool) -> None:
         super().on_blocked(now, blocked)
