@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.raw_clients import OpenWireSocket, StompSocket, open_files, write_secured
+from atalanta.wire.openwire.commands.responses import ExceptionResponse, Response
+from tests.app.raw_clients import PASSWORD, OpenWireSocket, StompSocket, open_files, write_secured
 from tests.broker_process import BrokerProcess, free_port
 from tests.waiting import until
 
@@ -59,14 +60,33 @@ def test_a_producer_that_is_killed_while_it_waits_for_room_comes_back_at_once(tm
             return client
 
         first = producer()
-        for _ in range(40):  # more than the address takes, and what comes behind it is not read
-            first.send_some(first.message("full", b"x" * 50_000), 0.2)
+        # More than the systems of both sides take: the end of the client is behind bytes that are not read.
+        while first.send_some(first.message("full", b"x" * 50_000), 0.5) > 0:
+            pass
         broker.until_logged("address_blocked")
         first.close()
         second = producer()
         second.post("other", b"arrives")
         second.close()
         until(lambda: open_files(broker.process.pid) <= before + 3, "the connection of a killed client stays")
+
+
+def test_the_id_of_a_client_that_waits_for_room_and_lives_stays_its_own(tmp_path: Path) -> None:
+    port = free_port()
+    with BrokerProcess(write_secured(tmp_path, port, 1, FULL)) as broker:
+        first = OpenWireSocket(port, "one")
+        first.log_in()
+        first.send(b"".join(first.message("full", b"x" * 50_000) for _ in range(10)))
+        broker.until_logged("address_blocked")
+        second = OpenWireSocket(port, "one")
+        second.begin_login("anna", PASSWORD)
+        answer = second.until(Response)
+        assert isinstance(answer, ExceptionResponse) and answer.exception is not None
+        assert "already connected" in (answer.exception.message or "")
+        first.close()
+        third = OpenWireSocket(port, "one")
+        third.log_in()
+        third.close()
 
 
 def test_messages_without_receipt_count_though_their_client_is_gone(tmp_path: Path) -> None:

@@ -80,6 +80,10 @@ class LoginConnection(ClientConnection):
         if self.host.broker.stopping or self.reconnecting:
             raise BrokerError(SESSION_CREATION_REJECTED, STOPPING)
 
+    def may_open(self, now: int, request: LoginRequest) -> bool:
+        """Returns False if the session can be opened later only: `routed` follows."""
+        return True
+
     def open_session(self, now: int, request: LoginRequest, identity: Identity) -> None:
         """Opens the session and answers the request. BrokerError: it is refused."""
         raise NotImplementedError
@@ -145,6 +149,8 @@ class LoginConnection(ClientConnection):
             for routing in self.host.routings:
                 if not routing.route(now, self, request.client_id, identity):
                     return  # `routed` follows, or did already
+            if not self.may_open(now, request):
+                return
             self.open_session(now, request, identity)
         except BrokerError as error:
             if error.code == SECURITY or error.code == CLUSTER_SECURITY:
@@ -169,6 +175,8 @@ class LoginConnection(ClientConnection):
         identity = self.routed_identity
         if error is None and identity is not None:
             try:
+                if not self.may_open(now, self.logins[0]):
+                    return
                 self.open_session(now, self.logins[0], identity)
             except BrokerError as refusal:  # separate name: mypyc gives each name one type
                 self._end_login(now, refusal)

@@ -186,6 +186,9 @@ class StompConnection(StompOutput):
     # -- life -----------------------------------------------------------------------------------
     def check_alive(self, now: int) -> bool:
         if self.holds > 0 and self.authenticated:
+            # The system of a client that has gone refuses it: its end may be behind bytes that are not read.
+            if self.stream is None and not self.end_reason:
+                self.writer().write(LINE_END)
             return True  # its input is held
         return self.is_in_time(now, self.ttl_ns, not self.authenticated)
 

@@ -85,6 +85,7 @@ class OpenWireConnection(OpenWireOutput):
         self.network: Neighbour | None = None
         self.duplex: DuplexEnd | None = None
         self.closed_in_order: bool = False
+        self.id_asked_for: bool = False  # whether the client id is free
         self.ttl_ns: int = -1
         self.pending_redirect: OpenWireRedirect | None = None
         self._write(WireFormat(HANDSHAKE).encode(info_of(options)))
@@ -220,6 +221,18 @@ class OpenWireConnection(OpenWireOutput):
         if not request.client_id:
             raise ClientIdError("ConnectionInfo without a client id")
 
+    def may_open(self, now: int, request: LoginRequest) -> bool:
+        """Asks, once, whether a client that waits for room is still there, if this one has the same client id."""
+        other = self.node_clients.clients.get(request.client_id or "")
+        if self.id_asked_for or not isinstance(other, OpenWireConnection):
+            return True
+        if other.peer_gone or other.end_reason or not other.waits_for_room():
+            return True
+        self.id_asked_for = True
+        other.send_sign_of_life()
+        self.node_clients.held_ids.wait(now, request.client_id or "", self)
+        return False
+
     def open_session(self, now: int, request: LoginRequest, identity: Identity) -> None:
         command = self.login_command
         client_id = request.client_id
@@ -319,6 +332,10 @@ class OpenWireConnection(OpenWireOutput):
     def waits_for_room(self) -> bool:
         return self.waiting is not None
 
+    def send_sign_of_life(self) -> None:
+        """Sends what the system of a client that has gone refuses: its end may be behind bytes that are not read."""
+        self.send(KeepAliveInfo())
+
     def on_blocked(self, now: int, blocked: bool) -> None:
         super().on_blocked(now, blocked)
         if self.duplex is not None:
@@ -388,8 +405,11 @@ class OpenWireConnection(OpenWireOutput):
         return RESERVES_MAX
 
     def check_alive(self, now: int) -> bool:
-        if self.holds > 0 and self.authenticated:
-            return True  # its input is held
+        if self.holds > 0:
+            if self.decoder.theirs is not None and not self.end_reason:
+                self.send_sign_of_life()
+            if self.authenticated:
+                return True  # its input is held
         return self.is_in_time(now, self.ttl_ns, self.decoder.theirs is None)
 
     def stop(self, now: int) -> None:
@@ -414,3 +434,5 @@ class OpenWireConnection(OpenWireOutput):
         if client_id is not None and self.node_clients.clients.get(client_id) is self:
             del self.node_clients.clients[client_id]
         self.client.close(now, self.host.broker.session_services, True)
+        if client_id is not None:
+            self.node_clients.held_ids.freed(now, client_id)

@@ -10,6 +10,7 @@ from atalanta.wire.openwire.options import NS_PER_MS
 from atalanta.wire.openwire.server.advisories.advisories import Advisories
 from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
 from atalanta.wire.openwire.server.cluster_clients import ClusterClients
+from atalanta.wire.openwire.server.held_client_ids import HeldClientIds
 from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
 from atalanta.wire.openwire.server.sessions.keep_alive import PARTS, KeepAlive, KeepAlives
 from atalanta.wire.openwire.server.sessions.pulls import Pulls
@@ -45,6 +46,7 @@ class NodeClients:
         )
         self.peers = PeerBrokers()
         self.cluster_clients = ClusterClients(self.peers)
+        self.held_ids = HeldClientIds(timers)
         self.sent: dict[str, tuple[int, str]] = {}
 
     def begin_keep_alive(self, now: int, wire: Wire, conn: int, wire_format: WireFormat) -> KeepAlive | None:
