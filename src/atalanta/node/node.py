@@ -114,6 +114,7 @@ class Node:
         self.status = NodeStatus(VERSION)
         resources = registered_resources(config)
         self.host = Host(self.broker, ports.wire, self.connections, ports.passwords)
+        self.host.unfinished.limit_users(config.own.unfinished_messages_bytes)
         self.host.protocols.append(CoreProtocol(self.host))
         self.host.protocols.append(StompProtocol(self.host, ports.timers))
         self.host.protocols.append(OpenWireProtocol(self.host, ports.timers))
@@ -519,6 +520,7 @@ class Node:
     def _check_alive(self, now: int) -> None:
         for protocol in self.host.protocols:
             protocol.check(now)
+        self.host.unfinished.check(now)
         for conn in list(self.connections):
             connection = self.connections.get(conn)
             if connection is not None and not connection.check_alive(now):

@@ -10,6 +10,7 @@ from atalanta.kernel.ports import Passwords
 from atalanta.kernel.security.authentication import Logins
 from atalanta.kernel.security.remote_host import RefusalLimit, remote_host
 from atalanta.wire.connection import ClientConnection
+from atalanta.wire.unfinished import UnfinishedMessages
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
@@ -119,6 +120,7 @@ class Host:
             broker.config.authentication_cache_size,
         )
         self.wire = wire
+        self.unfinished: UnfinishedMessages = UnfinishedMessages(wire, broker.trace)
         self.refused_peers: dict[str, bool] = {}  # hosts with wrong cluster credentials; reported
         self.protocols: list[Protocol] = []
         self.connections = connections

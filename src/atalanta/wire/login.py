@@ -15,6 +15,7 @@ from atalanta.kernel.errors import (
 from atalanta.kernel.security.resource_limits import check_name, limit_of
 from atalanta.kernel.sessions.session import Session
 from atalanta.wire.connection import ClientConnection, ProtocolError
+from atalanta.wire.unfinished import FREE_BYTES
 
 if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
@@ -64,6 +65,9 @@ class LoginConnection(ClientConnection):
         self.logins: list[LoginRequest] = []
         self.login_failures: int = 0
         self.routed_identity: Identity | None = None  # of the login that waits for a connection router
+        self.unfinished: int = 0  # bytes in memory, as wire/unfinished.py counts them
+        self.share_user: str | None = None  # who has logged in
+        self.share_waits: bool = False
 
     # -- the protocol's part --------------------------------------------------------------------
     def take_up(self, now: int) -> None:
@@ -92,6 +96,52 @@ class LoginConnection(ClientConnection):
         """Answers a request that is refused."""
         raise NotImplementedError
 
+    # -- unfinished messages --------------------------------------------------------------------
+    def unfinished_bytes(self) -> int:
+        """Returns the bytes of frames and messages that have come in part, or wait for room."""
+        raise NotImplementedError
+
+    def count_unfinished(self) -> None:
+        """Counts them for the user, or before the login for the host."""
+        size = 0 if self.gone else self.unfinished_bytes()
+        if self.share_user is not None and size <= FREE_BYTES:
+            size = 0
+        if size > 0 or self.unfinished > 0:
+            self.host.unfinished.change(self, size)
+
+    def record_unfinished(self, size: int) -> None:
+        """Records what is counted."""
+        self.unfinished = size
+
+    def count_for(self, user: str) -> None:
+        """Counts unfinished messages for the user who has logged in."""
+        if self.unfinished > 0:
+            self.host.unfinished.change(self, 0)
+        self.share_user = user
+
+    def drop_unfinished(self) -> None:
+        """Frees what has come in part."""
+        raise NotImplementedError
+
+    def forget_unfinished(self) -> None:
+        """Frees what has come in part, and ends its count: the connection is closed."""
+        self.drop_unfinished()
+        self.held.clear()
+        if self.unfinished > 0:
+            self.host.unfinished.change(self, 0)
+
+    def wait_for_share(self, waits: bool) -> None:
+        """Holds the input until the share of its user has room, or lets it go on."""
+        self.share_waits = waits
+        if waits:
+            self.hold_input()
+        else:
+            self.release_input()
+
+    def waits_otherwise(self) -> bool:
+        """Returns True if the input is held by something else."""
+        return self.holds > (1 if self.share_waits else 0)
+
     # -- held input -----------------------------------------------------------------------------
     def hold_input(self) -> None:
         self.holds += 1
@@ -110,6 +160,7 @@ class LoginConnection(ClientConnection):
             if self.holds > 0 or not self.held:
                 break
             self.decode_next(self.held.pop(0))
+        self.count_unfinished()
         if self.holds == 0:
             self.host.wire.resume(self.conn)
 
@@ -198,6 +249,7 @@ class LoginConnection(ClientConnection):
             broker.session_services, self.client, broker.ids.uuid().hex(), endpoint, identity, True, True, False
         )
         self.client.sessions[session.name] = session
+        self.count_for(identity.user)
         return session
 
     # -- limits and refusals --------------------------------------------------------------------

@@ -7,7 +7,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Final, cast
 
 from mypy_extensions import mypyc_attr
 
@@ -17,6 +17,9 @@ from atalanta.runtime.net.connections_by_host import ConnectionsByHost
 from atalanta.runtime.net.hang_ups import HangUps
 from atalanta.runtime.net.limits import Limits
 from atalanta.runtime.net.tls_handshakes import Handshakes
+from atalanta.runtime.process.allocator import trim_allocator
+
+TRIM_DELAY_S: Final = 1.0
 
 
 class Connections(Wire):
@@ -38,6 +41,7 @@ class Connections(Wire):
         self._dirty: list[Connection] = []
         self._next = 1
         self._may_send: Callable[[], bool] | None = None
+        self._trim: asyncio.TimerHandle | None = None
         driver.after_flush(self.write_out)
 
     def __len__(self) -> int:
@@ -89,6 +93,15 @@ class Connections(Wire):
         connection.closing = why or "closed"
         if not connection.unsent:
             self._dirty.append(connection)
+
+    def freed(self) -> None:
+        """Implements Wire.freed: the allocator gives memory back, at most once in a second."""
+        if self._trim is None:
+            self._trim = self.loop.call_later(TRIM_DELAY_S, self._trim_memory)
+
+    def _trim_memory(self) -> None:
+        self._trim = None
+        trim_allocator()
 
     def logged_in(self, conn: int) -> None:
         """Implements Wire.logged_in."""

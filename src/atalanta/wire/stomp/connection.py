@@ -83,6 +83,15 @@ class StompConnection(StompOutput):
             return
         self.decoder.begin(data)
         self.take_up(now)
+        self.count_unfinished()
+
+    def drop_unfinished(self) -> None:
+        self.decoder.drop()
+        self.waiting = None
+
+    def unfinished_bytes(self) -> int:
+        waiting = self.waiting
+        return self.decoder.kept_bytes() + (0 if waiting is None else len(waiting.body))
 
     def decode_next(self, data: bytes) -> None:
         self.decoder.begin(data)
@@ -110,6 +119,9 @@ class StompConnection(StompOutput):
         if session is not None:
             if not answer(session, now, frame):
                 self.waiting = frame
+                self.count_unfinished()
+                if not self.host.unfinished.may_wait(self):
+                    self.refuse(self.host.unfinished.refusal(self), None)
         elif frame.command == "CONNECT" or frame.command == "STOMP":
             self._connect(now, frame)
         else:
@@ -209,6 +221,7 @@ class StompConnection(StompOutput):
         if self.gone:
             return
         self.gone = True
+        self.forget_unfinished()
         if self.heart_beat is not None:
             self.beats.remove(self.heart_beat)
         session = self.session

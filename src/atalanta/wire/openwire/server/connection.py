@@ -100,6 +100,18 @@ class OpenWireConnection(OpenWireOutput):
             return
         self.decoder.feed(data)
         self.take_up(now)
+        self.count_unfinished()
+
+    def drop_unfinished(self) -> None:
+        self.decoder.drop()
+        self.waiting = None
+
+    def unfinished_bytes(self) -> int:
+        waiting = self.waiting
+        size = self.decoder.kept_bytes()
+        if isinstance(waiting, OpenWireMessage):
+            size += len(waiting.content or b"") + len(waiting.marshalled_properties or b"")
+        return size
 
     def decode_next(self, data: bytes) -> None:
         self.decoder.feed(data)
@@ -173,6 +185,9 @@ class OpenWireConnection(OpenWireOutput):
                 return
             if not answer(session, now, command):
                 self.waiting = command
+                self.count_unfinished()
+                if not self.host.unfinished.may_wait(self):
+                    self.end(self.host.unfinished.refusal(self))
         elif isinstance(command, ConnectionInfo):
             self._connect(now, command)
         elif isinstance(command, ConnectionControl):
@@ -426,6 +441,7 @@ class OpenWireConnection(OpenWireOutput):
         if self.gone:
             return
         self.gone = True
+        self.forget_unfinished()
         self.node_clients.cluster_clients.forget(self.conn)
         if self.keep_alive is not None:
             self.keep_alive.end()
