@@ -111,6 +111,9 @@ class OpenWireConnection(OpenWireOutput):
         size = self.decoder.kept_bytes()
         if isinstance(waiting, OpenWireMessage):
             size += len(waiting.content or b"") + len(waiting.marshalled_properties or b"")
+            session = self.session
+            if session is not None and session.inflation is not None:
+                size += session.inflation.inflater.size
         return size
 
     def decode_next(self, data: bytes) -> None:
@@ -278,6 +281,7 @@ class OpenWireConnection(OpenWireOutput):
             others.pulls,
             others.wildcard_queues,
             others.correlations,
+            others.inflations,
         )
         kernel = self.new_session(session, identity)
         session.attach(kernel)

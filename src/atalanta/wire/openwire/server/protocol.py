@@ -11,6 +11,7 @@ from atalanta.wire.openwire.server.connection import OpenWireConnection
 from atalanta.wire.openwire.server.held_client_ids import IDS_TIMER
 from atalanta.wire.openwire.server.node_clients import NodeClients
 from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
+from atalanta.wire.openwire.server.sessions.inflations import INFLATION_TIMER
 from atalanta.wire.openwire.server.sessions.keep_alive import KEEP_ALIVE_TIMER
 from atalanta.wire.openwire.server.sessions.pulls import PULL_TIMER
 from atalanta.wire.openwire.server.sessions.wildcard_queues import QUEUES_TIMER
@@ -65,6 +66,8 @@ class OpenWireProtocol(Protocol):
             self.node_clients.pulls.on_timer(now)
         elif key == QUEUES_TIMER:
             self.node_clients.wildcard_queues.on_timer(now)
+        elif key == INFLATION_TIMER:
+            self.node_clients.inflations.on_timer(now)
         elif key == IDS_TIMER:
             self.node_clients.held_ids.on_timer(now)
         elif key == ELSEWHERE_TIMER:
