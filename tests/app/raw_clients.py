@@ -12,7 +12,12 @@ from pathlib import Path
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES
 from atalanta.wire.openwire.commands.connections import ConnectionInfo, WireFormatInfo
 from atalanta.wire.openwire.commands.destinations import ActiveMQQueue
-from atalanta.wire.openwire.commands.identifiers import ConnectionId, MessageId, ProducerId, SessionId
+from atalanta.wire.openwire.commands.identifiers import (
+    ConnectionId,
+    MessageId,
+    ProducerId,
+    SessionId,
+)
 from atalanta.wire.openwire.commands.messages import ActiveMQBytesMessage, OpenWireMessage
 from atalanta.wire.openwire.commands.producers import SessionInfo
 from atalanta.wire.openwire.commands.responses import ExceptionResponse, Response

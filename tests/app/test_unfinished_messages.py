@@ -64,7 +64,8 @@ def test_unfinished_messages_take_the_share_of_their_user_and_arrive_in_the_end(
             client.log_in()
         before = resident_bytes(pid)
         frames = [client.message("q", bytes((65 + number,)) * BODY_BYTES) for number, client in enumerate(clients)]
-        sent = [client.send_some(frame[: BODY_BYTES - 1000], 0.3) for client, frame in zip(clients, frames, strict=True)]
+        cut = BODY_BYTES - 1000
+        sent = [client.send_some(frame[:cut], 0.3) for client, frame in zip(clients, frames, strict=True)]
         assert resident_bytes(pid) - before < GROWTH_BYTES_MAX
         assert broker.log().count("unfinished_messages_limit user=anna") == 1
         assert "unfinished-messages-max" in broker.log()

@@ -10,7 +10,7 @@ from atalanta.kernel.ports import Passwords
 from atalanta.kernel.security.authentication import Logins
 from atalanta.kernel.security.remote_host import RefusalLimit, remote_host
 from atalanta.wire.connection import ClientConnection
-from atalanta.wire.unfinished import UnfinishedMessages
+from atalanta.wire.memory_share import UnfinishedMessages
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker

@@ -15,7 +15,7 @@ from atalanta.kernel.errors import (
 from atalanta.kernel.security.resource_limits import check_name, limit_of
 from atalanta.kernel.sessions.session import Session
 from atalanta.wire.connection import ClientConnection, ProtocolError
-from atalanta.wire.unfinished import FREE_BYTES
+from atalanta.wire.memory_share import FREE_BYTES
 
 if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
@@ -65,7 +65,7 @@ class LoginConnection(ClientConnection):
         self.logins: list[LoginRequest] = []
         self.login_failures: int = 0
         self.routed_identity: Identity | None = None  # of the login that waits for a connection router
-        self.unfinished: int = 0  # bytes in memory, as wire/unfinished.py counts them
+        self.unfinished: int = 0  # bytes in memory, as wire/memory_share.py counts them
         self.share_user: str | None = None  # who has logged in
         self.share_waits: bool = False
 

@@ -118,7 +118,8 @@ class UnfinishedMessages:
                     share.hold(connection)
             else:
                 oldest = next(iter(share.parts))
-                oldest.host.close(oldest.conn, f"unfinished handshakes of its host take more than {share.bytes_max} bytes")
+                why = f"unfinished handshakes of its host take more than {share.bytes_max} bytes"
+                oldest.host.close(oldest.conn, why)
                 self.change(oldest, 0)
         share.release()
         if not share.parts:
