@@ -131,6 +131,25 @@ def test_a_peer_that_is_paused_as_it_comes_is_not_read_from(
 
 
 @both_loops
+def test_a_peer_that_hangs_up_while_it_is_paused_is_told_once(plain: bool) -> None:
+    async def use(running: Running) -> None:
+        reader, writer = await running.connect()
+        writer.write(b"x")
+        assert await reader.readexactly(1) == b"x"
+        running.node.shell.connections.pause(1)
+        writer.write(b"unread")
+        writer.close()
+        await running.until(lambda: running.node.words("hung_up"))
+        assert ("data", 1, b"unread") not in running.node.log
+        running.node.shell.connections.resume(1)
+        await running.until(lambda: running.node.words("closed"))
+
+    _, node = run(with_echo(use), plain)
+    assert ("data", 1, b"unread") in node.log
+    assert node.words("hung_up") == [("hung_up", 1)]
+
+
+@both_loops
 def test_a_peer_that_does_not_read_is_not_read_from(plain: bool) -> None:
     limits = Limits(
         write_high_bytes=64 * 1024,

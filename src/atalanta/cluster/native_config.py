@@ -117,6 +117,14 @@ class OwnSettings(OptionGroup):
         minimum=64 << 10,
         maximum=1 << 30,
     )
+    unfinished_messages_bytes: int = option(
+        256 << 20,
+        "unfinished-messages-max",
+        "memory of one user's messages that have arrived in part or wait for room, over all of its connections and"
+        " protocols; above it they are completed one after the other",
+        unit="bytes",
+        minimum=1 << 20,
+    )
     commits_in_loop: bool = option(
         True,
         "commits-in-loop",

@@ -49,6 +49,9 @@ class Wire:
     def resume(self, conn: int) -> None:
         """Continues to read from the peer."""
 
+    def freed(self) -> None:
+        """Records that much memory of input was freed: a shell may give it back to the system."""
+
     def close(self, conn: int, why: str) -> None:
         """Closes the connection after all earlier writes; `node.on_closed` follows, once per connection."""
         raise _missing(self, "Wire.close")

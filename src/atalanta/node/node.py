@@ -49,6 +49,7 @@ from atalanta.wire.stomp.protocol import StompProtocol
 
 DISCOVERY_PART: Final = "discovery"
 VERSION: Final = "0.1.0"
+HUNG_UP: Final = "closed by the peer"
 TTL_TIMER: Final = "wire.ttl"
 COMPACT_TIMER: Final = "store.compact"
 COMMIT_TIMER: Final = "store.commit"
@@ -115,6 +116,7 @@ class Node:
         resources = registered_resources(config)
         self.host = Host(self.broker, ports.wire, self.connections, ports.passwords)
         self.host.schedulers.follow(config.acceptors)
+        self.host.unfinished.limit_users(config.own.unfinished_messages_bytes)
         self.host.protocols.append(CoreProtocol(self.host))
         self.host.protocols.append(StompProtocol(self.host, ports.timers))
         self.host.protocols.append(OpenWireProtocol(self.host, ports.timers))
@@ -307,6 +309,14 @@ class Node:
         connection = self.connections.get(conn)
         if connection is not None and self.failed is None:
             connection.on_blocked(now, False)
+
+    def on_hung_up(self, now: int, conn: int) -> None:
+        """Ends the connection of a peer that has gone, unless what it has sent is about to be processed."""
+        connection = self.connections.get(conn)
+        if connection is not None and self.failed is None and connection.hung_up(now):
+            del self.connections[conn]
+            connection.lost(now, HUNG_UP)
+            self.ports.wire.close(conn, HUNG_UP)
 
     def _close_after_turn(self, conn: int, why: str) -> None:
         if conn in self.connections:
@@ -544,6 +554,7 @@ class Node:
     def _check_alive(self, now: int) -> None:
         for protocol in self.host.protocols:
             protocol.check(now)
+        self.host.unfinished.check(now)
         for conn in list(self.connections):
             connection = self.connections.get(conn)
             if connection is not None and not connection.check_alive(now):

@@ -253,6 +253,10 @@ class Driver:
         """Calls `on_unblocked` of the node."""
         self._call("on_unblocked", conn)
 
+    def hung_up(self, conn: int) -> None:
+        """Calls `on_hung_up` of the node."""
+        self._call("on_hung_up", conn)
+
     def dialed(self, conn: int, key: str) -> None:
         """Calls `on_dialed` of the node."""
         self._call("on_dialed", conn, key)

@@ -51,6 +51,12 @@ class NodeInputs(Protocol):
     def on_unblocked(self, now: int, conn: int) -> None:
         """Reports that the peer has read the backlog."""
 
+    def on_hung_up(self, now: int, conn: int) -> None:
+        """Reports the end of a peer, or of what it sends, while its connection is paused; at most once for each pause.
+
+        What it has sent before may still be read after `Wire.resume`; `on_closed` follows then.
+        """
+
     def on_dialed(self, now: int, conn: int, key: str) -> None:
         """Reports that `Links.dial` of that key succeeded: `conn` is open."""
 

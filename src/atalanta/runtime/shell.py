@@ -374,6 +374,7 @@ class Shell(Process):
         self.connections.abort_all()
         self.passwords.close()
         self.connections.handshakes.close()
+        self.connections.hang_ups.close()
         if self._disk is not None:
             self._disk.close()
         if self._lifecycle.analyzer is not None:

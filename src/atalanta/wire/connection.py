@@ -56,6 +56,11 @@ class Connection(LoginWaiter):
         """Ends the connection after the peer or the network closed it. Sessions that can be reattached may wait."""
         self.closed(now, why)
 
+    def hung_up(self, now: int) -> bool:
+        """Records that the peer has gone, or sends no more, while its input is held. Returns True if the connection
+        ends now; else what the peer has sent before is processed first."""
+        return False
+
     def on_blocked(self, now: int, blocked: bool) -> None:
         """Records that the peer reads too slowly, or reads again: deliveries wait meanwhile."""
         return None
@@ -92,6 +97,7 @@ class ClientConnection(Connection):
         self.server_name: str | None = None  # that a TLS client asked for
         self.came_from: str | None = None  # the id of the client's former node, if it reconnects
         self.gone: bool = False
+        self.peer_gone: bool = False  # the peer has hung up, but what it has sent is still processed
         self.reconnecting: bool = False
         self.disconnect_delayed: bool = False
 
@@ -117,6 +123,16 @@ class ClientConnection(Connection):
 
     def left(self) -> bool:
         return self.gone
+
+    def waits_for_room(self) -> bool:
+        """Returns True while a message of the client waits until its address has room."""
+        return False
+
+    def hung_up(self, now: int) -> bool:
+        """Ends the connection before the login, and one whose message waits for room: nobody waits for an answer, and
+        room may never come. Other holds are short."""
+        self.peer_gone = True
+        return not self.authenticated or self.waits_for_room()
 
     # -- scale-down -----------------------------------------------------------------------------
     def hold_input(self) -> None:

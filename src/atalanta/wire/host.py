@@ -12,6 +12,7 @@ from atalanta.kernel.ports import Passwords
 from atalanta.kernel.security.authentication import Logins
 from atalanta.kernel.security.remote_host import RefusalLimit, remote_host
 from atalanta.wire.connection import ClientConnection
+from atalanta.wire.memory_share import UnfinishedMessages
 from atalanta.wire.scheduler import Schedulers
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ class Host:
             broker.config.authentication_cache_size,
         )
         self.wire = wire
+        self.unfinished: UnfinishedMessages = UnfinishedMessages(wire, broker.trace)
         self.refused_peers: dict[str, bool] = {}  # hosts with wrong cluster credentials; reported
         self.protocols: list[Protocol] = []
         self.schedulers: Schedulers = Schedulers()

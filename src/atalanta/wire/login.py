@@ -16,6 +16,7 @@ from atalanta.kernel.security.resource_limits import check_name, limit_of
 from atalanta.kernel.security.security import DEFAULT_CLUSTER_USER
 from atalanta.kernel.sessions.session import Session
 from atalanta.wire.connection import ClientConnection, ProtocolError
+from atalanta.wire.memory_share import FREE_BYTES
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import Consumer
@@ -68,6 +69,9 @@ class LoginConnection(ClientConnection):
         self.logins: list[LoginRequest] = []
         self.login_failures: int = 0
         self.routed_identity: Identity | None = None  # of the login that waits for a connection router
+        self.unfinished: int = 0  # bytes in memory, as wire/memory_share.py counts them
+        self.share_user: str | None = None  # who has logged in
+        self.share_waits: bool = False
 
     # -- the protocol's part --------------------------------------------------------------------
     def take_up(self, now: int) -> None:
@@ -85,6 +89,10 @@ class LoginConnection(ClientConnection):
         if self.host.broker.stopping or self.reconnecting:
             raise BrokerError(SESSION_CREATION_REJECTED, STOPPING)
 
+    def may_open(self, now: int, request: LoginRequest) -> bool:
+        """Returns False if the session can be opened later only: `routed` follows."""
+        return True
+
     def open_session(self, now: int, request: LoginRequest, identity: Identity) -> None:
         """Opens the session and answers the request. BrokerError: it is refused."""
         raise NotImplementedError
@@ -92,6 +100,52 @@ class LoginConnection(ClientConnection):
     def refuse_login(self, error: BrokerError) -> None:
         """Answers a request that is refused."""
         raise NotImplementedError
+
+    # -- unfinished messages --------------------------------------------------------------------
+    def unfinished_bytes(self) -> int:
+        """Returns the bytes of frames and messages that have come in part, or wait for room."""
+        raise NotImplementedError
+
+    def count_unfinished(self) -> None:
+        """Counts them for the user, or before the login for the host."""
+        size = 0 if self.gone else self.unfinished_bytes()
+        if self.share_user is not None and size <= FREE_BYTES:
+            size = 0
+        if size > 0 or self.unfinished > 0:
+            self.host.unfinished.change(self, size)
+
+    def record_unfinished(self, size: int) -> None:
+        """Records what is counted."""
+        self.unfinished = size
+
+    def count_for(self, user: str) -> None:
+        """Counts unfinished messages for the user who has logged in."""
+        if self.unfinished > 0:
+            self.host.unfinished.change(self, 0)
+        self.share_user = user
+
+    def drop_unfinished(self) -> None:
+        """Frees what has come in part."""
+        raise NotImplementedError
+
+    def forget_unfinished(self) -> None:
+        """Frees what has come in part, and ends its count: the connection is closed."""
+        self.drop_unfinished()
+        self.held.clear()
+        if self.unfinished > 0:
+            self.host.unfinished.change(self, 0)
+
+    def wait_for_share(self, waits: bool) -> None:
+        """Holds the input until the share of its user has room, or lets it go on."""
+        self.share_waits = waits
+        if waits:
+            self.hold_input()
+        else:
+            self.release_input()
+
+    def waits_otherwise(self) -> bool:
+        """Returns True if the input is held by something else."""
+        return self.holds > (1 if self.share_waits else 0)
 
     # -- held input -----------------------------------------------------------------------------
     def hold_input(self) -> None:
@@ -111,6 +165,7 @@ class LoginConnection(ClientConnection):
             if self.holds > 0 or not self.held:
                 break
             self.decode_next(self.held.pop(0))
+        self.count_unfinished()
         if self.holds == 0:
             self.host.wire.resume(self.conn)
 
@@ -150,6 +205,8 @@ class LoginConnection(ClientConnection):
             for routing in self.host.routings:
                 if not routing.route(now, self, request.client_id, identity):
                     return  # `routed` follows, or did already
+            if not self.may_open(now, request):
+                return
             self.open_session(now, request, identity)
         except BrokerError as error:
             if error.code == SECURITY or error.code == CLUSTER_SECURITY:
@@ -174,6 +231,8 @@ class LoginConnection(ClientConnection):
         identity = self.routed_identity
         if error is None and identity is not None:
             try:
+                if not self.may_open(now, self.logins[0]):
+                    return
                 self.open_session(now, self.logins[0], identity)
             except BrokerError as refusal:  # separate name: mypyc gives each name one type
                 self._end_login(now, refusal)
@@ -195,6 +254,7 @@ class LoginConnection(ClientConnection):
             broker.session_services, self.client, broker.ids.uuid().hex(), endpoint, identity, True, True, False
         )
         self.client.sessions[session.name] = session
+        self.count_for(identity.user)
         return session
 
     # -- what cannot be encoded -----------------------------------------------------------------

@@ -113,6 +113,10 @@ class EchoNode:
         """Noted."""
         self._note(now, "unblocked", conn)
 
+    def on_hung_up(self, now: int, conn: int) -> None:
+        """Noted."""
+        self._note(now, "hung_up", conn)
+
     def on_dialed(self, now: int, conn: int, key: str) -> None:
         """Noted."""
         self._note(now, "dialed", conn, key)

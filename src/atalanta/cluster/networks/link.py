@@ -152,6 +152,11 @@ class NetworkLink(Connection, DuplexOwner):
         if not self._held():
             self.host.wire.resume(self.conn)
 
+    def hung_up(self, now: int) -> bool:
+        """Ends the link: the input is held while an address here is full, and that may last. The bridge dials again,
+        and the other broker sends again what has no answer."""
+        return True
+
     def _held(self) -> bool:
         return self.incoming is not None and self.incoming.holds
 

@@ -7,15 +7,19 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Final, cast
 
 from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.ports import Wire
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.net.connections_by_host import ConnectionsByHost
+from atalanta.runtime.net.hang_ups import HangUps
 from atalanta.runtime.net.limits import Limits
 from atalanta.runtime.net.tls_handshakes import Handshakes
+from atalanta.runtime.process.allocator import trim_allocator
+
+TRIM_DELAY_S: Final = 1.0
 
 
 class Connections(Wire):
@@ -28,6 +32,7 @@ class Connections(Wire):
         # Accepted, with an unfinished TLS handshake: they have no number yet.
         self.handshaking = 0
         self.handshakes = Handshakes(loop)
+        self.hang_ups = HangUps(loop)
         # Accepted, without a login: when the limit is reached, they make room for others.
         self.without_login = ConnectionsByHost()
         # Being dialled: unknown peers may announce any number of addresses that do not answer.
@@ -36,6 +41,7 @@ class Connections(Wire):
         self._dirty: list[Connection] = []
         self._next = 1
         self._may_send: Callable[[], bool] | None = None
+        self._trim: asyncio.TimerHandle | None = None
         driver.after_flush(self.write_out)
 
     def __len__(self) -> int:
@@ -87,6 +93,15 @@ class Connections(Wire):
         connection.closing = why or "closed"
         if not connection.unsent:
             self._dirty.append(connection)
+
+    def freed(self) -> None:
+        """Implements Wire.freed: the allocator gives memory back, at most once in a second."""
+        if self._trim is None:
+            self._trim = self.loop.call_later(TRIM_DELAY_S, self._trim_memory)
+
+    def _trim_memory(self) -> None:
+        self._trim = None
+        trim_allocator()
 
     def logged_in(self, conn: int) -> None:
         """Implements Wire.logged_in."""
@@ -279,10 +294,18 @@ class Connection(asyncio.Protocol):
         if reading == self._reading or self._transport.is_closing():
             return
         self._reading = reading
+        hang_ups = self._connections.hang_ups
         if reading:
+            hang_ups.unwatch(self)
             self._transport.resume_reading()
         else:
             self._transport.pause_reading()
+            hang_ups.watch(self, self._transport.get_extra_info("socket"))
+
+    def hung_up(self) -> None:
+        """Reports to the node that the peer has gone, or sends no more, while nothing is read from it."""
+        if not self.closing:
+            self._driver.hung_up(self.number)
 
     def abort(self) -> None:
         """Closes the connection now and drops unsent output."""
@@ -292,6 +315,8 @@ class Connection(asyncio.Protocol):
         """Reports the end to the node, exactly once, also if the node requested the close."""
         if self._linger is not None:
             self._linger.cancel()
+        if not self._reading:
+            self._connections.hang_ups.unwatch(self)
         self._connections.remove(self.number)
         why = self.closing or (str(exc) if exc is not None else "closed by the peer")
         self._driver.closed(self.number, why)

@@ -38,6 +38,7 @@ LEVELS: Final = {
     "core_bridge_not_made": logging.WARNING,
     "discovery_no_announcement": logging.WARNING,
     "member_deposed": logging.WARNING,
+    "unfinished_messages_limit": logging.WARNING,
     "member_unreachable": logging.WARNING,
     "network_bridge_gave_up": logging.WARNING,
     "node_id_shared": logging.ERROR,

@@ -75,6 +75,12 @@ class Framer:
         """Returns the number of bytes that wait for the rest of their frame."""
         return int(self._kept_bytes)
 
+    def drop(self) -> None:
+        """Frees what has arrived: the connection is closed, and may be in a circle that is collected late."""
+        self._kept.clear()
+        self._kept_bytes = 0
+        self._rest = b""
+
     def feed(self, data: bytes) -> list[Frame]:
         """Returns the frames that are complete now. ProtocolError: the connection must be closed."""
         frames: list[Frame] = []

@@ -23,7 +23,17 @@ from atalanta.wire.openwire.encoding.primitives import (
 )
 
 INFLATED_BYTES_MAX: Final = 100 << 20
+# A body may inflate to so many bytes, a map or stream (whose values cost more) to fewer, and in any case to a multiple
+# of what was sent.
+SMALL_BYTES_MAX: Final = 16 << 20
+SMALL_VALUES_BYTES_MAX: Final = 1 << 20
+RATIO_MAX: Final = 32
+STEP_BYTES: Final = 1 << 20
 CONTENT: Final = "OpenWireMessage.content"
+
+
+class InflatedTooLarge(DecodeError):
+    """A compressed body that becomes larger than allowed."""
 
 
 def properties_of(message: OpenWireMessage) -> dict[str, object]:
@@ -37,36 +47,76 @@ def content_of(message: OpenWireMessage, bytes_max: int = INFLATED_BYTES_MAX) ->
     content = message.content
     if content is None or not message.compressed:
         return content
-    if message.code() == codes.BYTES_MESSAGE:
-        return _inflated_bytes(content, bytes_max)
-    inflater = zlib.decompressobj()
-    found = _inflated(inflater, content, bytes_max + 1)
-    if len(found) > bytes_max:
-        raise DecodeError(CONTENT, 0, f"more than {bytes_max} bytes when inflated")
-    if not inflater.eof:
-        raise DecodeError(CONTENT, len(content), "the compressed bytes end too early")
-    return found
+    inflater = BodyInflater(message.code(), content, bytes_max)
+    while not inflater.step(STEP_BYTES):
+        pass
+    return inflater.content()
 
 
-def _inflated_bytes(content: bytes, bytes_max: int) -> bytes:
-    """Returns the body of an ActiveMQBytesMessage. Java compresses its whole buffer, so more than the body follows."""
-    if not content:
-        return content
-    size = Reader(content).int32(CONTENT)
-    if size < 0 or size > bytes_max:
-        raise DecodeError(CONTENT, 0, f"{size} bytes when inflated: at most {bytes_max}")
-    found = _inflated(zlib.decompressobj(), content[4:], size) if size else b""
-    if len(found) != size:
-        raise DecodeError(CONTENT, 0, f"{len(found)} bytes inflated, {size} announced")
-    return found
+def inflated_bytes_max(code: int, size: int, bytes_max: int) -> int:
+    """Returns how many bytes a compressed body of `size` bytes may have, at most `bytes_max`."""
+    small = SMALL_VALUES_BYTES_MAX if code == codes.MAP_MESSAGE or code == codes.STREAM_MESSAGE else SMALL_BYTES_MAX
+    return min(max(small, RATIO_MAX * size), bytes_max)
 
 
-def _inflated(inflater: zlib._Decompress, data: bytes, bytes_max: int) -> bytes:
-    """Returns at most `bytes_max` bytes, which is above 0."""
-    try:
-        return inflater.decompress(data, bytes_max)
-    except zlib.error as error:
-        raise DecodeError(CONTENT, 0, f"not compressed with zlib: {error}") from None
+class BodyInflater:
+    """A compressed body that is inflated in steps. `size` counts the bytes so far.
+
+    Java compresses the whole buffer of an ActiveMQBytesMessage, so more than the body follows it.
+    """
+
+    def __init__(self, code: int, content: bytes, bytes_max: int) -> None:
+        """DecodeError if the announced size is damaged or too large."""
+        self.size: int = 0
+        self._bytes_max = bytes_max
+        self._announced: int = -1  # of a BytesMessage
+        self._rest: bytes = content
+        self._pieces: list[bytes] = []
+        self._inflater = zlib.decompressobj()
+        if code == codes.BYTES_MESSAGE:
+            self._announced = 0
+            if content:
+                self._announced = Reader(content).int32(CONTENT)
+                self._rest = content[4:]
+            if self._announced < 0:
+                raise DecodeError(CONTENT, 0, f"{self._announced} bytes when inflated")
+            if self._announced > bytes_max:
+                raise InflatedTooLarge(CONTENT, 0, f"{self._announced} bytes when inflated: at most {bytes_max}")
+
+    def step(self, bytes_max: int) -> bool:
+        """Inflates at most so many bytes more. Returns True at the end. DecodeError: damaged, or too large."""
+        announced = self._announced
+        if announced == self.size:
+            return True
+        left = (self._bytes_max + 1 if announced < 0 else announced) - self.size
+        try:
+            piece = self._inflater.decompress(self._rest, min(left, bytes_max))
+        except zlib.error as error:
+            raise DecodeError(CONTENT, 0, f"not compressed with zlib: {error}") from None
+        self._pieces.append(piece)
+        self.size += len(piece)
+        self._rest = self._inflater.unconsumed_tail
+        if announced < 0 and self.size > self._bytes_max:
+            raise InflatedTooLarge(CONTENT, 0, f"more than {self._bytes_max} bytes when inflated")
+        if announced == self.size or (announced < 0 and self._inflater.eof):
+            return True
+        if self._inflater.eof or not piece:
+            why = "the compressed bytes end too early"
+            if announced >= 0:
+                why = f"{self.size} bytes inflated, {announced} announced"
+            raise DecodeError(CONTENT, len(self._rest), why)
+        return False
+
+    def drop(self) -> None:
+        """Frees what is inflated."""
+        self._pieces.clear()
+        self._rest = b""
+
+    def content(self) -> bytes:
+        """Returns the whole body."""
+        if len(self._pieces) != 1:
+            self._pieces = [b"".join(self._pieces)]
+        return self._pieces[0]
 
 
 def compressed(code: int, content: bytes) -> bytes:

@@ -81,9 +81,21 @@ class FrameDecoder:
             pieces.append(data)
         self._piece_bytes += len(data)
 
+    def drop(self) -> None:
+        """Frees what has arrived: the connection is closed, and may be in a circle that is collected late."""
+        self._data = b""
+        self._position = 0
+        self._pieces.clear()
+        self._piece_bytes = 0
+        self._repeated = None
+
     def has_part(self) -> bool:
         """Returns True while a frame has arrived in part."""
         return self._piece_bytes > 0 or self._position < len(self._data)
+
+    def kept_bytes(self) -> int:
+        """Returns the bytes of a frame that has arrived in part."""
+        return int(len(self._data) - self._position + self._piece_bytes)
 
     def next(self) -> DataStructure | None:
         """Returns the next command, None if its bytes have not all come.
@@ -135,6 +147,9 @@ class FrameDecoder:
             raise ProtocolError(f"a frame of {size} bytes: 1 to {self._bytes_max} are accepted here")
         self._wanted = size + 4
         if left < self._wanted:
+            if self._position:  # the frames before it are not held longer than needed
+                self._data = self._data[self._position :]
+                self._position = 0
             return -1
         self._wanted = 4
         start = self._position + 4

@@ -84,6 +84,15 @@ class StompConnection(StompOutput):
             return
         self.decoder.begin(data)
         self.take_up(now)
+        self.count_unfinished()
+
+    def drop_unfinished(self) -> None:
+        self.decoder.drop()
+        self.waiting = None
+
+    def unfinished_bytes(self) -> int:
+        waiting = self.waiting
+        return self.decoder.kept_bytes() + (0 if waiting is None else len(waiting.body))
 
     def command_name(self) -> str:
         return self.processed
@@ -117,6 +126,9 @@ class StompConnection(StompOutput):
         if session is not None:
             if not answer(session, now, frame):
                 self.waiting = frame
+                self.count_unfinished()
+                if not self.host.unfinished.may_wait(self):
+                    self.refuse(self.host.unfinished.refusal(self), None)
         elif frame.command == "CONNECT" or frame.command == "STOMP":
             self._connect(now, frame)
         else:
@@ -183,6 +195,9 @@ class StompConnection(StompOutput):
         self.send_error(error.text, None)
         self.end(error.text)
 
+    def waits_for_room(self) -> bool:
+        return self.waiting is not None
+
     def block_deliveries(self, blocked: bool) -> None:
         if self.session is not None:
             self.session.kernel.set_blocked(blocked)
@@ -190,6 +205,9 @@ class StompConnection(StompOutput):
     # -- life -----------------------------------------------------------------------------------
     def check_alive(self, now: int) -> bool:
         if self.holds > 0 and self.authenticated:
+            # The system of a client that has gone refuses it: its end may be behind bytes that are not read.
+            if self.stream is None and not self.end_reason:
+                self.writer().write(LINE_END)
             return True  # its input is held
         return self.is_in_time(now, self.ttl_ns, not self.authenticated)
 
@@ -210,6 +228,7 @@ class StompConnection(StompOutput):
         if self.gone:
             return
         self.gone = True
+        self.forget_unfinished()
         if self.heart_beat is not None:
             self.beats.remove(self.heart_beat)
         session = self.session

@@ -43,6 +43,16 @@ class FrameDecoder:
         self.version = version
         self.logged_in = True
 
+    def drop(self) -> None:
+        """Frees what has arrived: the connection is closed, and may be in a circle that is collected late."""
+        self._forget()
+        self.pieces = []
+        self.piece_bytes = 0
+
+    def kept_bytes(self) -> int:
+        """Returns the bytes of a frame that has arrived in part."""
+        return len(self.data) - self.position + self.piece_bytes
+
     def begin(self, data: bytes) -> None:
         """Takes more bytes."""
         if self.position < len(self.data):
@@ -96,6 +106,10 @@ class FrameDecoder:
         self.searched = len(data)
         if self.position == len(data):
             self._forget()
+        elif self.position:  # the frames before it are not held longer than needed
+            self.data = data[self.position :]
+            self.searched -= self.position
+            self.position = 0
         return -1
 
     def _forget(self) -> None:

@@ -35,6 +35,9 @@ class PassiveInputs:
     def on_unblocked(self, now: int, conn: int) -> None:
         """Ignores that the active node has read the backlog."""
 
+    def on_hung_up(self, now: int, conn: int) -> None:
+        """Ignores the end of the active node while the disk is slow: what it has sent is read first."""
+
     def on_datagram(self, now: int, group: str, data: bytes) -> None:
         """Ignores a datagram: no group was joined."""
 

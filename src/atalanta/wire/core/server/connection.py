@@ -118,6 +118,13 @@ class CoreConnection(FrameConnection):
             return
         self.framer.begin(data)
         self.take_up(now)
+        self.count_unfinished()
+
+    def drop_unfinished(self) -> None:
+        self.framer.drop()
+
+    def unfinished_bytes(self) -> int:
+        return self.framer.kept_bytes + self.large_bytes
 
     def take_up(self, now: int) -> None:
         framer = self.framer
@@ -234,11 +241,12 @@ class CoreConnection(FrameConnection):
     def open_session(self, now: int, request: LoginRequest, identity: Identity) -> None:
         open_session(self, now, request, identity)
 
-    def logged_in_by_session(self, now: int) -> None:
+    def logged_in_by_session(self, now: int, user: str) -> None:
         """Records a login by the name of a session: the name is a secret of its user."""
         first = not self.authenticated
         self.login_succeeded()
         if first:
+            self.count_for(user)
             self.logged_in(now)
 
     def login_succeeded(self) -> None:
@@ -412,6 +420,7 @@ class CoreConnection(FrameConnection):
         if self.gone:
             return
         self.gone = True
+        self.forget_unfinished()
         if self.pending_redirect is not None:
             self.pending_redirect.restore_sessions()
         self.host.cluster.unsubscribe(self)
@@ -436,6 +445,7 @@ class CoreConnection(FrameConnection):
             self.closed(now, why)
             return
         self.gone = True
+        self.forget_unfinished()
         self.settle(now)
         self.host.cluster.unsubscribe(self)
         self.block_deliveries(True)

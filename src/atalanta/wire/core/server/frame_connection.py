@@ -56,6 +56,11 @@ class FrameConnection(LoginConnection):
         self.full: bool = False  # no more deliveries in this batch of inputs
         self.version: int = 0
         self.pinned: bool = False
+        self.large_bytes: int = 0  # of unfinished large messages that are in memory, not in files
+
+    def keep_large(self, size: int) -> None:
+        """Counts bytes of an unfinished large message that stay in memory, or a negative number of them."""
+        self.large_bytes += size
 
     # -- frames out -----------------------------------------------------------------------------
     def start_frame(self, packet_type: int, channel: i64, body_bytes: i64) -> BytesWriter:

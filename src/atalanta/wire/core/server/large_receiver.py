@@ -40,6 +40,7 @@ class LargeReceiver(LargeWriter):
         self.error: BrokerError | None = None
         self.request: list[bytes] | None = None
         self.request_bytes: int = 0
+        self.kept: int = 0  # bytes of the body in memory
         self.body_size: int = -1  # of the whole body, as the last piece says
         self.complete: bool = False
         self.holding: bool = False
@@ -64,14 +65,18 @@ class LargeReceiver(LargeWriter):
             self.request_bytes += len(piece)
             if self.request_bytes <= REQUEST_BYTES_MAX:
                 self.request.append(piece)
+                self._keep(len(piece))
             else:
                 self.request.clear()
+                self._keep(-self.kept)
                 self.error = BrokerError(
                     ILLEGAL_STATE, f"management request is larger than {REQUEST_BYTES_MAX} bytes"
                 )
         elif self.body is not None and self.error is None:
             if self.embedded is not None:
+                size = len(piece)
                 piece = self.embedded.add(piece)
+                self._keep(max(size - len(piece), -self.kept))
             session = self.session
             broker = session.broker
             if broker.memory.refusing:
@@ -157,8 +162,14 @@ class LargeReceiver(LargeWriter):
         if session.confirmations.window_bytes != -1:
             session.confirm()
 
+    def _keep(self, size: int) -> None:
+        """Counts bytes that stay in memory."""
+        self.kept += size
+        self.session.connection.keep_large(size)
+
     def abort(self) -> None:
         """Releases the body: the sender needs it no more."""
+        self._keep(-self.kept)
         body = self.body
         if body is not None:
             self.body = None
@@ -168,8 +179,10 @@ class LargeReceiver(LargeWriter):
 
     def moved(self) -> None:
         """Holds the input of the new connection after a reattach."""
+        connection = self.session.connection
+        connection.keep_large(self.kept)
         if self.holding:
-            self.session.connection.hold_input()
+            connection.hold_input()
 
     def _hold(self) -> None:
         if not self.holding:

@@ -199,7 +199,7 @@ def reattach(connection: CoreConnection, now: int, packet: ReattachSession) -> N
     connection.write_out(now)
     if replay.count > 0:
         host.wire.write(connection.conn, replay.unconfirmed())
-    connection.logged_in_by_session(now)
+    connection.logged_in_by_session(now, session.session.identity.user)
     session.session.set_blocked(connection.blocked or connection.full)
     broker = host.broker
     broker.wake(now)

@@ -120,6 +120,8 @@ def open_session(
     first = not connection.authenticated
     broker.clients.count_login()
     connection.login_succeeded()
+    if first:
+        connection.count_for(identity.user)
     session = CoreSession(connection, channel, connection.version, packet.confirmation_window)
     # The client's own name for the session is a secret (wire/core/server/reattach.py): nobody else learns it.
     kernel = Session(
@@ -202,6 +204,7 @@ def _answer_peer(connection: CoreConnection, now: int, known: bool) -> None:
         broker.trace.event("cluster_login_accepted", {"remote": remote})
     if not connection.authenticated:
         connection.login_succeeded()
+        connection.count_for(broker.security.cluster_user)
         connection.logged_in(now)
 
 

@@ -44,6 +44,7 @@ from atalanta.message.properties import (
 )
 from atalanta.wire.openwire.bodies import (
     content_of,
+    inflated_bytes_max,
     map_content,
     map_of,
     stream_content,
@@ -182,21 +183,22 @@ def openwire_body(message: Message, data: bytes) -> Body:
         return Body(codes.BYTES_MESSAGE, data, f"kind {message.kind} has no form in OpenWire")
     try:
         if message.special and message.property_value(COMPRESSED) is True:
-            data = _inflated(data)
+            data = _inflated(code, data)
         return Body(code, _content(message, data))
     except DecodeError as error:
         return Body(codes.BYTES_MESSAGE, data, str(error))
 
 
-def _inflated(data: bytes) -> bytes:
+def _inflated(code: int, data: bytes) -> bytes:
     """Returns a body that a CORE client compressed as a large message."""
     inflater = zlib.decompressobj()
+    bytes_max = inflated_bytes_max(code, len(data), INFLATED_BYTES_MAX)
     try:
-        plain = inflater.decompress(data, INFLATED_BYTES_MAX)
+        plain = inflater.decompress(data, bytes_max)
     except zlib.error as error:
         raise DecodeError("body", 0, f"not compressed with zlib: {error}") from None
     if not inflater.eof:
-        raise DecodeError("body", 0, f"the end is missing, or it has more than {INFLATED_BYTES_MAX} bytes")
+        raise DecodeError("body", 0, f"the end is missing, or it has more than {bytes_max} bytes")
     return plain
 
 

@@ -88,6 +88,7 @@ class OpenWireConnection(OpenWireOutput):
         self.network: Neighbour | None = None
         self.duplex: DuplexEnd | None = None
         self.closed_in_order: bool = False
+        self.id_asked_for: bool = False  # whether the client id is free
         self.ttl_ns: int = -1
         self.pending_redirect: OpenWireRedirect | None = None
         self._write(WireFormat(HANDSHAKE).encode(info_of(options)))
@@ -102,6 +103,21 @@ class OpenWireConnection(OpenWireOutput):
             return
         self.decoder.feed(data)
         self.take_up(now)
+        self.count_unfinished()
+
+    def drop_unfinished(self) -> None:
+        self.decoder.drop()
+        self.waiting = None
+
+    def unfinished_bytes(self) -> int:
+        waiting = self.waiting
+        size = self.decoder.kept_bytes()
+        if isinstance(waiting, OpenWireMessage):
+            size += len(waiting.content or b"") + len(waiting.marshalled_properties or b"")
+            session = self.session
+            if session is not None and session.inflation is not None:
+                size += session.inflation.inflater.size
+        return size
 
     def decode_next(self, data: bytes) -> None:
         self.decoder.feed(data)
@@ -182,6 +198,9 @@ class OpenWireConnection(OpenWireOutput):
                 return
             if not answer(session, now, command):
                 self.waiting = command
+                self.count_unfinished()
+                if not self.host.unfinished.may_wait(self):
+                    self.end(self.host.unfinished.refusal(self))
         elif isinstance(command, ConnectionInfo):
             self._connect(now, command)
         elif isinstance(command, ConnectionControl):
@@ -232,6 +251,18 @@ class OpenWireConnection(OpenWireOutput):
         if self.login_command is not None and self.login_command.connection_id is not None:
             check_texts(self.login_command.connection_id)
 
+    def may_open(self, now: int, request: LoginRequest) -> bool:
+        """Asks, once, whether a client that waits for room is still there, if this one has the same client id."""
+        other = self.node_clients.clients.get(request.client_id or "")
+        if self.id_asked_for or not isinstance(other, OpenWireConnection):
+            return True
+        if other.peer_gone or other.end_reason or not other.waits_for_room():
+            return True
+        self.id_asked_for = True
+        other.send_sign_of_life()
+        self.node_clients.held_ids.wait(now, request.client_id or "", self)
+        return False
+
     def open_session(self, now: int, request: LoginRequest, identity: Identity) -> None:
         command = self.login_command
         client_id = request.client_id
@@ -263,6 +294,7 @@ class OpenWireConnection(OpenWireOutput):
             others.pulls,
             others.wildcard_queues,
             others.correlations,
+            others.inflations,
         )
         kernel = self.new_session(session, identity)
         session.attach(kernel)
@@ -289,14 +321,14 @@ class OpenWireConnection(OpenWireOutput):
         """Registers the client id.
 
         One that is in use is refused, unless its user comes back after a failover, or with allowLinkStealing. The
-        bridge of a broker comes back without saying so.
+        bridge of a broker comes back without saying so. The id of a client that has hung up is free.
         """
         other = self.node_clients.clients.get(client_id)
         if isinstance(other, OpenWireConnection) and not other.gone and not other.end_reason:
             acceptor = self.acceptor
             steals = acceptor is not None and acceptor.allow_link_stealing
             steals = steals or same_neighbour(self.network, other.network)
-            if not (reconnects or steals) or not other.belongs_to(identity):
+            if not other.peer_gone and (not (reconnects or steals) or not other.belongs_to(identity)):
                 name = self.node_clients.broker_name
                 raise ClientIdError(f"Broker: {name} - Client: {client_id} already connected from {other.peer()}")
             other.replace()
@@ -330,6 +362,13 @@ class OpenWireConnection(OpenWireOutput):
         if command is not None and command.response_required:
             self.respond_error(command.command_id, throwable_of(error))
         self.end(error.text)
+
+    def waits_for_room(self) -> bool:
+        return self.waiting is not None
+
+    def send_sign_of_life(self) -> None:
+        """Sends what the system of a client that has gone refuses: its end may be behind bytes that are not read."""
+        self.send(KeepAliveInfo())
 
     def on_blocked(self, now: int, blocked: bool) -> None:
         super().on_blocked(now, blocked)
@@ -400,8 +439,11 @@ class OpenWireConnection(OpenWireOutput):
         return RESERVES_MAX
 
     def check_alive(self, now: int) -> bool:
-        if self.holds > 0 and self.authenticated:
-            return True  # its input is held
+        if self.holds > 0:
+            if self.decoder.theirs is not None and not self.end_reason:
+                self.send_sign_of_life()
+            if self.authenticated:
+                return True  # its input is held
         return self.is_in_time(now, self.ttl_ns, self.decoder.theirs is None)
 
     def stop(self, now: int) -> None:
@@ -418,6 +460,7 @@ class OpenWireConnection(OpenWireOutput):
         if self.gone:
             return
         self.gone = True
+        self.forget_unfinished()
         self.node_clients.cluster_clients.forget(self.conn)
         if self.keep_alive is not None:
             self.keep_alive.end()
@@ -426,3 +469,5 @@ class OpenWireConnection(OpenWireOutput):
         if client_id is not None and self.node_clients.clients.get(client_id) is self:
             del self.node_clients.clients[client_id]
         self.client.close(now, self.host.broker.session_services, True)
+        if client_id is not None:
+            self.node_clients.held_ids.freed(now, client_id)

@@ -10,7 +10,9 @@ from atalanta.wire.openwire.options import NS_PER_MS
 from atalanta.wire.openwire.server.advisories.advisories import Advisories
 from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
 from atalanta.wire.openwire.server.cluster_clients import ClusterClients
+from atalanta.wire.openwire.server.held_client_ids import HeldClientIds
 from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
+from atalanta.wire.openwire.server.sessions.inflations import Inflations
 from atalanta.wire.openwire.server.sessions.keep_alive import (
     PARTS,
     PERIOD_NS_MIN,
@@ -43,13 +45,15 @@ class NodeClients:
         self.advisories = Advisories(node_id, config, timers, queues)
         self.keep_alives = KeepAlives(timers)
         self.pulls = Pulls(timers)
+        self.inflations = Inflations(timers)
         self.correlations = Correlations()
         self.wildcard_queues = WildcardQueues(timers)
         self.bridges = NodeBridges(
-            self.advisories, self.pulls, self.wildcard_queues, self.correlations, timers, queues
+            self.advisories, self.pulls, self.wildcard_queues, self.correlations, self.inflations, timers, queues
         )
         self.peers = PeerBrokers()
         self.cluster_clients = ClusterClients(self.peers)
+        self.held_ids = HeldClientIds(timers)
         self.sent: dict[str, tuple[int, str]] = {}
 
     def begin_keep_alive(self, now: int, wire: Wire, conn: int, wire_format: WireFormat) -> KeepAlive | None:

@@ -10,8 +10,10 @@ from atalanta.wire.openwire.server.advisories.watchers import ADVISORIES_TIMER
 from atalanta.wire.openwire.server.bridge.refused_demands import REFUSED_TIMER
 from atalanta.wire.openwire.server.bridge.stuck_queues import STUCK_TIMER
 from atalanta.wire.openwire.server.connection import OpenWireConnection
+from atalanta.wire.openwire.server.held_client_ids import IDS_TIMER
 from atalanta.wire.openwire.server.node_clients import NodeClients
 from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
+from atalanta.wire.openwire.server.sessions.inflations import INFLATION_TIMER
 from atalanta.wire.openwire.server.sessions.keep_alive import KEEP_ALIVE_TIMER
 from atalanta.wire.openwire.server.sessions.pulls import PULL_TIMER
 from atalanta.wire.openwire.server.sessions.wildcard_queues import QUEUES_TIMER
@@ -67,6 +69,10 @@ class OpenWireProtocol(Protocol):
             self.node_clients.pulls.on_timer(now)
         elif key == QUEUES_TIMER:
             self.node_clients.wildcard_queues.on_timer(now)
+        elif key == INFLATION_TIMER:
+            self.node_clients.inflations.on_timer(now)
+        elif key == IDS_TIMER:
+            self.node_clients.held_ids.on_timer(now)
         elif key == ELSEWHERE_TIMER:
             advisories = self.node_clients.advisories
             advisories.elsewhere.on_timer(now)

@@ -56,7 +56,7 @@ class LocalSide(OpenWireOutput):
         sender.become_bridge(identity.user, may_bridge(broker.session_services.permissions, identity))
         self.session = OpenWireSession(
             self, ConnectionId(self.id), sender, shared.advisories, shared.pulls,
-            shared.wildcard_queues, shared.correlations,
+            shared.wildcard_queues, shared.correlations, shared.inflations,
         )  # fmt: skip
         kernel = self.new_session(self.session, identity)
         self.session.attach(kernel)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.wire.openwire.conversion.message_id import Correlations
     from atalanta.wire.openwire.server.advisories.advisories import Advisories
+    from atalanta.wire.openwire.server.sessions.inflations import Inflations
     from atalanta.wire.openwire.server.sessions.pulls import Pulls
     from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
 
@@ -25,8 +26,9 @@ class NodeBridges:
 
     def __init__(
         self, advisories: Advisories, pulls: Pulls, wildcard_queues: WildcardQueues, correlations: Correlations,
-        timers: Timers, queues: QueueRegistry,
+        inflations: Inflations, timers: Timers, queues: QueueRegistry,
     ) -> None:  # fmt: skip
+        self.inflations = inflations
         self.advisories = advisories
         self.pulls = pulls
         self.wildcard_queues = wildcard_queues

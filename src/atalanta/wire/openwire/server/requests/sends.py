@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.wire.connection import ProtocolError
+from atalanta.wire.openwire.bodies import InflatedTooLarge
 from atalanta.wire.openwire.conversion.destination import (
     Route,
     is_advisory,
@@ -21,6 +22,7 @@ from atalanta.wire.openwire.server.requests.subscription_queue import check_exis
 from atalanta.wire.openwire.server.requests.transactions import fail, send_in
 from atalanta.wire.openwire.server.sessions.answers import Answer
 from atalanta.wire.openwire.server.sessions.errors import MessageRefused
+from atalanta.wire.openwire.server.sessions.inflations import Inflation
 
 if TYPE_CHECKING:
     from atalanta.message.message import Message
@@ -65,6 +67,7 @@ def send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
     try:
         return _send(session, now, command)
     except BrokerError as error:
+        session.set_inflation(None)
         fail(session, command.transaction_id, error)
         raise
 
@@ -75,12 +78,21 @@ def _send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
     _check_producer(session, command)
     targets = route.targets
     _check_temporary(session, targets)
-    size = len(command.content or b"") + len(command.marshalled_properties or b"")
+    size = room = len(command.content or b"") + len(command.marshalled_properties or b"")
+    inflation: Inflation | None = None
+    if command.compressed and command.content:
+        inflation = _inflation(session, now, command, targets)
+        if not inflation.done:
+            return False
+        room += inflation.inflater.size
     for target in targets:
-        if not session.may_send(target.name(), size):
+        if not session.may_send(target.name(), room):
             return False
     original = route.destination if len(targets) > 1 else command.original_destination
-    messages = _converted(session, now, command, targets, original)
+    if inflation is None:
+        messages = _converted(session, now, command, targets, original)
+    else:
+        messages = _converted_inflated(session, now, command, targets, original, inflation)
     token = _token(session, command, size, len(messages))
     try:
         for message in messages:
@@ -108,6 +120,47 @@ def _check_producer(session: OpenWireSession, command: OpenWireMessage) -> None:
     assert command.destination is not None
     text = f"Cannot send message to {text_of_destination(command.destination)} with invalid (null) producer state"
     raise MessageRefused(ILLEGAL_STATE, text)
+
+
+def _inflation(
+    session: OpenWireSession, now: int, command: OpenWireMessage, targets: list[Target]
+) -> Inflation:
+    """Returns the inflation of a compressed body. If it is not done, the input is held until it is.
+
+    MessageRefused: it becomes too large. DecodeError: it is damaged. Rights come first: the work is for those who may
+    send.
+    """
+    inflation = session.inflation
+    try:
+        if inflation is None or inflation.command is not command:
+            for target in targets:
+                session.kernel.check("send", target.name())
+            inflation = session.inflations.begin(now, session, command, session.sender.body_bytes_max)
+            session.set_inflation(inflation)
+        if inflation.done:
+            inflation.check()
+    except InflatedTooLarge as error:
+        text = f"a compressed body: {error.text}; send it without compression, or in several messages"
+        raise MessageRefused(ILLEGAL_STATE, text) from None
+    return inflation
+
+
+def _converted_inflated(
+    session: OpenWireSession,
+    now: int,
+    command: OpenWireMessage,
+    targets: list[Target],
+    original: ActiveMQDestination | None,
+    inflation: Inflation,
+) -> list[Message]:
+    """Returns the messages of a command with its body inflated; the command is as before then."""
+    content = command.content
+    try:
+        command.set_body(inflation.content(), False)
+        return _converted(session, now, command, targets, original)
+    finally:
+        command.set_body(content, True)
+        session.set_inflation(None)
 
 
 def _check_temporary(session: OpenWireSession, targets: list[Target]) -> None:

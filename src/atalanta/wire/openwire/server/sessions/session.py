@@ -17,6 +17,7 @@ from atalanta.wire.openwire.conversion.destination import has_wildcard
 from atalanta.wire.openwire.server.sessions.answers import Answers
 from atalanta.wire.openwire.server.sessions.dispatches import Dispatches
 from atalanta.wire.openwire.server.sessions.errors import throwable_of
+from atalanta.wire.openwire.server.sessions.inflations import Inflation, Inflations
 from atalanta.wire.openwire.server.sessions.large_delivery import LargeDelivery
 from atalanta.wire.openwire.server.sessions.producers import Producers
 from atalanta.wire.openwire.server.sessions.subscription import Delivery, Part, Subscription
@@ -61,8 +62,11 @@ class OpenWireSession(SessionEndpoint):
         pulls: Pulls,
         wildcard_queues: WildcardQueues,
         correlations: Correlations,
+        inflations: Inflations,
     ) -> None:
         self.connection = connection
+        self.inflations = inflations
+        self.inflation: Inflation | None = None  # of the message that waits
         self.connection_id = connection_id
         self.sender = sender
         self.answers = Answers(connection)
@@ -80,6 +84,10 @@ class OpenWireSession(SessionEndpoint):
         self.last_consumer: int = 0
         self.last_delivery: int = 0
         self.sender_credits: SenderCredits = SenderCredits()
+
+    def set_inflation(self, inflation: Inflation | None) -> None:
+        """Keeps the inflation of the message that waits for it or for room, or forgets it."""
+        self.inflation = inflation
 
     def attach(self, kernel: Session) -> None:
         """Takes the kernel's session, before the first command."""
