@@ -69,11 +69,6 @@ class OpenWireMessage(Command):
         self.broker_out_time = broker_out_time
         self.first_of_group = first_of_group
 
-    def set_body(self, content: bytes | None, compressed: bool) -> None:
-        """Replaces the body by another form of it."""
-        self.content = content
-        self.compressed = compressed
-
     def aware(self) -> bool:
         return True
 

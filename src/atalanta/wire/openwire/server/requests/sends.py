@@ -156,10 +156,10 @@ def _converted_inflated(
     """Returns the messages of a command with its body inflated; the command is as before then."""
     content = command.content
     try:
-        command.set_body(inflation.content(), False)
+        command.content, command.compressed = inflation.content(), False
         return _converted(session, now, command, targets, original)
     finally:
-        command.set_body(content, True)
+        command.content, command.compressed = content, True
         session.set_inflation(None)
 
 
