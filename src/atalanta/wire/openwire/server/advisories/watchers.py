@@ -74,10 +74,11 @@ class Watchers:
                 f"the consumers of advisories of user {user} would have {topics} topics, at most {WATCHED_TOPICS_MAX}"
                 " are allowed: close others, or name fewer topics",
             )
-        self.topics[user] = topics
         self.last += 1
         watcher.take_number(self.last)
-        self.by_id[watcher.connection.conn, watcher.consumer_id] = watcher
+        key = (watcher.connection.conn, watcher.consumer_id)
+        self.topics[user] = topics
+        self.by_id[key] = watcher  # with its topics counted: `remove` takes back whatever follows
         self.index.add(watcher)
         for source in self.sources:
             source.replay(watcher)

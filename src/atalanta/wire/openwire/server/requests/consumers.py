@@ -91,8 +91,13 @@ def _watch(
         if name_of(part) not in OPEN_TOPICS:
             kernel.check(CONSUME, target_of(part, session.wildcard).address)
     advisories = session.advisories
-    advisories.watchers.add(Watcher(session.connection, kernel, consumer_id, destination, no_local))
-    session.watchers[consumer_id] = True
+    watcher = Watcher(session.connection, kernel, consumer_id, destination, no_local)
+    session.watchers[consumer_id] = True  # before it is added: whatever happens then, it goes with the session
+    try:
+        advisories.watchers.add(watcher)
+    except BrokerError:
+        del session.watchers[consumer_id]
+        raise
 
 
 def _subscribe(
