@@ -118,7 +118,7 @@ BY_SUBJECT = [
     (permissions.queues_have_no_permissions, QueuePermissions, 1, 3),
     (priorities.priorities_share_one_turn, Priorities, 29, 3),
     (replays.retained_for_half_the_time, Replays, 6, 6),
-    pytest.param(replays.unread_replay_is_released, Replays, 6, 6, marks=SOAK),
+    pytest.param(replays.unread_replay_is_released, Replays, 48, 4, marks=SOAK),
     (replays.past_has_a_gap, Replays, 6, 6),
     (full_disks.reserve_is_used_for_messages, FullDisks, 594, 1),
     (routers.keys_go_to_any_target, Routers, 6, 3),
