@@ -287,13 +287,17 @@ class QueueRegistry:
 
     # -- the sweep ----------------------------------------------------------------------------------
     def sweep_at_start(self, now: int) -> None:
-        """Deletes empty automatic queues and addresses, used or not: PostOfficeImpl.reapAddresses(true)."""
+        """Deletes empty automatic queues and addresses, used or not: PostOfficeImpl.reapAddresses(true).
+
+        A queue to which a prepared transaction has sent stays: its messages come with the commit.
+        """
         for queue in list(self.by_name.values()):
             if (
                 queue.spec.auto_delete
                 and not queue.internal
                 and queue.message_count == 0
                 and not queue.consumers
+                and not queue.pending
                 and not queue.log.leases
             ):
                 self.delete(now, queue.name, "auto-deleted at start")

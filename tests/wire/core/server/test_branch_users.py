@@ -224,6 +224,21 @@ def test_the_user_survives_a_restart_and_the_compaction_of_the_journal(world: Wo
     assert world.count("out") == 1
 
 
+def test_a_prepared_message_to_an_automatic_queue_survives_a_start(world: World) -> None:
+    """The node deletes empty automatic queues when it starts (node.py)."""
+    client = world.openwire_client("v", "admin")
+    client.succeeds(TransactionInfo(None, XID, BEGIN))
+    client.succeeds(client.message("result", "automatic", transaction_id=XID))
+    client.succeeds(TransactionInfo(None, XID, PREPARE))
+    world.settle()
+    world.restart()
+    world.broker.queue_registry.sweep_at_start(world.now)
+    again = world.openwire_client("v", "admin")
+    again.succeeds(TransactionInfo(None, XID, COMMIT))
+    again.consume("automatic")
+    assert again.texts() == ["result"]
+
+
 def test_a_heuristic_end_is_told_to_its_user(world: World) -> None:
     victim = world.worked()
     ok(victim, XaEnd(ONE, False), XaPrepare(ONE))
