@@ -9,8 +9,8 @@ from mypy_extensions import mypyc_attr
 from atalanta.kernel.ports import Passwords
 from atalanta.kernel.security.authentication import Logins
 from atalanta.kernel.security.remote_host import RefusalLimit, remote_host
+from atalanta.kernel.settings.scheduler import Schedulers
 from atalanta.wire.connection import ClientConnection
-from atalanta.wire.scheduler import Schedulers
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
