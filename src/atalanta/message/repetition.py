@@ -2,8 +2,7 @@
 
 A repeated message waits for its time, as a scheduled one does, but is never delivered. When its time has come, there
 are two copies instead: one that is delivered, and one that waits for the next time, with an id of its own.
-`_AMQ_SCHED_…` properties say when that is, and which message was the first: that is
-the job to which all of them belong.
+`_AMQ_SCHED_…` properties say when that is, and which message was the first: its id names the whole repetition.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.ports import Passwords
 from atalanta.kernel.security.authentication import Logins
 from atalanta.kernel.security.remote_host import RefusalLimit, remote_host
+from atalanta.kernel.settings.scheduler import Schedulers
 from atalanta.wire.connection import ClientConnection
 from atalanta.wire.memory_share import UnfinishedMessages
-from atalanta.wire.scheduler import Schedulers
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker

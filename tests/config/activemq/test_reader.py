@@ -227,7 +227,9 @@ def test_a_discovery_uri_is_a_parameter_of_the_acceptor(tmp_path: Path) -> None:
     assert "write publishedHost for another one" in str(read(classic_file(tmp_path, text)).warnings)
 
 
-@pytest.mark.parametrize(("attributes", "schedules"), [("", False), ('schedulerSupport="false"', False), ('schedulerSupport="true"', True)])
+@pytest.mark.parametrize(
+    ("attributes", "schedules"), [("", False), ('schedulerSupport="false"', False), ('schedulerSupport="true"', True)]
+)
 def test_messages_are_scheduled_only_with_scheduler_support(tmp_path: Path, attributes: str, schedules: bool) -> None:
     inside = """<transportConnectors>
       <transportConnector name="openwire" uri="tcp://0.0.0.0:61616"/>

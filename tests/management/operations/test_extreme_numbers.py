@@ -36,10 +36,9 @@ def desk_with_messages() -> Desk:
 def calls() -> list[tuple[str, str, str]]:
     """Resource, operation and types of each overload that has a number."""
     found = []
-    for kind, control in desk_with_messages().management.controls.items():
-        resource = {"broker": "broker", "queue": "queue.work", "address": "address.work", "divert": "divert.d"}.get(kind)
-        if resource is None:
-            continue
+    controls = desk_with_messages().management.controls
+    for resource in ("broker", "queue.work", "address.work", "divert.d"):
+        control = controls[resource.partition(".")[0]]
         for name, overloads in control.operations.items():
             found.extend(
                 (resource, name, types)

@@ -107,7 +107,8 @@ class BrokerReader:
             core.put(broker, "address-queue-scan-period", str(purge))
         if not self.elements.true(broker, values, "advisorySupport", True):
             self.transports.options_for_openwire["supportAdvisory"] = "false"
-        self.transports.schedules = self.elements.true(broker, values, "schedulerSupport")
+        if self.elements.true(broker, values, "schedulerSupport"):
+            self.transports.allow_schedules()
         self._children()
         core.put(broker, "persistence-enabled", "true" if self.persistent else "false")
         data = self.store or values.get("dataDirectory", DATA)

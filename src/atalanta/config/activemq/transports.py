@@ -16,10 +16,7 @@ from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_authority, parse_par
 
 
 class TransportConnectors:
-    """Reads the connectors. `options_for_openwire` are further parameters of acceptors with OpenWire.
-
-    `schedules`: their clients may schedule messages.
-    """
+    """Reads the connectors. `options_for_openwire` are further parameters of acceptors with OpenWire."""
 
     def __init__(self, elements: Elements, core: Core) -> None:
         self.elements = elements
@@ -60,6 +57,10 @@ class TransportConnectors:
     def authenticate_tls(self, domain: str) -> None:
         """Records the entry of login.config for connections with TLS (jaasDualAuthenticationPlugin)."""
         self.ssl_domain = domain
+
+    def allow_schedules(self) -> None:
+        """Records that clients may schedule messages (schedulerSupport)."""
+        self.schedules = True
 
     def read(self, section: Node) -> None:
         """Notes the connectors. `finish` converts them, when the whole file was read."""

@@ -25,7 +25,7 @@ from atalanta.wire.stomp.destination import Destination
 from atalanta.wire.stomp.frame import Frame
 
 if TYPE_CHECKING:
-    from atalanta.wire.scheduler import Scheduler
+    from atalanta.kernel.settings.scheduler import Scheduler
 
 GROUP_ID: Final = "_AMQ_GROUP_ID"
 GROUP_SEQUENCE: Final = "_AMQ_GROUP_SEQUENCE"
@@ -46,7 +46,8 @@ SCHEDULE: Final = ("AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_TIME", *REPETITION_OPTI
 # broker that are no texts: no properties.
 NO_PROPERTIES: Final = dict.fromkeys((
     "destination", "destination-type", "content-length", "receipt", "transaction", "persistent", "priority", "expires",
-    "reply-to", "JMSXGroupSeq", CORRELATION_ID, REPLY_TO, TYPE, *SCHEDULE, *BROKERS_ONLY, GROUP_SEQUENCE, SCHEDULED, ROUTING_TYPE, LARGE_SIZE, COMPRESSED,
+    "reply-to", "JMSXGroupSeq", CORRELATION_ID, REPLY_TO, TYPE, *SCHEDULE, *BROKERS_ONLY, GROUP_SEQUENCE, SCHEDULED,
+    ROUTING_TYPE, LARGE_SIZE, COMPRESSED,
 ), True)  # fmt: skip
 PRIORITY: Final = 4
 PRIORITY_MAX: Final = 9

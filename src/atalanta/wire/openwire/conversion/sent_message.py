@@ -50,7 +50,7 @@ from atalanta.wire.openwire.networks.broker_path import BROKER_PATH, path_text
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Trace
-    from atalanta.wire.scheduler import Scheduler
+    from atalanta.kernel.settings.scheduler import Scheduler
 
 MESSAGE_ID: Final = "__HDR_MESSAGE_ID"
 ORIGINAL_DESTINATION: Final = "__HDR_ORIG_DESTINATION"

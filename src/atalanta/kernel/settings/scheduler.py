@@ -32,7 +32,7 @@ class Scheduler:
                 {
                     "acceptor": self.acceptor,
                     "client": client,
-                    "why": "the acceptor has schedulerSupport=false: messages with AMQ_SCHEDULED_… are delivered at once",
+                    "why": "schedulerSupport=false: messages with AMQ_SCHEDULED_… are delivered at once",
                     "what_to_do": 'write schedulerSupport=true (in activemq.xml: schedulerSupport="true" of <broker>)',
                 },
             )
