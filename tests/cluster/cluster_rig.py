@@ -17,6 +17,7 @@ from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.networks.settings import NetworkSettings
+from atalanta.kernel.command import CurrentCommand
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.security.security import PERMISSIONS
@@ -97,12 +98,12 @@ class Rig:
     # -- management -----------------------------------------------------------------------------
     def get(self, host: Host, resource: str, attribute: str) -> Any:
         """The value of an attribute, as a request of the host's management would answer it."""
-        call = Call(self.world.now, Message.create("", b""), None)
+        call = Call(self.world.now, Message.create("", b""), None, CurrentCommand())
         return node_of(host).management.select(call, resource).attributes[attribute](call)
 
     def ask(self, host: Host, resource: str, operation: str, *given: object) -> Any:
         """The answer of an operation. Raises BrokerError."""
-        call = Call(self.world.now, Message.create("", b""), None)
+        call = Call(self.world.now, Message.create("", b""), None, CurrentCommand())
         values = list(given)
         control = node_of(host).management.select(call, resource)
         found = find_operation(control.operations, operation, values)

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 
 from atalanta.cluster.config import ClusterConnectionConfig, ClusterSettings, DiscoveryGroupConfig
+from atalanta.kernel.command import CurrentCommand
 from atalanta.kernel.ports import Links
 from atalanta.kernel.security.security import PERMISSIONS, Security
 from atalanta.kernel.sessions.clients import ClientObserver
@@ -87,7 +88,7 @@ class SessionCount(ClientObserver):
 class NodeRig:
     """`settle` ends the turn and lets the disk do what it was asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, command: CurrentCommand | None = None) -> None:
         self.now = START
         self.conns = 0
         self.calls: list[Callable[[], None]] = []
@@ -102,6 +103,8 @@ class NodeRig:
             self.wire, self.disk, self.timers, self.links, CountingIds(), RecordingTrace()
         )
         ports.large = self.large
+        if command is not None:
+            ports.command = command
         self.node = Node(node_config(), ports)
         node = self.node
         self.sessions = SessionCount()

@@ -118,7 +118,10 @@ class CountingIds(Ids):
 
 
 class RecordingTrace(Trace):
+    """Keeps everything. A command that fails by a mistake of ours fails the test, unless it `expects_failures`."""
+
     def __init__(self) -> None:
+        self.expects_failures = False
         self.on = True
         self.counters: dict[str, int] = {}
         self.events: list[tuple[str, dict[str, object]]] = []
@@ -130,6 +133,7 @@ class RecordingTrace(Trace):
         return self.counters
 
     def event(self, name: str, fields: dict[str, object]) -> None:
+        assert self.expects_failures or name != "command_failed", fields
         self.events.append((name, fields))
 
 

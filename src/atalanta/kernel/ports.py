@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from librt.strings import BytesWriter
 from mypy_extensions import mypyc_attr
 
+from atalanta.kernel.command import CurrentCommand
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 
 if TYPE_CHECKING:
@@ -426,7 +427,7 @@ class BrokerPorts:
     """The ports of one broker.
 
     `pages` None: no queue is paged. `large` None: large messages are refused. `close_connection(connection, why)`
-    closes a client's connection after the batch of inputs.
+    closes a client's connection after the batch of inputs. `command`: tests give one that raises exceptions.
     """
 
     def __init__(
@@ -438,6 +439,7 @@ class BrokerPorts:
         pages: Pages | None = None,
         large: LargeFiles | None = None,
         close_connection: Callable[[int, str], None] | None = None,
+        command: CurrentCommand | None = None,
     ) -> None:
         self.journal = journal
         self.timers = timers
@@ -446,3 +448,4 @@ class BrokerPorts:
         self.pages = pages
         self.large = large
         self.close_connection = close_connection
+        self.command = CurrentCommand() if command is None else command

@@ -2,7 +2,8 @@
 
 A request names a resource (`broker`, `queue.NAME`, `address.NAME`, `acceptor.NAME`) and an attribute or an operation
 with a JSON array of parameters in its body; the answer is a JSON array of one value, or null for nothing
-(ManagementServiceImpl.handleMessage, ManagementHelper). Errors are answers, never exceptions.
+(ManagementServiceImpl.handleMessage, ManagementHelper). Errors are answers; an exception behind the begin of a change
+(kernel/command.py) ends the node.
 """
 
 from __future__ import annotations
@@ -80,9 +81,9 @@ class Management:
         self.status = status
         self.permission: ManagementPermission = ManagementPermission(broker.config)
         self.replies = Replies(
-            broker.journal, broker.publisher, broker.plans, broker.trace
+            broker.journal, broker.publisher, broker.plans, broker.trace, broker.failures
         )
-        self.jobs: Jobs = Jobs(broker.timers, self.replies)
+        self.jobs: Jobs = Jobs(broker.timers, self.replies, broker.command)
         self.pauses: Pauses = Pauses(broker.values, broker.dispatches)
         self.counters: MessageCounters = MessageCounters(
             broker.config, broker.queues, broker.timers
@@ -236,7 +237,7 @@ class Management:
         Raises BrokerError SECURITY, without a reply, if the session may not use management at all.
         """
         self.permission.check_request(session)
-        call = Call(now, request, session)
+        call = Call(now, request, session, self.broker.command)
         before = self.broker.journal.last
         try:
             result = self._call(call)
@@ -244,6 +245,10 @@ class Management:
             self.replies.refuse(now, call, error.text)
         except DecodeError as damage:  # a separate name: mypyc gives each name one type
             self.replies.refuse(now, call, f"management request cannot be read: {damage}")
+        except Exception as failure:
+            if self.broker.command.changing:
+                raise
+            self.replies.report_failure(now, call, failure)
         else:
             if result is not LATER:
                 changed = self.broker.journal.last > before
@@ -257,11 +262,13 @@ class Management:
         if not isinstance(resource, str):
             raise no_resource("null")
         if isinstance(operation, str):
+            call.operation = operation
             return self._operate(call, self.select(call, resource), operation)
         if not isinstance(attribute, str) or not attribute:
             raise BrokerError(
                 ILLEGAL_STATE, "management request names neither an attribute nor an operation"
             )
+        call.operation = getter_name(attribute)
         control = self.select(call, resource)
         reader = control.attributes.get(attribute[0].upper() + attribute[1:])
         if reader is None:

@@ -49,6 +49,7 @@ class Pauses(Observer):
 
     def pause_queue(self, queue: Queue, persist: bool) -> None:
         """Pauses a queue. A non-durable queue cannot be paused persistently, since it does not survive a restart."""
+        self.values.command.begin_change()
         kept = persist and queue.durable
         if kept != self.queues.get(queue.name, False):
             self._store(QUEUE_KEY + queue.name, kept)
@@ -56,11 +57,13 @@ class Pauses(Observer):
         self._settle(queue)
 
     def resume_queue(self, queue: Queue) -> None:
+        self.values.command.begin_change()
         if self.queues.pop(queue.name, False):
             self._store(QUEUE_KEY + queue.name, False)
         self._settle(queue)
 
     def pause_address(self, address: Address, persist: bool) -> None:
+        self.values.command.begin_change()
         kept = persist and address.lsn > 0
         if kept != self.addresses.get(address.name, False):
             self._store(ADDRESS_KEY + address.name, kept)
@@ -68,6 +71,7 @@ class Pauses(Observer):
         self._settle_all(address)
 
     def resume_address(self, address: Address) -> None:
+        self.values.command.begin_change()
         if self.addresses.pop(address.name, False):
             self._store(ADDRESS_KEY + address.name, False)
         self._settle_all(address)

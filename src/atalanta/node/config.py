@@ -12,6 +12,7 @@ from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.networks.settings import NetworkSettings
 from atalanta.cluster.replication.active.seat import ReplicationSeat
+from atalanta.kernel.command import CurrentCommand
 from atalanta.kernel.ports import (
     Disk,
     Ids,
@@ -50,7 +51,7 @@ class NodeConfig:
 
 @dataclass(eq=False, repr=False)
 class Ports:
-    """The ports of a node: its only access to the outside."""
+    """The ports of a node: its only access to the outside. `command`: tests give one that raises exceptions."""
 
     wire: Wire
     disk: Disk
@@ -63,3 +64,4 @@ class Ports:
     process: Process = field(default_factory=Process)
     replication: ReplicationSeat | None = None
     colocation: ColocationSeat | None = None
+    command: CurrentCommand = field(default_factory=CurrentCommand)

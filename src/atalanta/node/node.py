@@ -79,6 +79,7 @@ class Node:
     def __init__(self, config: NodeConfig, ports: Ports) -> None:
         self.config = config
         self.ports = ports
+        self.command = ports.command
         self.failed: str | None = None
         self.stopped = False
         # Why this node is no longer the active one of its group. `failed` is set, too: the shell ends the run.
@@ -161,7 +162,7 @@ class Node:
             )  # fmt: skip
             pages, large = replicator.pages, replicator.large
         return BrokerPorts(
-            self.journal, ports.timers, ports.ids, ports.trace, pages, large, self._close_after_turn
+            self.journal, ports.timers, ports.ids, ports.trace, pages, large, self._close_after_turn, ports.command
         )
 
     # -- start and stop -------------------------------------------------------------------------
@@ -282,9 +283,12 @@ class Node:
         if connection is None or self.failed is not None:
             return
         try:
+            self.command.begin()
             connection.feed(now, data)
         except (ProtocolError, DecodeError) as error:
             self._break_off(now, conn, str(error))
+        except Exception as error:  # a separate handler: see `_end_failed`
+            self._end_failed(now, conn, error)
 
     def on_closed(self, now: int, conn: int, why: str) -> None:
         connection = self.connections.pop(conn, None)
@@ -313,6 +317,7 @@ class Node:
     def _break_off(self, now: int, conn: int, why: str) -> None:
         """Closes the connection of a peer that violated the protocol. The links of this node's own have no remote
         address: their part reports the end, with the reason."""
+        self.command.end()
         connection = self.connections.get(conn)
         remote = "" if connection is None else connection.peer()
         # A client with the wrong protocol tries for ever.
@@ -322,6 +327,21 @@ class Node:
                 "protocol_error", {"connection": conn, "remote": remote, "why": why}
             )
         self._close(now, conn, why)
+
+    def _end_failed(self, now: int, conn: int, error: Exception) -> None:
+        """Closes the connection whose command failed by a mistake of ours, outside the kernel's state.
+
+        A command that has begun to change the kernel fails the node: the exception is raised again.
+        """
+        if self.command.changing:
+            raise error
+        connection = self.connections.get(conn)
+        self.command.end()
+        name, protocol, remote = "", "", ""
+        if connection is not None:
+            name, remote = connection.command_name(), connection.peer()
+            protocol = connection.client.protocol if isinstance(connection, ClientConnection) else "link"
+        self._close(now, conn, self.broker.failures.report(now, protocol, name, remote, error))
 
     def _close(self, now: int, conn: int, why: str) -> None:
         connection = self.connections.pop(conn, None)
@@ -346,9 +366,16 @@ class Node:
             part.on_dial_failed(now, key, why)
 
     def on_datagram(self, now: int, group: str, data: bytes) -> None:
-        if self.failed is None:
+        if self.failed is not None:
+            return
+        try:
+            self.command.begin()
             for part in self.parts.values():
                 part.on_datagram(now, group, data)
+        except Exception as error:
+            if self.command.changing:
+                raise
+            self.broker.failures.report(now, "datagram", group, "", error)
 
     def on_resolved(self, now: int, key: str, places: list[tuple[str, int]], why: str) -> None:
         """Handles the result of `Links.resolve`."""
@@ -374,9 +401,12 @@ class Node:
         verdict = self.host.logins.finished(now, token, ok)
         for waiter in verdict.waiters:
             try:
+                self.command.begin()
                 waiter.login_done(now, verdict.identity)
             except ProtocolError as error:
                 self._break_off(now, waiter.conn, str(error))
+            except Exception as failure:
+                self._end_failed(now, waiter.conn, failure)
 
     def on_users(self, now: int, token: int, answer: UserAnswer) -> None:
         """Handles the end of `Process.operate_users`: changed users can log in before the operation is answered."""
@@ -469,9 +499,12 @@ class Node:
                 if connection is None:
                     continue
                 try:
+                    self.command.begin()
                     connection.resume(now)
                 except (ProtocolError, DecodeError) as error:
                     self._break_off(now, conn, str(error))
+                except Exception as failure:
+                    self._end_failed(now, conn, failure)
 
     # -- timers ---------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:

@@ -1,9 +1,10 @@
 """The driver of the node: passes it every input of an event-loop iteration, then one flush, then one write per
 connection.
 
-An exception from the node is a bug: the node handles protocol errors of peers itself, by closing their
-connections. After a bug the state of the kernel cannot be trusted. So the driver logs the traceback, makes no
-further call and asks for the end of the process. Everything confirmed until then is on disk.
+An exception from the node is a bug inside the kernel: the node itself handles the errors of peers, and exceptions of
+commands that have not changed the kernel yet (kernel/command.py), by closing their connections. After a bug inside, the
+state of the kernel cannot be trusted. So the driver logs the traceback, makes no further call and asks for the end of
+the process. Everything confirmed until then is on disk.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from atalanta.kernel.security.password import StoredPassword
 from atalanta.node.config import Ports
 from atalanta.node.node import Node
 from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.planted_commands import PlantedException, draw_commands
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
 from atalanta.sim.world.network import Machine, Network
@@ -143,6 +144,7 @@ class SimIds(Ids):
 
 
 DAMAGED: Final = "page_file_damaged"  # an event
+FAILED: Final = "command_failed"  # an event
 DROPPED: Final = ("diverted_nowhere", "messages_moved_nowhere")  # counters
 
 
@@ -163,6 +165,8 @@ class SimTrace(Trace):
             return
         told = " ".join(f"{key}={value}" for key, value in fields.items())
         self.host.world.note(f"{self.host.name} {name} {told}")
+        if name == FAILED and PlantedException.__name__ not in str(fields["why"]):
+            raise Violation(f"{self.host.name} failed at a command: {told}")
         if name == DAMAGED:
             raise Violation(f"{self.host.name} lacks a page file, and no disk here loses one: {told}")
 
@@ -251,6 +255,7 @@ class Host(Machine):
         self.large = SimLargeFiles(self._disk_later, world.random(f"large/{name}"))
         self.large.attach(HostLarge(self))
         self.trace = SimTrace(self)
+        self.commands = draw_commands(world, name)
         self.node: Node | None = None
         self.stops: list[int] = []  # times of graceful stops
         self.ending: Callable[[], None] = ignore_end  # called before the node ends
@@ -292,6 +297,8 @@ class Host(Machine):
             SimPasswords(self),
         )
         ports.large = self.large
+        if self.commands is not None:
+            ports.command = self.commands
         return ports
 
     def run_node(self) -> None:
@@ -387,7 +394,14 @@ class Host(Machine):
             self.give(lambda node: node.on_dial_failed(self.now(), name, why))
 
     def on_bytes(self, conn: int, data: bytes) -> None:
-        self.give(lambda node: node.on_data(self.now(), conn, data))
+        self.give(lambda node: self._receive(node, conn, data))
+
+    def _receive(self, node: Node, conn: int, data: bytes) -> None:
+        if self.commands is not None:
+            self.commands.receive(True)
+        node.on_data(self.now(), conn, data)
+        if self.commands is not None:
+            self.commands.receive(False)
 
     def on_closed(self, conn: int, why: str) -> None:
         self.give(lambda node: node.on_closed(self.now(), conn, why))

@@ -40,6 +40,10 @@ class Connection(LoginWaiter):
         """Processes the bytes that were held back. Errors as in `feed`."""
         return None
 
+    def command_name(self) -> str:
+        """Returns the name of the command that is processed; "" while one is decoded."""
+        return ""
+
     def flush(self, now: int) -> None:
         """Writes the output of this batch of inputs to the Wire port."""
         raise NotImplementedError

@@ -28,6 +28,7 @@ class BalanceOperations:
         """(dryRun): returns the answer of `client_balance` without tolerance; redirects the surplus unless dryRun."""
         described = self.describe(call.now, True, call.connection)
         if not flag_of(given, 0):
+            call.command.begin_change()
             self.balancers.of(call.connection).ask(call.now)
         return encode_json(described)
 

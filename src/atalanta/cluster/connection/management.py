@@ -107,6 +107,7 @@ class ClusterConnectionControl(Control):
         Returns their number.
         """
         node_id = text_of(given, 0)
+        call.command.begin_change()
         count = self.connections[call.name].parked.give_up(call.now, node_id)
         if count < 0:
             raise BrokerError(

@@ -61,11 +61,15 @@ class ConnectionRouterControl(Control):
         return encode_json({"nodeID": target.node_id, "local": False, "connector": connector})
 
     def set_local_target_filter(self, call: Call, given: Parameters) -> object:
-        self.router(call).stays = compiled(optional_text(given, 0))
+        stays = compiled(optional_text(given, 0))
+        call.command.begin_change()
+        self.router(call).stays = stays
         return None
 
     def set_key_filter(self, call: Call, given: Parameters) -> object:
-        self.router(call).keys.filter = compiled(optional_text(given, 0))
+        pattern = compiled(optional_text(given, 0))
+        call.command.begin_change()
+        self.router(call).keys.filter = pattern
         return None
 
 

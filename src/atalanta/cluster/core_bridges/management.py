@@ -113,20 +113,28 @@ class BridgeControl(Control):
         return found
 
     def start(self, call: Call, given: Parameters) -> object:
-        self.find(call.name).start(call.now)
+        bridge = self.find(call.name)
+        call.command.begin_change()
+        bridge.start(call.now)
         return None
 
     def stop(self, call: Call, given: Parameters) -> object:
-        self.find(call.name).stop(call.now)
+        bridge = self.find(call.name)
+        call.command.begin_change()
+        bridge.stop(call.now)
         return None
 
     # -- operations of the broker ---------------------------------------------------------------
     def start_named(self, call: Call, given: Parameters) -> object:
-        self.find(text_of(given, 0)).start(call.now)
+        bridge = self.find(text_of(given, 0))
+        call.command.begin_change()
+        bridge.start(call.now)
         return None
 
     def stop_named(self, call: Call, given: Parameters) -> object:
-        self.find(text_of(given, 0)).stop(call.now)
+        bridge = self.find(text_of(given, 0))
+        call.command.begin_change()
+        bridge.stop(call.now)
         return None
 
     def create_json(self, call: Call, given: Parameters) -> object:
@@ -172,10 +180,12 @@ class BridgeControl(Control):
         config = config_of(definition)
         if config.name in self.bridges.settings.transforms:
             raise BrokerError(ILLEGAL_STATE, f"bridge {config.name} belongs to atalanta.toml")
+        self.bridges.broker.command.begin_change()
         self.bridges.create(now, config)
         self.bridges.store(config)
 
     def destroy(self, call: Call, given: Parameters) -> object:
+        call.command.begin_change()
         self.bridges.destroy(call.now, text_of(given, 0))
         return None
 

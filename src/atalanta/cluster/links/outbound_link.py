@@ -109,14 +109,20 @@ class DialedLink(Connection):
         if released:
             self._append(released)
         framer = transport.framer
+        command = self.host.broker.command
+        command.begin()
         while transport.step():
             if self.gone:
                 return
             if framer.type == NULL_RESPONSE and framer.end - framer.start == CORRELATION_BYTES:
                 correlation = int(read_i64_be(framer.data, framer.start))
+                command.begin_change()
                 self.on_answer(now, framer.channel, correlation)
             else:
-                self._packet(now, transport.packet(NEWEST_VERSION), framer.channel)
+                packet = transport.packet(NEWEST_VERSION)
+                command.begin_change()
+                self._packet(now, packet, framer.channel)
+            command.begin()
 
     def _packet(self, now: int, packet: Packet, channel: int) -> None:
         goodbye = disconnect_notice_of(packet)

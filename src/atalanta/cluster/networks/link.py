@@ -156,13 +156,16 @@ class NetworkLink(Connection, DuplexOwner):
 
     def _take_up(self, now: int) -> None:
         """Processes complete commands until one must wait."""
+        command = self.host.broker.command
         while not self._held() and not self.gone and not self.why:
+            command.begin()
             found: DataStructure | None = self.waiting
             self.waiting = None
             if found is None:
                 found = self.decoder.next()
             if found is None:
                 return
+            command.begin_change()
             self._process(now, found)
 
     def write(self, command: Command) -> None:

@@ -26,6 +26,7 @@ class ScaleDownOperations:
 
         The caller's connection stays open until the end, for `scaleDownProgress`.
         """
+        call.command.begin_change()
         self.part.asked(call.now, optional_text(given, 0), call.connection)
         return None
 

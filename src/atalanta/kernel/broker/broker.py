@@ -94,6 +94,7 @@ class Broker:
         self.trace: Trace = trace
         self.node_id = node_id
         self.observers: list[Observer] = []
+        self.command = ports.command
         self.failures = CommandFailures(trace)
         self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
         self.memory.paging = ports.pages is not None
@@ -101,12 +102,12 @@ class Broker:
         self.large = LargeBodies(trace, ports.large)
         self.dispatches = DispatchList()
         self.store = MessageStore(
-            journal, self.memory, self.large, self.dispatches, timers, trace, ports.pages
+            journal, self.memory, self.large, self.dispatches, timers, trace, ports.pages, self.command
         )
         self.dispatcher = Dispatcher(self.store, timers)
         self.scheduled: ScheduledMessages = self.store.scheduled
         self.paging: Paging = self.store.paging
-        self.values = NamedValues(journal)
+        self.values = NamedValues(journal, self.command)
         self.origins = Origins(self.values)
         self._build_registries(ports.ids)
         self._build_publisher()
@@ -124,7 +125,7 @@ class Broker:
         settings = self.settings
         self.bindings = BindingRegistry()
         self.address_registry = AddressRegistry(
-            config, settings, self.journal, self.memory, self.observers
+            config, settings, self.journal, self.memory, self.observers, self.command
         )
         self.addresses: dict[str, Address] = self.address_registry.by_name
         self.caches = DuplicateCaches(
@@ -250,6 +251,7 @@ class Broker:
 
     def on_durable(self, now: int, lsn: int) -> None:
         """Handles that all records up to `lsn` are durable."""
+        self.command.begin_change()
         self.now = now
         self.store.on_durable(now, lsn)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.journal import records
 
 if TYPE_CHECKING:
+    from atalanta.kernel.command import CurrentCommand
     from atalanta.kernel.ports import Journal
 
 
@@ -16,8 +17,9 @@ class NamedValues:
     A key begins with a prefix of its owner ("divert.", "pause.queue.", …).
     """
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, command: CurrentCommand) -> None:
         self.journal = journal
+        self.command = command
         self._stored: dict[str, tuple[bytes, int]] = {}
 
     def get(self, key: str) -> bytes | None:
@@ -51,12 +53,15 @@ class NamedValues:
 
     def forget(self, key: str, idle: bool = False) -> int:
         """Removes the value and returns the lsn of the record that says so; 0 if there is no value."""
-        if self._stored.pop(key, None) is None:
+        if key not in self._stored:
             return 0
-        return self._append(key, None, idle)
+        lsn = self._append(key, None, idle)
+        del self._stored[key]
+        return lsn
 
     def _append(self, key: str, value: bytes | None, idle: bool) -> int:
         record = records.encode_value(key, value)
+        self.command.begin_change()
         if idle:
             return self.journal.append_idle(records.VALUE, record)
         return self.journal.append(records.VALUE, record)

@@ -274,12 +274,14 @@ class LogViews:
             )
         retained = retained_of(queue)
         if end <= queue.log.acked_through:
+            self.store.command.begin_change()
             if retained is not None and 0 <= retained.replay_from < end:
                 retained.replay(group, end)
                 self.retention.append(queue, records.Batch(), endpoint, token)
             else:
                 self.store.reply_when_durable(self.store.journal.last, endpoint, token)
             return 0
+        self.store.command.begin_change()
         taken = 0
         batch = records.Batch()
         references = queue.references
@@ -332,6 +334,7 @@ class LogViews:
         """
         queue = self.queue_for(name, incarnation)
         check_epoch(queue, group, epoch)
+        self.store.command.begin_change()
         if age_ms >= 0 or bytes_max >= 0:
             self.retention.choose(queue, max(0, age_ms), max(0, bytes_max))
         if replay_from >= 0:
@@ -376,7 +379,9 @@ class LogViews:
                     f"the lease of group {group} ended, and queue {queue.name} has consumers now",
                 )
             changed = held.ttl_ns != ttl_ns
+            self.store.command.begin_change()
         else:
+            self.store.command.begin_change()
             if not queue.leased:
                 self.first_leases[queue] = FirstLease(self.store, queue, self.first_leases)
                 starts = True

@@ -37,6 +37,7 @@ class PlanWriter:
     def add(self, plan: Plan, batch: records.Batch) -> list[Reference]:
         """Returns references for the plan's routes; the batch gets MESSAGE (or DUPLICATES), if any is durable."""
         store = self.store
+        store.command.begin_change()
         message = plan.message
         message.id = store.take_message_id()
         if plan.origin is not None:
@@ -87,6 +88,7 @@ class PlanWriter:
 
         When that is durable, the references enter their queues and `endpoint.done(token)` follows.
         """
+        self.store.command.begin_change()
         lsn = 0
         after_lsn = 0
         if len(batch) > 0:

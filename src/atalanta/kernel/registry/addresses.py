@@ -21,6 +21,7 @@ from atalanta.kernel.routing.wildcard_addresses import WildcardAddresses
 from atalanta.message.encoding.buffer import Writer
 
 if TYPE_CHECKING:
+    from atalanta.kernel.command import CurrentCommand
     from atalanta.kernel.memory.memory import Memory
     from atalanta.kernel.observer import Observer
     from atalanta.kernel.ports import Journal
@@ -45,8 +46,10 @@ class AddressRegistry:
         journal: Journal,
         memory: Memory,
         observers: list[Observer],
+        command: CurrentCommand,
     ) -> None:
         self.config = config
+        self.command = command
         self.settings = settings
         self.journal = journal
         self.memory = memory
@@ -95,6 +98,7 @@ class AddressRegistry:
             raise BrokerError(ADDRESS_EXISTS, f"AMQ229204: address {name} already exists")
         if not name or "::" in name:
             raise BrokerError(ILLEGAL_STATE, f"{name!r} is not a name for an address")
+        self.command.begin_change()
         address = Address(name, anycast, multicast, auto_created)
         address.created_at = now
         self.add(address)
@@ -113,6 +117,7 @@ class AddressRegistry:
             return self.create(
                 now, name, routing_type == ANYCAST, routing_type != ANYCAST, auto_created, durable
             )
+        self.command.begin_change()
         if address.add_routing_type(routing_type) and address.lsn > 0:
             self.store(address)
         return address
@@ -127,6 +132,7 @@ class AddressRegistry:
             raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"AMQ229203: address {name} does not exist")
         if address.queues():
             raise BrokerError(ILLEGAL_STATE, f"AMQ229205: address {name} still has queues")
+        self.command.begin_change()
         if not address.remotes():
             self.remove(address)
         if address.lsn > 0:
@@ -139,6 +145,7 @@ class AddressRegistry:
 
     def add(self, address: Address) -> None:
         """Adds an address with its settings and rules, and links it with wildcard addresses."""
+        self.command.begin_change()
         self.by_name[address.name] = address
         self.implied.clear()
         self.apply_settings(address)
@@ -146,6 +153,7 @@ class AddressRegistry:
 
     def remove(self, address: Address) -> None:
         """Removes what `add` added."""
+        self.command.begin_change()
         del self.by_name[address.name]
         address.gone = True
         self.implied.clear()
@@ -163,11 +171,13 @@ class AddressRegistry:
     # -- diverts ------------------------------------------------------------------------------------
     def add_divert(self, divert: Divert) -> None:
         """Adds a divert: the addresses that it covers divert to it from now on."""
+        self.command.begin_change()
         self.diverts.add(divert)
         self._refresh_covered(divert)
 
     def remove_divert(self, divert: Divert) -> None:
         """Removes a divert from its addresses."""
+        self.command.begin_change()
         self.diverts.remove(divert)
         self._refresh_covered(divert)
 

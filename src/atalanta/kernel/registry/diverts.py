@@ -124,10 +124,12 @@ class DivertRegistry:
             return None
 
     def _add(self, divert: Divert) -> None:
+        self.addresses.command.begin_change()
         self.by_name[divert.name] = divert
         self.addresses.add_divert(divert)
 
     def _remove(self, divert: Divert) -> None:
+        self.addresses.command.begin_change()
         del self.by_name[divert.name]
         self.addresses.remove_divert(divert)
 

@@ -66,6 +66,7 @@ class QueueRegistry:
         self.addresses = addresses
         self.plans = plans
         self.messages = plans.store
+        self.command = plans.store.command
         self.dispatcher = dispatcher
         self.journal = plans.store.journal
         self.bindings = bindings
@@ -95,6 +96,7 @@ class QueueRegistry:
     # -- leases -------------------------------------------------------------------------------------
     def lease(self, queue: Queue, lease: Lease) -> None:
         """Adds or replaces a group's lease of a queue, which counts among the leased ones until it is deleted."""
+        self.command.begin_change()
         if not queue.leased:
             self.leased += 1
         queue.lease(lease)
@@ -120,6 +122,7 @@ class QueueRegistry:
         if not spec.name or "::" in spec.name:
             raise BrokerError(ILLEGAL_STATE, f"AMQ229216: {spec.name!r} is not a name for a queue")
         selector = parse_filter(spec.filter_text)
+        self.command.begin_change()
         # The address of a client's queue is deleted with its last queue (ActiveMQServerImpl.createQueue).
         temporary = spec.temporary and spec.address not in self.addresses.by_name
         address = self.addresses.ensure(
@@ -184,6 +187,7 @@ class QueueRegistry:
         selector = queue.filter
         if changes.filter_text is not None:
             selector = parse_filter(changes.filter_text)
+        self.command.begin_change()
         before = (spec.filter_text, spec.routing_type)
         address = self.addresses.by_name[spec.address]
         rebind = changes.routing_type is not None and changes.routing_type != spec.routing_type
@@ -240,6 +244,7 @@ class QueueRegistry:
     def delete(self, now: int, name: str, why: str) -> None:
         """Deletes a queue and its messages, and closes its consumers, which are told `why`."""
         queue = self.find(name)
+        self.command.begin_change()
         for consumer in list(queue.consumers):
             consumer.close()
             consumer.endpoint.consumer_gone(consumer, why)
@@ -269,6 +274,7 @@ class QueueRegistry:
 
     def remove_consumer(self, now: int, queue: Queue, consumer: Consumer) -> None:
         """Removes a consumer from its queue, and tells the observers."""
+        self.command.begin_change()
         remove_consumer(queue, consumer)
         queue.usage.remove_consumer(now)
         if not consumer.browse_only:

@@ -63,6 +63,7 @@ class SessionServices:
         self.store = publisher.store
         self.trace = publisher.trace
         self.dispatches = publisher.store.dispatches
+        self.command = publisher.store.command
         self.large: LargeBodies = publisher.store.large
         self.redelivery = redelivery
         self.dead_letters = redelivery.dead_letters

@@ -64,6 +64,7 @@ class Session(TransactionOwner):
         auto_commit_acks: bool,
         pre_acknowledge: bool,
     ) -> None:
+        services.command.begin_change()
         super().__init__(name, auto_commit_sends, auto_commit_acks)
         self.services = services
         self.client = client
@@ -177,6 +178,7 @@ class Session(TransactionOwner):
     def request_credits(self, address: str, amount: int) -> None:
         """Grants producer credits by `endpoint.credits`, now or when memory allows."""
         peer = self.identity.cluster
+        # What it changes is the endpoint's own, and is forgotten with it (Memory.forget).
         self.services.full_addresses.request_credits(self.endpoint, peer, address, amount)
 
     # -- consuming ------------------------------------------------------------------------------
@@ -202,6 +204,7 @@ class Session(TransactionOwner):
         selector = parse_filter(filter_text)
         if not browse_only:
             check_consumer_allowed(queue)
+        services.command.begin_change()
         consumer = SessionConsumer(self, consumer_id, queue, selector, browse_only, priority, claims)
         consumer.reserved_bytes = self.client.consumer_memory.reserve(filter_text)
         consumer.open(now, services.clients.take_number(), self.pre_acknowledge)
@@ -224,6 +227,7 @@ class Session(TransactionOwner):
 
     def add_credits(self, consumer_id: int, amount: int) -> None:
         consumer = self.consumer(consumer_id)
+        self.services.command.begin_change()
         consumer.add_credits(amount)
         if consumer.stream is not None:
             consumer.stream.pump()
@@ -240,6 +244,7 @@ class Session(TransactionOwner):
         queue = consumer.queue
         if len(queue.drains) >= DRAINS_MAX:
             raise BrokerError(ILLEGAL_STATE, f"queue {queue.name}: more than {DRAINS_MAX} drains wait")
+        self.services.command.begin_change()
         deadline = now + DRAIN_WAIT_NS
         if queue.pending > 0:
             store = self.services.store
@@ -255,6 +260,7 @@ class Session(TransactionOwner):
         self._set_started(False)
 
     def _set_started(self, started: bool) -> None:
+        self.services.command.begin_change()
         self.started = started
         self._show_started()
 
@@ -289,12 +295,14 @@ class Session(TransactionOwner):
         With `counted` they count as delivered: a protocol knows better which the application has seen.
         """
         consumer = self.consumer(consumer_id)
+        self.services.command.begin_change()
         del self.consumers[consumer_id]
         consumer.remove(now, self.services, counted)
 
     def disconnect_consumer(self, now: int, consumer_id: int, why: str) -> None:
         """Closes a consumer for an operator: the client is notified, messages return as after a lost connection."""
         consumer = self.consumer(consumer_id)
+        self.services.command.begin_change()
         consumer.endpoint.consumer_gone(consumer, why)
         self.consumers.pop(consumer_id, None)
         consumer.remove(now, self.services, True)
@@ -302,6 +310,7 @@ class Session(TransactionOwner):
     def expire(self, now: int, consumer_id: int, message_id: int) -> None:
         """Expires a message that the client found expired."""
         consumer = self.consumer(consumer_id)
+        self.services.command.begin_change()
         reference = consumer.unacknowledged.pop(message_id)
         if reference is None:
             return
@@ -320,6 +329,7 @@ class Session(TransactionOwner):
             if consumer is None:
                 self._refuse_acknowledge(f"AMQ229028: session {self.name} has no consumer {consumer_id}")
             self._acknowledging = consumer
+        self.services.command.begin_change()
         held = consumer.unacknowledged
         first = held.pop_first(message_id)
         if first is not None:
@@ -377,6 +387,7 @@ class Session(TransactionOwner):
         """
         services = self.services
         consumer = self.consumer(consumer_id)
+        services.command.begin_change()
         reference = consumer.unacknowledged.pop(message_id)
         if reference is None:
             raise BrokerError(
@@ -423,10 +434,12 @@ class Session(TransactionOwner):
 
     def enter_branch(self, branch: Branch | None) -> None:
         """Makes the session work in `branch`; None: in no transaction."""
+        self.services.command.begin_change()
         self.enter(self.client.connection, branch)
 
     def rollback(self, now: int, last_as_delivered: bool, token: int) -> None:
         """Rolls back the current transaction, and the branch of a client that abandoned it."""
+        self.services.command.begin_change()
         if self.branch is not None:
             self.services.branches.abandon(now, self.branch)
             self.enter_branch(None)
@@ -438,6 +451,7 @@ class Session(TransactionOwner):
 
         Follows ServerSessionImpl.rollback: with `last_as_delivered` the first prefetched message counts as delivered.
         """
+        self.services.command.begin_change()
         declared = transaction in self.declared
         self.end_transaction(transaction)
         if declared:
@@ -461,6 +475,7 @@ class Session(TransactionOwner):
         """Rolls back the transaction and removes the consumers; `failed`: the connection was lost, not closed."""
         if self.closed:
             return
+        self.services.command.begin_change()
         self.closed = True
         if self.group_wait is not None:
             self.group_wait.end()

@@ -58,6 +58,7 @@ class TransactionSends:
             transaction, address, message
         ):
             return
+        self.branches.store.command.begin_change()
         duplicate_id = message.duplicate_id
         if duplicate_id is not None and not message.has_property(BRIDGE_DUPLICATE):
             name = split_fqqn(message.address)[0]

@@ -49,6 +49,7 @@ class Commits:
                 raise
             except BrokerError as refused:
                 error = refused
+        self.store.command.begin_change()
         if error is not None and error.code == DUPLICATE_ID:
             # The sender takes "duplicate" for "done": it hears that when the first copy is durable.
             owner.roll_back(now, transaction, False)

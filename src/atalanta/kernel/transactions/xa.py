@@ -139,6 +139,7 @@ class Branches:
     # -- the two phases -------------------------------------------------------------------------
     def add(self, now: int, xid: bytes, timeout_s: int) -> Branch:
         """Adds a new branch, and starts the timeout of unprepared branches."""
+        self.store.command.begin_change()
         branch = Branch(xid, now, timeout_s)
         self.by_xid[xid] = branch
         self._set_timer(now)
@@ -189,6 +190,7 @@ class Branches:
 
     def add_prepared(self, branch: Branch, stored_bytes: int) -> None:
         """Makes the branch a prepared one, whose record has `stored_bytes`."""
+        self.store.command.begin_change()
         branch.hold_queues()
         branch.state = PREPARED
         branch.stored_bytes = stored_bytes
@@ -198,6 +200,7 @@ class Branches:
 
     def _remove_prepared(self, branch: Branch) -> None:
         """Removes a branch that is no longer in doubt, and releases its queues."""
+        self.store.command.begin_change()
         branch.release_queues()
         self.by_xid.pop(branch.xid, None)
         self.prepared -= 1
@@ -257,6 +260,7 @@ class Branches:
 
     def roll_back_active(self, now: int, branch: Branch, error: BrokerError) -> None:
         """Rolls back a branch that is not prepared, so nothing is stored; a later commit is answered with `error`."""
+        self.store.command.begin_change()
         transaction = branch.transaction
         back = transaction.acknowledged
         transaction.acknowledged = []
@@ -269,14 +273,17 @@ class Branches:
         """Rolls back the branch of a session that ends, unless it is prepared."""
         if branch.state == PREPARED:
             return
+        self.store.command.begin_change()
         self.by_xid.pop(branch.xid, None)
         error = BrokerError(TRANSACTION_ROLLED_BACK, "its session was closed")
         self.roll_back_active(now, branch, error)
 
     def forget(self, xid: bytes, endpoint: Reply, token: int) -> bool:
         """Forgets a heuristic outcome for the transaction manager; returns False if there is none."""
-        if self.heuristics.pop(xid, None) is None:
+        if xid not in self.heuristics:
             return False
+        self.store.command.begin_change()
+        del self.heuristics[xid]
         batch = records.Batch()
         batch.add(records.XA_ENDED, encode_ended(xid, ENDED))
         self.plans.append(batch, [], [], endpoint, token)

@@ -93,6 +93,7 @@ def end(session: Session, now: int, xid: bytes) -> None:
     other = session.services.branches.by_xid.get(xid)
     if other is None:
         raise XaError(XAER_NOTA, f"cannot find suspended transaction to end {xa.identifier(xid)}")
+    session.services.command.begin_change()
     if other.state == xa.SUSPENDED:
         other.state = xa.ACTIVE
     elif other.state != xa.ACTIVE:
@@ -104,6 +105,7 @@ def suspend(session: Session) -> None:
     branch = session.branch
     if branch is None:
         raise XaError(XAER_PROTO, "cannot suspend, session is not doing work in a transaction")
+    session.services.command.begin_change()
     if branch.state == xa.ACTIVE:
         branch.state = xa.SUSPENDED
     session.enter_branch(None)
@@ -115,6 +117,7 @@ def resume(session: Session, xid: bytes) -> None:
     branch = _known(session, xid)
     if branch.state != xa.SUSPENDED:
         raise XaError(XAER_PROTO, f"cannot resume, it is not suspended {xa.identifier(xid)}")
+    session.services.command.begin_change()
     branch.state = xa.ACTIVE
     session.enter_branch(branch)
 
@@ -137,6 +140,7 @@ def failed(session: Session, now: int, xid: bytes) -> None:
     branch = branches.by_xid.get(xid)
     if branch is None:
         branch = branches.add(now, xid, session.xa_timeout_s)
+    session.services.command.begin_change()
     if branch.state == xa.PREPARED:
         session.enter_branch(None)
         return
@@ -194,6 +198,7 @@ def commit(
         return
     if branch.state == xa.PREPARED or (branch.state == xa.ACTIVE and not one_phase):
         raise branch.wrong_state()
+    session.services.command.begin_change()
     del session.services.branches.by_xid[xid]
     if branch.state == xa.ROLLED_BACK:
         raise branch.transaction.rollback_only or branch.wrong_state()
@@ -217,6 +222,7 @@ def roll_back(session: Session, now: int, xid: bytes, endpoint: Reply, token: in
         session.services.branches.roll_back_prepared(now, branch, xa.ENDED, endpoint, token)
         session.give_back_prefetched(now, [], False)
         return
+    session.services.command.begin_change()
     del session.services.branches.by_xid[xid]
     session.give_back_prefetched(now, branch.transaction.acknowledged, False)
     branch.transaction = Transaction()

@@ -184,6 +184,7 @@ class AddressControl(Control):
         return local_names(call.address) + remote_names(call.address) + diverts
 
     def clear_duplicate_ids(self, call: Call, given: Parameters) -> object:
+        call.command.begin_change()
         return self.plans.duplicates.clear(call.address.name)
 
     def duplicate_ids(self, call: Call) -> object:
@@ -211,11 +212,13 @@ class AddressControl(Control):
         account = call.address.account
         if account.blocked_by_operator:
             return False
+        call.command.begin_change()
         account.blocked_by_operator = True
         self.memory.refuse(account)
         return True
 
     def unblock(self, call: Call, given: Parameters) -> object:
+        call.command.begin_change()
         call.address.account.blocked_by_operator = False
         self.memory.freed = True
         return None

@@ -243,9 +243,10 @@ class BrokerControl(Control):
             raise BrokerError(
                 ILLEGAL_STATE, "updateDuplicateIdCache takes an address and a list of ids"
             )
+        handed_over = [short_duplicate_id(bytes_of_id(str(item))) for item in ids]
+        call.command.begin_change()
         cache = broker.caches.cache_of(address)
-        for item in ids:
-            raw = short_duplicate_id(bytes_of_id(str(item)))
+        for raw in handed_over:
             if cache.lsn_of(raw) < 0:
                 payload = records.encode_duplicates(address, broker.store.take_message_id(), [raw])
                 cache.add(raw, broker.journal.append(records.DUPLICATES, payload))

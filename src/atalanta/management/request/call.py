@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 
 if TYPE_CHECKING:
+    from atalanta.kernel.command import CurrentCommand
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.routing.divert import Divert
@@ -38,15 +39,20 @@ LATER: Final = Later()
 class Call:
     """A request. `session` is the caller's, None inside the node. `resource` is the whole name of the resource.
 
-    `name` is the resource's name without its kind. The control of a queue, address or divert sets the object.
+    `name` is the resource's name without its kind, `operation` what is asked of it. The control of a queue, address or
+    divert sets the object. An operation calls `command.begin_change` when it has checked everything.
     """
 
-    def __init__(self, now: int, request: Message, session: Session | None) -> None:
+    def __init__(
+        self, now: int, request: Message, session: Session | None, command: CurrentCommand
+    ) -> None:
+        self.command = command
         self.now: int = now
         self.request = request
         self.session = session
         self.resource: str = ""
         self.name: str = ""
+        self.operation: str = ""
         self.given_queue: Queue | None = None
         self.given_address: Address | None = None
         self.given_divert: Divert | None = None

@@ -13,6 +13,7 @@ from atalanta.kernel.queue.reference import DONE, READY, SCHEDULED, Reference
 from atalanta.management.request.call import LATER, Call
 
 if TYPE_CHECKING:
+    from atalanta.kernel.command import CurrentCommand
     from atalanta.kernel.ports import Timers
     from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.kernel.queue.queue import Queue
@@ -76,6 +77,8 @@ class MessageJob:
             self.taken += len(chosen)
             if self.left > 0:
                 self.left -= len(chosen)
+            if self.changes:
+                self.store.command.begin_change()
             self.act(now, chosen)
         return finished or self.left == 0
 
@@ -110,6 +113,7 @@ class MessageJob:
             return True
         wanted = [one for one in found if one.sequence < self.end and self._wants(one)]
         if wanted and self.changes:
+            self.store.command.begin_change()
             if not self.store.paging.read_more(now, self.queue, True):
                 raise BrokerError(
                     ILLEGAL_STATE,
@@ -155,7 +159,8 @@ class MessageJob:
 class Jobs:
     """The jobs in progress; one of them executes one step at a time."""
 
-    def __init__(self, timers: Timers, replies: Replies) -> None:
+    def __init__(self, timers: Timers, replies: Replies, command: CurrentCommand) -> None:
+        self.command = command
         self.timers = timers
         self.replies = replies
         self.running: list[MessageJob] = []
@@ -175,11 +180,16 @@ class Jobs:
         if not self.running:
             return
         job = self.running.pop(0)
+        self.command.begin()
         try:
             finished = job.step(now)
             result = job.result() if finished else None
         except BrokerError as error:
             self.replies.refuse(now, job.call, error.text)
+        except Exception as failure:
+            if self.command.changing:
+                raise
+            self.replies.report_failure(now, job.call, failure)
         else:
             if finished:
                 self.replies.send(now, job.call, result, True, job.changes)

@@ -11,11 +11,13 @@ from atalanta.message.encoding.buffer import Writer
 from atalanta.message.message import TEXT, Message
 
 if TYPE_CHECKING:
+    from atalanta.kernel.command_failures import CommandFailures
     from atalanta.kernel.ports import Journal, Trace
     from atalanta.kernel.publish.plan_writer import PlanWriter
     from atalanta.kernel.publish.publisher import Publisher
     from atalanta.management.request.call import Call
 
+MANAGEMENT: Final = "management"
 REPLY_BYTES_MAX: Final = 64 << 20
 
 
@@ -23,12 +25,17 @@ class Replies:
     """Sends each reply as a message to the request's reply address, if the request has one."""
 
     def __init__(
-        self, journal: Journal, publisher: Publisher, plans: PlanWriter, trace: Trace
+        self, journal: Journal, publisher: Publisher, plans: PlanWriter, trace: Trace, failures: CommandFailures
     ) -> None:
+        self.failures = failures
         self.journal = journal
         self.publisher = publisher
         self.plans = plans
         self.trace = trace
+
+    def report_failure(self, now: int, call: Call, error: Exception) -> None:
+        """Answers a request at which the broker itself failed, before it changed anything."""
+        self.refuse(now, call, self.failures.report(now, MANAGEMENT, call.operation, call.resource, error))
 
     def refuse(self, now: int, call: Call, why: str) -> None:
         """Sends the error text `why`."""
@@ -40,7 +47,13 @@ class Replies:
         reply_to = call.request.properties.get("JMSReplyTo")
         if not isinstance(reply_to, str):
             return
-        encoded = None if result is None else encode_json([result])
+        encoded: str | None = None
+        if result is not None:
+            try:
+                encoded = encode_json([result])
+            except Exception as error:
+                succeeded = False
+                encoded = encode_json([self.failures.report(now, MANAGEMENT, call.operation, call.resource, error)])
         if encoded is not None and len(encoded) > REPLY_BYTES_MAX:
             succeeded = False
             encoded = encode_json([f"the answer is larger than {REPLY_BYTES_MAX} characters"])

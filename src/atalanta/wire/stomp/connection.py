@@ -31,7 +31,7 @@ NO_VERSION: Final = "the client offers none of the versions 1.0, 1.1 and 1.2"
 
 
 class StompConnection(StompOutput):
-    """A STOMP client. `waiting`: a frame that its address has no room for.
+    """A STOMP client. `waiting`: a frame that its address has no room for. `processed`: the command that is processed.
 
     `connect_frame` is the login that is being answered.
     """
@@ -52,6 +52,7 @@ class StompConnection(StompOutput):
         self.session: StompSession | None = None
         self.connect_frame: Frame | None = None
         self.waiting: Frame | None = None
+        self.processed: str = ""
         self.ttl_ns: int = DEFAULT_TTL_NS
 
     # -- bytes in -------------------------------------------------------------------------------
@@ -84,18 +85,24 @@ class StompConnection(StompOutput):
         self.decoder.begin(data)
         self.take_up(now)
 
+    def command_name(self) -> str:
+        return self.processed
+
     def decode_next(self, data: bytes) -> None:
         self.decoder.begin(data)
 
     def take_up(self, now: int) -> None:
         """Processes complete frames until one must wait. After an error nothing more is read."""
         frame: Frame | None = None
+        current = self.host.broker.command
         try:
             while self.holds == 0 and not self.gone and not self.end_reason:
+                current.begin()
                 frame = self.waiting
                 self.waiting = None
                 if frame is None:
                     frame = self.decoder.step()
+                self.processed = "" if frame is None else frame.command
                 if frame is None:
                     return
                 self._process(now, frame)

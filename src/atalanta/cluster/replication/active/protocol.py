@@ -155,11 +155,15 @@ class MemberConnection(Connection):
             self._welcome(now, hello)
             data = self._handshake.rest()
         self._framer.feed(data)
+        command = self._protocol.host.broker.command
         while not self._closing:
+            command.begin()
             frame = self._framer.next()
             if frame is None:
                 break
-            self._protocol.members.on_message(now, self, decode_from_follower(frame))
+            message = decode_from_follower(frame)
+            command.begin_change()
+            self._protocol.members.on_message(now, self, message)
 
     def _shake(self, now: int, data: bytes) -> Hello | None:
         """Continues the handshake. Returns the proven hello, None before it is there."""
@@ -191,6 +195,7 @@ class MemberConnection(Connection):
         self.primary = hello.primary
         self.asynchronous = hello.asynchronous
         self._wire.logged_in(self.conn)
+        protocol.host.broker.command.begin_change()
         protocol.members.on_member(now, self)
 
     def send(self, message: FromActive) -> None:

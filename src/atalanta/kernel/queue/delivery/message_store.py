@@ -18,6 +18,7 @@ from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED, 
 from atalanta.kernel.trace import queue_sequences, trace_message
 
 if TYPE_CHECKING:
+    from atalanta.kernel.command import CurrentCommand
     from atalanta.kernel.endpoint import Reply
     from atalanta.kernel.errors import BrokerError
     from atalanta.kernel.memory.large_body import LargeBodies
@@ -45,8 +46,9 @@ class MessageStore(MessageTable):
         timers: Timers,
         trace: Trace,
         pages: Pages | None,
+        command: CurrentCommand,
     ) -> None:
-        super().__init__(journal, memory, large, dispatches, timers, trace)
+        super().__init__(journal, memory, large, dispatches, timers, trace, command)
         self.awaiting: deque[Awaiting] = deque()
         self.acknowledging: list[Queue] = []
         self.paging = Paging(self, pages)
@@ -74,6 +76,7 @@ class MessageStore(MessageTable):
         self, message: Message, queue: Queue, endpoint: Reply | None, token: int
     ) -> None:
         """Publishes the usual message: one queue, no duplicate id. No plan, no lists."""
+        self.command.begin_change()
         message.id = self.take_message_id()
         reference = self.reference(message, queue, queue.take_sequence(), b"")
         if self.trace.on:
@@ -110,6 +113,7 @@ class MessageStore(MessageTable):
 
         When that is durable, the references enter their queues and `endpoint.done(token)` follows.
         """
+        self.command.begin_change()
         lsn = 0
         if len(batch) > 0:
             lsn = batch.append_to(self.journal)
@@ -281,6 +285,7 @@ class MessageStore(MessageTable):
 
     def finish(self, references: list[Reference], batch: records.Batch) -> None:
         """Takes references out of their queues; the batch gets ACKS of the durable ones, one record per queue."""
+        self.command.begin_change()
         per_queue: dict[int, list[int]] = {}
         for reference in references:
             if reference.state == DONE:

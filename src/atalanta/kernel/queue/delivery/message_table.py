@@ -8,6 +8,7 @@ from atalanta.kernel.queue.delivery.scheduled_messages import ScheduledMessages
 from atalanta.kernel.queue.reference import Reference
 
 if TYPE_CHECKING:
+    from atalanta.kernel.command import CurrentCommand
     from atalanta.kernel.memory.large_body import LargeBodies
     from atalanta.kernel.memory.memory import Memory
     from atalanta.kernel.ports import Journal, Timers, Trace
@@ -29,7 +30,9 @@ class MessageTable:
         dispatches: DispatchList,
         timers: Timers,
         trace: Trace,
+        command: CurrentCommand,
     ) -> None:
+        self.command = command
         self.journal = journal
         self.memory = memory
         self.large = large

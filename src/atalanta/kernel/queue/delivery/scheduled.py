@@ -32,6 +32,7 @@ def on_timer(store: MessageStore, now: int) -> None:
 
 def deliver_early(store: MessageStore, references: list[Reference]) -> int:
     """Releases scheduled messages now (QueueImpl.deliverScheduledMessages); returns their number."""
+    store.command.begin_change()
     released: list[Reference] = []
     for reference in references:
         if reference.state == SCHEDULED and reference not in store.scheduled.in_transfer:

@@ -121,6 +121,8 @@ class CoreConnection(FrameConnection):
 
     def take_up(self, now: int) -> None:
         framer = self.framer
+        command = self.host.broker.command
+        command.begin()
         while self.holds == 0 and framer.step():
             if self.gone:
                 break
@@ -128,14 +130,18 @@ class CoreConnection(FrameConnection):
             if channel < packet_types.FIRST_SESSION_CHANNEL:
                 payload = framer.data[framer.start : framer.end]
                 self._control(now, framer.type, channel, payload)
-                continue
-            session = self.sessions.get(channel)
-            if session is None:
-                self._unknown_channel(now, framer.type, channel)
             else:
-                receive(session, now, framer.type, framer.data, framer.start, framer.end)
+                session = self.sessions.get(channel)
+                if session is None:
+                    self._unknown_channel(now, framer.type, channel)
+                else:
+                    receive(session, now, framer.type, framer.data, framer.start, framer.end)
+            command.begin()
         if self.pending_redirect is not None:
             self.pending_redirect.mark_received()
+
+    def command_name(self) -> str:
+        return packet_types.packet_name(self.framer.type)
 
     def decode_next(self, data: bytes) -> None:
         self.framer.begin(data)
@@ -183,10 +189,13 @@ class CoreConnection(FrameConnection):
         elif isinstance(packet, ClusterProof):
             check_peer(self, now, packet)
         elif isinstance(packet, NodeAnnounce):
+            self.host.broker.command.begin_change()
             self.host.cluster.announced(now, self, packet)
         elif isinstance(packet, ScaleDownAnnouncement):
+            self.host.broker.command.begin_change()
             self.host.cluster.scaled_down(now, packet)
         elif isinstance(packet, BackupRegistration | BackupRequest | QuorumVote):
+            self.host.broker.command.begin_change()
             answer_pair_request(self, now, packet)
         else:
             self.host.closing.append((self.conn, "the peer disconnected"))

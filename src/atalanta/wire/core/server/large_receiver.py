@@ -52,6 +52,7 @@ class LargeReceiver(LargeWriter):
             return
         try:
             session.session.check("send", self.message.address)
+            broker.command.begin_change()
             self.body = broker.large.create(broker.store.take_message_id(), self.message.durable, self)
         except BrokerError as error:
             self.error = error

@@ -58,7 +58,7 @@ RESERVES_MAX: Final = 500  # of one host; each has at most one frame of 64 KiB i
 
 
 class OpenWireConnection(OpenWireOutput):
-    """An OpenWire client. `waiting`: a command that has no room yet.
+    """An OpenWire client. `waiting`: a command that has no room yet. `processed`: the command that is processed.
 
     `node_clients` is what the clients of the node have in common. `login_command` is the login that is being answered.
     `fault_tolerant`: it is a failover client. `network`: the broker whose bridge it is; `duplex`: the bridge to that
@@ -82,6 +82,7 @@ class OpenWireConnection(OpenWireOutput):
         self.session: OpenWireSession | None = None
         self.login_command: ConnectionInfo | None = None
         self.waiting: Command | None = None
+        self.processed: Command | None = None
         self.fault_tolerant: bool = False
         self.network: Neighbour | None = None
         self.duplex: DuplexEnd | None = None
@@ -104,11 +105,17 @@ class OpenWireConnection(OpenWireOutput):
     def decode_next(self, data: bytes) -> None:
         self.decoder.feed(data)
 
+    def command_name(self) -> str:
+        return "" if self.processed is None else self.processed.__class__.__name__
+
     def take_up(self, now: int) -> None:
         """Processes complete commands until one must wait."""
+        current = self.host.broker.command
         while self.holds == 0 and not self.gone and not self.end_reason:
+            current.begin()
             command = self.waiting
             self.waiting = None
+            self.processed = command
             if command is None:
                 found = self._next(now)
                 if found is None:
@@ -116,6 +123,7 @@ class OpenWireConnection(OpenWireOutput):
                 if not isinstance(found, Command):
                     continue
                 command = found
+                self.processed = found
             try:
                 self._process(now, command)
             except BrokerError as error:
@@ -230,13 +238,13 @@ class OpenWireConnection(OpenWireOutput):
         broker = self.host.broker
         self.check_admission(identity)
         self.came_back = command.failover_reconnect
+        self.client.client_id = client_id
         self._take_client_id(client_id, identity, self.came_back)
         broker.clients.count_login()
         self.login_command = None
         self.authenticated = True
         self.host.wire.logged_in(self.conn)
         self.decoder.open()
-        self.client.client_id = client_id
         sender = Sender(client_id, self.options.frame_bytes_max)
         if self.network is not None:
             sender.become_bridge()

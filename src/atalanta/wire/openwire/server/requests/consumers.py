@@ -216,6 +216,7 @@ def pull(session: OpenWireSession, now: int, command: MessagePull) -> None:
 def remove_consumer(session: OpenWireSession, now: int, consumer_id: ConsumerId, last_delivered: int) -> None:
     """Closes a consumer; `last_delivered`: the number of the last delivery that its application has."""
     advisories = session.advisories
+    session.kernel.services.command.begin_change()
     if session.watchers.pop(consumer_id, None) is not None:
         advisories.watchers.remove(session.connection.conn, consumer_id)
         return

@@ -1,0 +1,117 @@
+"""A command that fails by a mistake of ours costs its connection, unless it has begun to change the kernel."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.kernel.command import CurrentCommand
+from atalanta.wire.core.packets import codec
+from atalanta.wire.core.packets.message import SendMessage
+from atalanta.wire.core.packets.query import QueueQuery
+from tests.fuzz.node_rig import NodeRig
+from tests.kernel.broker_rig import SECOND, RecordingTrace
+from tests.wire.core.server.server_rig import text_message
+
+
+class FailingCommand(CurrentCommand):
+    """Fails at the command of that number from now on, before or behind the begin of its change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.until = -1
+        self.inside = False
+
+    def begin(self) -> None:
+        super().begin()
+        self.until -= 1
+        if self.until == 0 and not self.inside:
+            raise ZeroDivisionError("planted")
+
+    def begin_change(self) -> None:
+        super().begin_change()
+        if self.until == 0 and self.inside:
+            raise ZeroDivisionError("planted inside")
+
+
+@pytest.fixture
+def command() -> FailingCommand:
+    return FailingCommand()
+
+
+@pytest.fixture
+def rig(command: FailingCommand) -> NodeRig:
+    return NodeRig(command)
+
+
+def sends(*texts: str) -> bytes:
+    return b"".join(
+        codec.encode(
+            SendMessage(text_message("a", each), requires_response=True, correlation=-7, sender_id=0), 10, 136
+        )
+        for each in texts
+    )
+
+
+def failures(rig: NodeRig) -> list[dict[str, object]]:
+    trace = rig.node.ports.trace
+    assert isinstance(trace, RecordingTrace)
+    return [fields for name, fields in trace.events if name == "command_failed"]
+
+
+def expect_failures(rig: NodeRig) -> None:
+    trace = rig.node.ports.trace
+    assert isinstance(trace, RecordingTrace)
+    trace.expects_failures = True
+
+
+def test_the_connection_closes_and_what_came_before_stays(rig: NodeRig, command: FailingCommand) -> None:
+    expect_failures(rig)
+    conn, other = rig.login("admin", "admin"), rig.login("admin", "admin")
+    rig.consuming(conn)
+    before = rig.node.broker.queues["a"].message_count
+    command.until = 4  # the input, the first message, the second one, the third one
+    rig.node.on_data(rig.now, conn, sends("one", "two", "three"))
+    rig.settle()
+    assert conn not in rig.node.connections and other in rig.node.connections
+    assert rig.node.broker.queues["a"].message_count == before + 2
+    (event,) = failures(rig)
+    assert event["protocol"] == "CORE" and event["remote"] == "1.2.3.4:5"
+    assert "planted" in str(event["why"]) and "test_failed_commands.py" in str(event["place"])
+    assert "wire/core/server/connection.py" in str(event["calls"])
+    rig.node.on_data(rig.now, other, sends("four"))
+    rig.settle()
+    assert rig.node.broker.queues["a"].message_count == before + 3
+    rig.check()
+
+
+def test_each_place_is_reported_once_a_minute(rig: NodeRig, command: FailingCommand) -> None:
+    expect_failures(rig)
+    for _ in range(3):
+        conn = rig.login("admin", "admin")
+        command.until = 2
+        rig.send(conn, QueueQuery("a"))
+        assert conn not in rig.node.connections
+    rig.now += 61 * SECOND
+    conn = rig.login("admin", "admin")
+    command.until = 2
+    rig.send(conn, QueueQuery("a"))
+    assert len(failures(rig)) == 2
+    assert rig.node.broker.trace.counts()["commands_failed"] == 4
+
+
+def test_inside_the_kernel_the_node_ends(rig: NodeRig, command: FailingCommand) -> None:
+    conn = rig.login("admin", "admin")
+    rig.consuming(conn)
+    command.until, command.inside = 2, True
+    with pytest.raises(ZeroDivisionError):
+        rig.node.on_data(rig.now, conn, sends("one"))
+    assert not failures(rig)
+
+
+def test_a_datagram_costs_nothing(rig: NodeRig, command: FailingCommand) -> None:
+    expect_failures(rig)
+    command.until = 1
+    rig.node.on_datagram(rig.now, "hears", b"x")
+    (event,) = failures(rig)
+    assert event["protocol"] == "datagram"
+    rig.check()
