@@ -16,7 +16,7 @@ def tables() -> list[tuple[str, str, set[str]]]:
     found = []
     for source in product():
         for node in ast.walk(source.tree):
-            target = node.target if isinstance(node, ast.AnnAssign) else None
+            target: ast.expr | None = node.target if isinstance(node, ast.AnnAssign) else None
             if isinstance(node, ast.Assign):
                 target = node.targets[0]
             value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None

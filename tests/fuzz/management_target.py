@@ -117,8 +117,9 @@ class ManagementTarget(Target):
             rig.send(admin, SendMessage(message, requires_response=False, correlation=-1, sender_id=0))
         rig.settle()
         self.connected = connect_all(rig)
-        self.trace = node.ports.trace
-        assert isinstance(self.trace, RecordingTrace)
+        trace = node.ports.trace
+        assert isinstance(trace, RecordingTrace)
+        self.trace: RecordingTrace = trace
 
     def stale(self) -> bool:
         return self.inputs >= INPUTS_OF_A_NODE

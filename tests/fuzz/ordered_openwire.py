@@ -30,7 +30,6 @@ from atalanta.wire.openwire.commands.identifiers import (
     BrokerId,
     ConnectionId,
     ConsumerId,
-    Identifier,
     MessageId,
     ProducerId,
     SessionId,
@@ -53,7 +52,7 @@ from atalanta.wire.openwire.commands.transactions import (
     XATransactionId,
 )
 from atalanta.wire.openwire.encoding.primitives import encode_map
-from atalanta.wire.openwire.encoding.structure import Command, EncodeError
+from atalanta.wire.openwire.encoding.structure import Command, EncodeError, Identifier
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
 from atalanta.wire.openwire.wire_format import WireFormat
 from tests.fuzz.ordered_world import Choices, OrderedWorld
@@ -146,9 +145,9 @@ class OpenWireSessions:
 
     def _path(self) -> list[BrokerId] | None:
         choices = self.choices
-        if choices.below(4):
+        if choices.below(12):
             return None
-        if choices.below(4) == 0:
+        if choices.below(8) == 0:
             return [BrokerId(f"b{number}") for number in range(1_500)]
         values = ("b", "", None, choices.of(LONG_TEXTS))
         return [BrokerId(choices.of(values)) for _ in range(choices.below(3))]

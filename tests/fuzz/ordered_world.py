@@ -102,6 +102,8 @@ class OrderedWorld:
         self._make_victims()
         self.addresses: dict[str, bool] = {}
         self.queues: dict[str, bool] = {}
+        # The victims' queues as they were made: users with all rights may make others of their names.
+        self.made = {name: server.broker.queues[name] for name in VICTIMS_QUEUES}
         self.kept: dict[str, int] = {}
         self.present: list[int] = []
 
@@ -134,7 +136,9 @@ class OrderedWorld:
         self.addresses = dict.fromkeys(broker.addresses, True)
         self.queues = dict.fromkeys(broker.queues, True)
         self.present = [conn for conn in self.victims if conn in self.server.connections]
-        self.kept = {name: broker.queues[name].message_count for name in VICTIMS_QUEUES if name in broker.queues}
+        self.kept = {
+            name: queue.message_count for name, queue in self.made.items() if broker.queues.get(name) is queue
+        }
 
     def turn(self) -> None:
         """Ends a turn. The commands of the input so far have their effect; what is sent to its user is looked at."""

@@ -27,7 +27,7 @@ from tests.wire.core.server.server_rig import queue_request
 COUNT = 2000
 FEW = {
     "node": 150, "client": 300, "openwire server": 300, "stomp": 300, "management": 400, "records": 800, "damage": 40,
-    "broker.xml": 100, "users": 300,
+    "broker.xml": 100, "users": 300, "core in order": 40, "openwire in order": 40, "stomp in order": 40,
 }  # fmt: skip
 
 

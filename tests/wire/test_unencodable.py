@@ -65,7 +65,8 @@ def test_topology_and_answers_of_core(server: StompServer) -> None:
     ]  # fmt: skip
     connection.sessions[10].reply(QueueQueryResponseV3(exists=True, message_count=1 << 70))
     server.settle()
-    assert receiver.closed is not None and "command_failed" in receiver.closed and other.closed is None
+    assert server.wire.closed.keys() == {receiver.conn} and other.conn in server.connections
+    assert "command_failed" in server.wire.closed[receiver.conn]
     (fields,) = reported(server, "command_failed")
     assert fields["protocol"] == "CORE"
 

@@ -58,9 +58,10 @@ class CommandFailures:
         place = calls[0] if calls else "unknown"
         self.trace.count("commands_left_out")
         if self._admits(now, f"{command} {place}"):
-            fields: dict[str, object] = {"protocol": protocol, "command": command, "place": place}
-            fields["why"] = described(error)
-            self.trace.event("command_left_out", fields)
+            self.trace.event(
+                "command_left_out",
+                {"protocol": protocol, "command": command, "place": place, "why": described(error)},
+            )
 
     def _admits(self, now: int, place: str) -> bool:
         """Returns True, and records it, if the place was not reported in the last minute."""

@@ -276,8 +276,9 @@ class LoginConnection(ClientConnection):
         """Reports a message that cannot be encoded for this client; it goes to the dead-letter address, but not for a
         browser."""
         broker = self.host.broker
-        fields: dict[str, object] = {"queue": consumer.queue.name, "message": message_id, "why": why}
-        broker.trace.event("message_not_convertible", fields)
+        broker.trace.event(
+            "message_not_convertible", {"queue": consumer.queue.name, "message": message_id, "why": why}
+        )
         if not consumer.browse_only:
             self.host.set_aside(kernel, consumer.id, message_id)
 

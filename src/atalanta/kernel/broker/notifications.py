@@ -265,7 +265,7 @@ class Notifications(ClientObserver):
         address = self.addresses.by_name.get(self.address)
         if address is None or not address.groups:
             return
-        message = self._encoded(now, kind, properties, True)  # a durable queue keeps the notifications
+        message = encoded(self, now, kind, properties, True)  # a durable queue keeps the notifications
         if message is None:
             return
         plan = Plan(message)
@@ -273,16 +273,6 @@ class Notifications(ClientObserver):
         plan.routes = route(address, message, -1, "")
         if plan.routes:
             self.plans.commit(plan, None, 0)
-
-    def _encoded(self, now: int, kind: str, properties: Properties, durable: bool) -> Message | None:
-        """Returns the notification with its encoding; None for one that cannot be encoded, which is left out."""
-        try:
-            message = self.message(now, kind, properties)
-            message.durable = durable
-            return message if message.head else None
-        except Exception as error:  # nothing was changed, whatever it is
-            self.failures.left_out(now, "CORE", f"notification {kind}", error)
-            return None
 
     def message(self, now: int, kind: str, properties: Properties) -> Message:
         message = Message.create(self.address, b"", 0, False, now // 1_000_000, 0)
@@ -345,7 +335,7 @@ class Notifications(ClientObserver):
         self, now: int, queue: Queue, kind: str, properties: Properties, after_lsn: int = 0
     ) -> None:
         """Sends to one queue if its filter takes it (the filter limits the hops: _AMQ_Distance < max-hops)."""
-        message = self._encoded(now, kind, properties, False)
+        message = encoded(self, now, kind, properties, False)
         if message is None:
             return
         if kind and queue.filter is not None and not queue.filter.matches(message):
@@ -376,6 +366,19 @@ class Notifications(ClientObserver):
             "_AMQ_ConsumerCount": Int(queue.consumer_count()),
             "_AMQ_FilterString": filter_text,
         }
+
+
+def encoded(
+    notifications: Notifications, now: int, kind: str, properties: Properties, durable: bool
+) -> Message | None:
+    """Returns a notification with its encoding; None for one that cannot be encoded, which is left out."""
+    try:
+        message = notifications.message(now, kind, properties)
+        message.durable = durable
+        return message if message.head else None
+    except Exception as error:  # nothing was changed, whatever it is
+        notifications.failures.left_out(now, "CORE", f"notification {kind}", error)
+        return None
 
 
 def covers(prefixes: str, address: str) -> bool:

@@ -33,6 +33,7 @@ LEVELS: Final = {
     "cluster_default_password": logging.WARNING,
     "cluster_gave_up": logging.WARNING,
     "critical_component_hangs": logging.CRITICAL,
+    "command_left_out": logging.WARNING,
     "connection_timed_out": logging.WARNING,
     "core_bridge_gave_up": logging.WARNING,
     "core_bridge_not_made": logging.WARNING,
