@@ -12,7 +12,7 @@ def test_a_prepared_transaction_is_shown_with_the_parts_of_its_id() -> None:
     writer.int32(7)
     writer.blob(b"branch")
     writer.blob(b"global\xff")
-    shown = details(Branch(writer.getvalue(), 0, -1))
+    shown = details(Branch(writer.getvalue(), 0, -1, None))
     assert shown["xid_format_id"] == 7
     assert shown["xid_branch_qual"] == "branch"
     assert shown["xid_global_txid"] == "global\ufffd"

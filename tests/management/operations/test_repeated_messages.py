@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from atalanta.kernel.broker.invariants import validate
@@ -15,7 +17,7 @@ from tests.management.management_rig import REPLIES, Desk
 MS = 1_000_000
 
 
-def repeat(desk: Desk, queue: str, period_ms: int, times: int = -1, cron: str = "", **properties: object) -> int:
+def repeat(desk: Desk, queue: str, period_ms: int, times: int = -1, cron: str = "", **properties: Any) -> int:
     """Sends a message that comes again and again; returns its id."""
     message = desk.message(queue, b"again", **properties)
     repetition = Repetition(period_ms, times, cron)
