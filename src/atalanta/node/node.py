@@ -113,7 +113,7 @@ class Node:
         self.status = NodeStatus(VERSION)
         resources = registered_resources(config)
         self.host = Host(self.broker, ports.wire, self.connections, ports.passwords)
-        self.host.schedulers.follow(config.acceptors)
+        self.host.follow_acceptors(config.acceptors)
         self.host.protocols.append(CoreProtocol(self.host))
         self.host.protocols.append(StompProtocol(self.host, ports.timers))
         self.host.protocols.append(OpenWireProtocol(self.host, ports.timers))

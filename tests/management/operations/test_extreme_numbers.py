@@ -35,7 +35,7 @@ def desk_with_messages() -> Desk:
 
 def calls() -> list[tuple[str, str, str]]:
     """Resource, operation and types of each overload that has a number."""
-    found = []
+    found: list[tuple[str, str, str]] = []
     controls = desk_with_messages().management.controls
     for resource in ("broker", "queue.work", "address.work", "divert.d"):
         control = controls[resource.partition(".")[0]]

@@ -15,9 +15,9 @@ from tests.management.management_rig import REPLIES, Desk
 MS = 1_000_000
 
 
-def repeat(desk: Desk, queue: str, period_ms: int, times: int = -1, cron: str = "", **properties: object) -> int:
+def repeat(desk: Desk, queue: str, period_ms: int, times: int = -1, cron: str = "", n: int = 0) -> int:
     """Sends a message that comes again and again; returns its id."""
-    message = desk.message(queue, b"again", **properties)
+    message = desk.message(queue, b"again", n=n)
     repetition = Repetition(period_ms, times, cron)
     repetition.put(message, repetition.first_ms(desk.now // MS, 0))
     made = message.copy(0)

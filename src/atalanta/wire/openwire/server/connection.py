@@ -234,7 +234,7 @@ class OpenWireConnection(OpenWireOutput):
         self.host.wire.logged_in(self.conn)
         self.decoder.open()
         self.client.client_id = client_id
-        scheduler = self.host.schedulers.of(self.acceptor)
+        scheduler = self.host.scheduler_of(self.acceptor)
         sender = Sender(client_id, self.options.frame_bytes_max, scheduler, broker.trace)
         if self.network is not None:
             sender.become_bridge()

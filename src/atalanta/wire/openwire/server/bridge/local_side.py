@@ -49,7 +49,7 @@ class LocalSide(OpenWireOutput):
         self.client.protocol = "OPENWIRE"
         self.client.client_id = client_id
         self.id = f"ID:{broker.node_id}-bridge{number}:1"
-        sender = Sender(client_id, FRAME_BYTES_MAX, host.schedulers.of_bridges, broker.trace)
+        sender = Sender(client_id, FRAME_BYTES_MAX, host.bridge_scheduler, broker.trace)
         sender.become_bridge()
         self.session = OpenWireSession(
             self, ConnectionId(self.id), sender, shared.advisories, shared.pulls,
