@@ -32,7 +32,7 @@ CORE_PROPERTIES = (
     "_AMQ_INGRESS_TIMESTAMP", "_AMQ_DUPL_ID", "_AMQ_GROUP_ID", "_AMQ_LVQ_NAME", "JMSXDeliveryCount",
     "_AMQ_Distance", "__AMQ_CID", "number",
 )  # fmt: skip
-OPENWIRE_FIELDS = ("expiration", "timestamp", "group_sequence", "redelivery_counter", "size", "priority")
+OPENWIRE_FIELDS = ("expiration", "timestamp", "group_sequence", "redelivery_counter", "priority")
 OPENWIRE_PROPERTIES = ("AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_PERIOD", "AMQ_SCHEDULED_REPEAT", "_AMQ_DUPL_ID", "number")
 STOMP_HEADERS = (
     "expires", "priority", "JMSXGroupSeq", "AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_TIME", "AMQ_SCHEDULED_PERIOD",

@@ -137,18 +137,18 @@ def test_a_bridge_of_another_broker_has_the_scheduler_of_its_acceptor() -> None:
 
 def test_bridges_that_the_node_dials_schedule_as_its_acceptors_do() -> None:
     server = server_with("")
-    schedulers = server.host.schedulers
-    assert schedulers.of_bridges.on
+    host = server.host
+    assert host.bridge_scheduler.on
     off, on, core = (
         parse_acceptor(name, f"tcp://localhost:1?{options}")
         for name, options in (
             ("off", "schedulerSupport=false"), ("on", ""), ("core", "protocols=CORE"),
         )
     )  # fmt: skip
-    schedulers.follow([off, on])
-    assert schedulers.of_bridges.on
-    schedulers.follow([off, core])
-    assert not schedulers.of_bridges.on
+    host.follow_acceptors([off, on])
+    assert host.bridge_scheduler.on
+    host.follow_acceptors([off, core])
+    assert not host.bridge_scheduler.on
 
 
 def test_the_life_of_a_scheduled_message_never_overflows() -> None:

@@ -115,7 +115,7 @@ class Node:
         self.status = NodeStatus(VERSION)
         resources = registered_resources(config)
         self.host = Host(self.broker, ports.wire, self.connections, ports.passwords)
-        self.host.schedulers.follow(config.acceptors)
+        self.host.follow_acceptors(config.acceptors)
         self.host.unfinished.limit_users(config.own.unfinished_messages_bytes)
         self.host.protocols.append(CoreProtocol(self.host))
         self.host.protocols.append(StompProtocol(self.host, ports.timers))

@@ -11,7 +11,8 @@ from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.ports import Passwords
 from atalanta.kernel.security.authentication import Logins
 from atalanta.kernel.security.remote_host import RefusalLimit, remote_host
-from atalanta.kernel.settings.scheduler import Schedulers
+from atalanta.kernel.settings.scheduler import Scheduler
+from atalanta.message.repetition import PERIOD_MS_MIN
 from atalanta.wire.connection import ClientConnection
 from atalanta.wire.memory_share import UnfinishedMessages
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
     from atalanta.kernel.sessions.session import Session
     from atalanta.wire.connection import Connection
+    from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.packets.cluster import NodeAnnounce, ScaleDownAnnouncement
     from atalanta.wire.core.transport import TransportConfiguration
     from atalanta.wire.protocol import Protocol
@@ -129,7 +131,8 @@ class Host:
         self.unfinished: UnfinishedMessages = UnfinishedMessages(wire, broker.trace)
         self.refused_peers: dict[str, bool] = {}  # hosts with wrong cluster credentials; reported
         self.protocols: list[Protocol] = []
-        self.schedulers: Schedulers = Schedulers()
+        self.schedulers: dict[str, Scheduler] = {}  # by acceptor
+        self.bridge_scheduler: Scheduler = Scheduler("", True, PERIOD_MS_MIN)  # of the bridges that the node dials
         self.connections = connections
         self.cluster: ClusterHooks = ClusterHooks(broker.node_id)
         self.routings: list[Routing] = []  # asked in this order at each login
@@ -138,6 +141,22 @@ class Host:
         self.closing: list[tuple[int, str]] = []
         self.resumed: list[int] = []
         self.unsent: list[tuple[Session, int, int]] = []
+
+    def follow_acceptors(self, acceptors: list[AcceptorConfig]) -> None:
+        """Makes the node's own bridges schedule as its acceptors do: not if none for OpenWire and STOMP does."""
+        serving = [each for each in acceptors if each.serves("OPENWIRE") or each.serves("STOMP")]
+        if serving and not any(each.scheduler_support for each in serving):
+            self.bridge_scheduler = self.scheduler_of(serving[0])
+
+    def scheduler_of(self, acceptor: AcceptorConfig | None) -> Scheduler:
+        """Returns the scheduler of an acceptor; None is one without parameters."""
+        if acceptor is None:
+            return Scheduler("", True, PERIOD_MS_MIN)
+        found = self.schedulers.get(acceptor.name)
+        if found is None:
+            found = Scheduler(acceptor.name, acceptor.scheduler_support, acceptor.scheduler_period_min_ms)
+            self.schedulers[acceptor.name] = found
+        return found
 
     def close(self, conn: int, why: str) -> None:
         """Closes a connection after this batch of inputs."""

@@ -240,3 +240,12 @@ def test_messages_are_scheduled_only_with_scheduler_support(tmp_path: Path, attr
         "openwire": schedules, "stomp": schedules,
     }  # fmt: skip
     assert not any("schedulerSupport" in each for each in findings(configuration))
+
+
+def test_a_redelivery_without_end_keeps_the_largest_number_of_attempts(tmp_path: Path) -> None:
+    inside = """<plugins><redeliveryPlugin><redeliveryPolicyMap><redeliveryPolicyMap><defaultEntry>
+      <redeliveryPolicy maximumRedeliveries="2147483647"/>
+    </defaultEntry></redeliveryPolicyMap></redeliveryPolicyMap></redeliveryPlugin></plugins>"""
+    configuration = read(classic_file(tmp_path, inside))
+    [found] = [each for each in configuration.broker.address_settings if "max_delivery_attempts" in each.values]
+    assert found.values["max_delivery_attempts"] == 2**31 - 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from atalanta.kernel.broker.invariants import validate
@@ -17,9 +15,9 @@ from tests.management.management_rig import REPLIES, Desk
 MS = 1_000_000
 
 
-def repeat(desk: Desk, queue: str, period_ms: int, times: int = -1, cron: str = "", **properties: Any) -> int:
+def repeat(desk: Desk, queue: str, period_ms: int, times: int = -1, cron: str = "", n: int = 0) -> int:
     """Sends a message that comes again and again; returns its id."""
-    message = desk.message(queue, b"again", **properties)
+    message = desk.message(queue, b"again", n=n)
     repetition = Repetition(period_ms, times, cron)
     repetition.put(message, repetition.first_ms(desk.now // MS, 0))
     made = message.copy(0)

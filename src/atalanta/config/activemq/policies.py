@@ -21,6 +21,7 @@ DEAD_LETTERS: Final = "ActiveMQ.DLQ"
 INDIVIDUAL: Final = "ActiveMQ.DLQ.individual"
 TEMPORARY: Final = ("tempQueue", "tempTopic")
 ENDLESS_MS: Final = 2**31 - 1
+INT_MAX: Final = 2**31 - 1
 
 
 @dataclass
@@ -269,7 +270,7 @@ class Policies:
             "redelivery-delay-multiplier": values.get("backOffMultiplier", "5.0") if grows else "1.0",
             "redelivery-collision-avoidance-factor": str(percent / 100) if avoids else "0.0",
             "max-redelivery-delay": str(ENDLESS_MS) if longest == "-1" else longest,
-            "max-delivery-attempts": str(attempts + 1 if attempts >= 0 else -1),
+            "max-delivery-attempts": str(min(attempts + 1, INT_MAX) if attempts >= 0 else -1),
         }
         self._store(self.redeliveries, match, node, found)
 

@@ -90,7 +90,8 @@ class Redelivery:
         """Returns True if the message has had as many delivery attempts as its address allows."""
         queue = reference.queue
         attempts = self.settings.match(queue.spec.address).max_delivery_attempts
-        return not queue.internal and 0 < attempts <= reference.delivery_count
+        # Not compared as an i32: the setting may be any number.
+        return not queue.internal and 0 < attempts <= int(reference.delivery_count)
 
     def set_damaged_aside(self, now: int, reference: Reference) -> None:
         """Moves a message whose body is damaged to the dead-letter address, at its first delivery.

@@ -78,6 +78,8 @@ class AddressSettings:
         "max-delivery-attempts",
         "deliveries before the dead-letter address, -1 for ever",
         unit="count",
+        minimum=-1,
+        maximum=INT_MAX,
     )
     max_size_bytes: int = option(
         -1,

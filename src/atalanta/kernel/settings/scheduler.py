@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.message.repetition import PERIOD_MS_MIN
-
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Trace
-    from atalanta.wire.core.config import AcceptorConfig
 
 
 class Scheduler:
@@ -36,27 +33,3 @@ class Scheduler:
                     "what_to_do": 'write schedulerSupport=true (in activemq.xml: schedulerSupport="true" of <broker>)',
                 },
             )
-
-
-class Schedulers:
-    """The schedulers of a node's acceptors, and the one for the bridges that it dials."""
-
-    def __init__(self) -> None:
-        self._by_acceptor: dict[str, Scheduler] = {}
-        self.of_bridges: Scheduler = Scheduler("", True, PERIOD_MS_MIN)
-
-    def follow(self, acceptors: list[AcceptorConfig]) -> None:
-        """Makes bridges schedule as the acceptors do: not if all those for OpenWire and STOMP have it off."""
-        serving = [each for each in acceptors if each.serves("OPENWIRE") or each.serves("STOMP")]
-        if serving and not any(each.scheduler_support for each in serving):
-            self.of_bridges = Scheduler(serving[0].name, False, PERIOD_MS_MIN)
-
-    def of(self, acceptor: AcceptorConfig | None) -> Scheduler:
-        """Returns the scheduler of an acceptor; None is one without parameters."""
-        name = "" if acceptor is None else acceptor.name
-        found = self._by_acceptor.get(name)
-        if found is None:
-            on = acceptor is None or acceptor.scheduler_support
-            found = Scheduler(name, on, PERIOD_MS_MIN if acceptor is None else acceptor.scheduler_period_min_ms)
-            self._by_acceptor[name] = found
-        return found

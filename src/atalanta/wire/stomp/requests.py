@@ -71,7 +71,7 @@ def _send(session: StompSession, now: int, frame: Frame) -> bool:
     if reply_to is not None:
         _make_temporary(session, now, reply_to)
         reply_to = session.names.jms_name(reply_to)
-    scheduler = session.connection.host.schedulers.of(session.connection.acceptor)
+    scheduler = session.connection.host.scheduler_of(session.connection.acceptor)
     message = sent_message(frame, destination, reply_to, scheduler, now)
     kernel = session.kernel
     if not scheduler.on and wants_schedule(frame):

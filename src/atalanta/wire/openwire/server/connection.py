@@ -277,7 +277,7 @@ class OpenWireConnection(OpenWireOutput):
         self.authenticated = True
         self.host.wire.logged_in(self.conn)
         self.decoder.open()
-        scheduler = self.host.schedulers.of(self.acceptor)
+        scheduler = self.host.scheduler_of(self.acceptor)
         sender = Sender(client_id, self.options.frame_bytes_max, scheduler, broker.trace)
         if self.network is not None:
             sender.become_bridge(identity.user, may_bridge(broker.session_services.permissions, identity))

@@ -52,7 +52,7 @@ class LocalSide(OpenWireOutput):
         self.client.become_bridge()
         self.client.client_id = client_id
         self.id = f"ID:{broker.node_id}-bridge{number}:1"
-        sender = Sender(client_id, FRAME_BYTES_MAX, host.schedulers.of_bridges, broker.trace)
+        sender = Sender(client_id, FRAME_BYTES_MAX, host.bridge_scheduler, broker.trace)
         sender.become_bridge(identity.user, may_bridge(broker.session_services.permissions, identity))
         self.session = OpenWireSession(
             self, ConnectionId(self.id), sender, shared.advisories, shared.pulls,
