@@ -264,7 +264,7 @@ def test_an_advisory_that_cannot_be_encoded_is_left_out_and_named_once(server: O
     assert watcher.closed is None and client.closed is None
     assert server.trace.counters["commands_left_out"] == 3
     (fields,) = [fields for name, fields in server.trace.events if name == "command_left_out"]
-    assert (fields["protocol"], fields["command"]) == ("OPENWIRE", "MessageDispatch")
+    assert (fields["protocol"], fields["command"]) == ("OPENWIRE", "advisory with ConsumerInfo")
     assert "at most 1024 are accepted" in str(fields["why"]) and "wire_format.py" in str(fields["place"])
 
 

@@ -100,12 +100,13 @@ class Watchers:
     def _send(
         self, watcher: Watcher, topic: str, data: DataStructure, properties: dict[str, object], targeted: bool
     ) -> None:
+        shown = f"advisory with {data.__class__.__name__}"
         try:
             dispatch = self._advisory(watcher, topic, data, properties, targeted)
         except Exception as error:  # nothing was changed, whatever it is
-            watcher.connection.leave_out(f"advisory with {data.__class__.__name__}", error)
+            watcher.connection.leave_out(shown, error)
             return
-        watcher.connection.send_advisory(dispatch)
+        watcher.connection.send_advisory(dispatch, shown)
 
     def _advisory(
         self, watcher: Watcher, topic: str, data: DataStructure, properties: dict[str, object], targeted: bool
