@@ -63,6 +63,7 @@ def test_topology_and_answers_of_core(server: StompServer) -> None:
     assert [fields["command"] for fields in reported(server, "command_left_out")] == [
         "CLUSTER_TOPOLOGY_V2", "CLUSTER_TOPOLOGY_V4",
     ]  # fmt: skip
+    server.trace.expects_failures = True
     connection.sessions[10].reply(QueueQueryResponseV3(exists=True, message_count=1 << 70))
     server.settle()
     assert server.wire.closed.keys() == {receiver.conn} and other.conn in server.connections

@@ -290,8 +290,8 @@ class Node:
             connection.feed(now, data)
         except (ProtocolError, DecodeError) as error:
             self._break_off(now, conn, str(error))
-        except Exception as error:  # a separate handler: see `_end_failed`
-            self._end_failed(now, conn, error)
+        except Exception as failure:  # a separate name: mypyc gives each name one type
+            self._end_failed(now, conn, failure)
 
     def on_closed(self, now: int, conn: int, why: str) -> None:
         connection = self.connections.pop(conn, None)

@@ -10,10 +10,10 @@ from atalanta.kernel.security.password import StoredPassword
 from atalanta.node.config import Ports
 from atalanta.node.node import Node
 from atalanta.sim.checks.ledger import Violation
-from atalanta.sim.planted_commands import PlantedException, draw_commands
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
 from atalanta.sim.world.network import Machine, Network
+from atalanta.sim.world.planted_commands import PlantedException, draw_commands
 from atalanta.sim.world.world import World
 
 MILLION: Final = 1_000_000

@@ -51,9 +51,9 @@ class Replies:
         if result is not None:
             try:
                 encoded = encode_json([result])
-            except Exception as error:
+            except Exception as failure:
                 succeeded = False
-                encoded = encode_json([self.failures.report(now, MANAGEMENT, call.operation, call.resource, error)])
+                encoded = encode_json([self.failures.report(now, MANAGEMENT, call.operation, call.resource, failure)])
         if encoded is not None and len(encoded) > REPLY_BYTES_MAX:
             succeeded = False
             encoded = encode_json([f"the answer is larger than {REPLY_BYTES_MAX} characters"])

@@ -230,6 +230,7 @@ def test_a_text_of_another_brokers_introduction_is_bounded(server: OpenWireServe
 
 
 def test_a_bridge_whose_own_commands_cannot_be_encoded_ends_alone(server: OpenWireServer) -> None:
+    server.trace.expects_failures = True
     bridge = bridge_of(server, f"destinationFilter={'f' * 32_740}\n")
     bridge.send(bridge.login_info("bridge", "admin", "admin"))
     server.verify()
@@ -263,7 +264,7 @@ def test_an_advisory_that_cannot_be_encoded_is_left_out_and_named_once(server: O
     assert watcher.closed is None and client.closed is None
     assert server.trace.counters["commands_left_out"] == 3
     (fields,) = [fields for name, fields in server.trace.events if name == "command_left_out"]
-    assert (fields["protocol"], fields["command"]) == ("OPENWIRE", "MessageDispatch")
+    assert (fields["protocol"], fields["command"]) == ("OPENWIRE", "advisory with ConsumerInfo")
     assert "at most 1024 are accepted" in str(fields["why"]) and "wire_format.py" in str(fields["place"])
 
 
@@ -275,6 +276,7 @@ def test_an_answer_that_cannot_be_encoded_ends_its_connection_only(server: OpenW
         client.publish("1", "a", transaction_id=xid)
         for step in (END, PREPARE):
             client.succeeds(TransactionInfo(ConnectionId(client.id), xid, step))
+    server.trace.expects_failures = True
     small.send(TransactionInfo(ConnectionId(small.id), None, RECOVER), True)
     server.settle()
     assert small.closed is not None and "DataArrayResponse" in small.closed

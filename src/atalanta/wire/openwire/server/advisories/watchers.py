@@ -164,7 +164,7 @@ class Watchers:
         try:
             return self._advisory(watcher.connection.client.local, topic, data, properties, target)
         except Exception as error:  # nothing was changed, whatever it is
-            watcher.connection.leave_out(f"advisory with {data.__class__.__name__}", error)
+            watcher.connection.leave_out(_shown(data), error)
             return None
 
     def _advisory(
@@ -191,7 +191,8 @@ class Watchers:
 
     def _send(self, watcher: Watcher, message: ActiveMQMessage) -> None:
         self.sent += 1
-        watcher.connection.send_advisory(MessageDispatch(watcher.consumer_id, message.destination, message, 0))
+        dispatch = MessageDispatch(watcher.consumer_id, message.destination, message, 0)
+        watcher.connection.send_advisory(dispatch, _shown(message.data_structure))
 
     # -- turns ----------------------------------------------------------------------------------
     def enough(self) -> bool:
@@ -220,3 +221,8 @@ class Watchers:
         for connection in waiting:
             if not connection.gone:
                 connection.release_input()
+
+
+def _shown(data: DataStructure | None) -> str:
+    """Returns the name of an advisory for the log."""
+    return f"advisory with {data.__class__.__name__}"

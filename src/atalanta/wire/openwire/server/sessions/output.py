@@ -99,12 +99,15 @@ class OpenWireOutput(LoginConnection):
         except EncodeError as error:
             self.end_unanswered(command.__class__.__name__, error)
 
-    def tell(self, command: Command) -> None:
-        """Sends what others have caused. It is left out if it cannot be encoded for this client."""
+    def tell(self, command: Command, shown: str = "") -> None:
+        """Sends what others have caused. It is left out if it cannot be encoded for this client.
+
+        The report names it `shown`, or by its class.
+        """
         try:
             self.send(command)
         except EncodeError as error:
-            self.leave_out(command.__class__.__name__, error)
+            self.leave_out(shown or command.__class__.__name__, error)
 
     def _write(self, frame: bytes) -> None:
         self.flush_later()
@@ -131,14 +134,14 @@ class OpenWireOutput(LoginConnection):
             self.full = True
             self.show_blocked()
 
-    def send_advisory(self, command: Command) -> None:
+    def send_advisory(self, command: Command, shown: str) -> None:
         """Sends an advisory: it is stored nowhere. A client that reads none of them is closed."""
         if self.blocked:
             self.advisories_unread += 1
             if self.advisories_unread > ADVISORIES_MAX:
                 self.end(f"{ADVISORIES_MAX} advisories wait for the client, which does not read")
                 return
-        self.tell(command)
+        self.tell(command, shown)
 
     def respond(self, command_id: int) -> None:
         """Confirms the command of that number."""
