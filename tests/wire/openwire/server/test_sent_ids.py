@@ -362,3 +362,23 @@ def test_scheduled_sends_are_checked(world: World) -> None:
         sent.marshalled_properties = encode_map("p", {"AMQ_SCHEDULED_DELAY": 1000})
         victim.succeeds(sent)
     assert world.count() == 1
+
+
+@pytest.mark.parametrize("transacted", [False, True])
+def test_a_composite_of_a_queue_and_a_topic_of_one_name_is_no_repeat_of_itself(world: World, transacted: bool) -> None:
+    queue, topic = world.openwire_client("q"), world.openwire_client("t")
+    queue.consume("both")
+    topic.consume(ActiveMQTopic("both"))
+    sender = world.victim()
+    for again in range(2):
+        if again:  # it comes back, and sends the same once more
+            world.lost(sender.conn)
+            sender = world.victim(True)
+        sent = message(1, ActiveMQQueue("both,topic://both"))
+        if not transacted:
+            sender.succeeds(sent)
+        elif not again:
+            sent.transaction_id = sender.begin()
+            sender.succeeds(sent)
+            sender.end(sent.transaction_id)
+        assert (queue.texts(), topic.texts()) == (([], []) if again else (["1"], ["1"]))

@@ -58,8 +58,14 @@ def add_producer(session: OpenWireSession, info: ProducerInfo) -> None:
 
 
 def _targets(session: OpenWireSession, parts: list[ActiveMQDestination]) -> list[Target]:
+    """Returns the targets of the parts of a destination."""
     wildcard = session.wildcard
-    return [target_of(part, wildcard) for part in parts]
+    found = [target_of(part, wildcard) for part in parts]
+    names: dict[str, bool] = {}
+    for target in found:
+        target.again = target.name() in names
+        names[target.name()] = True
+    return found
 
 
 def send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
