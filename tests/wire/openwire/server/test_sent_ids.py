@@ -13,6 +13,7 @@ from atalanta.wire.openwire.commands.connections import RemoveInfo
 from atalanta.wire.openwire.commands.destinations import (
     ActiveMQDestination,
     ActiveMQQueue,
+    ActiveMQTempQueue,
     ActiveMQTopic,
 )
 from atalanta.wire.openwire.commands.identifiers import BrokerId, MessageId, ProducerId, SessionId
@@ -382,3 +383,16 @@ def test_a_composite_of_a_queue_and_a_topic_of_one_name_is_no_repeat_of_itself(w
             sender.succeeds(sent)
             sender.end(sent.transaction_id)
         assert (queue.texts(), topic.texts()) == (([], []) if again else (["1"], ["1"]))
+
+
+def test_a_producer_comes_back_before_the_temporary_queue_that_it_sends_to(world: World) -> None:
+    """Behind a restart, clients register again in any order; a new producer for what is gone is refused."""
+    reader, sender = world.openwire_client("r"), world.openwire_client("s")
+    gone = ActiveMQTempQueue(f"{reader.id}:1")
+    _, why = sender.fails(ProducerInfo(ProducerId(sender.id, 1, 2), gone))
+    assert "does not exist" in why
+    sender.send(ProducerInfo(ProducerId(sender.id, 1, 1), gone))
+    assert REFUSAL not in sender.fails(sender.message("early", gone))[1]
+    reader.consume(reader.temporary_queue())
+    sender.publish("!", gone)
+    assert reader.texts() == ["!"]
