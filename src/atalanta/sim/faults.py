@@ -120,6 +120,8 @@ class Faults:
         self.network.heal()
         for host in self.hosts:
             host.disk.heal()
+            if host.commands is not None:
+                host.commands.heal()
 
     def _somewhere(self) -> str:
         return self.random.choice(self.hosts).name

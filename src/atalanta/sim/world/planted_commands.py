@@ -51,6 +51,11 @@ class PlantedCommands(CurrentCommand):
         super().end()
         self.fails_late = False
 
+    def heal(self) -> None:
+        """Ends the failures."""
+        self.rate = 0.0
+        self.fails_late = False
+
     def receive(self, receiving: bool) -> None:
         """Records whether the node processes what a connection sent."""
         self.receiving = receiving
