@@ -221,11 +221,19 @@ class LoginConnection(ClientConnection):
     def routed(self, now: int, error: BrokerError | None) -> None:
         if self.gone or not self.logins:
             return
+        # Timers and other connections call this too: what goes wrong must not reach them.
+        command = self.host.broker.command
+        before = command.enter()
         try:
+            command.begin()
             self._continue_routed(now, error)
         except ProtocolError as broken:
-            # Timers and other connections call this too: the error must not reach them.
             self.host.closing.append((self.conn, str(broken)))
+        except Exception as failure:  # a separate name: mypyc gives each name one type
+            if command.changing:
+                raise
+            self.end_unanswered("login", failure)
+        command.leave(before)
 
     def _continue_routed(self, now: int, error: BrokerError | None) -> None:
         identity = self.routed_identity

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.publish.grouping import GroupWaiter
 
 if TYPE_CHECKING:
-    from atalanta.kernel.memory.large_body import LargeBodies, LargeBody
+    from atalanta.kernel.memory.large_body import LargeBody
     from atalanta.kernel.publish.grouping import GroupingHandler, Undecided
-    from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
+    from atalanta.kernel.sessions.session import Session
 
 
 class GroupWait(GroupWaiter):
@@ -26,23 +26,23 @@ class GroupWait(GroupWaiter):
     def __init__(
         self,
         handler: GroupingHandler,
-        endpoint: SessionEndpoint,
-        large: LargeBodies,
+        session: Session,
         body: LargeBody | None,
         retry: Callable[[int], None],
     ) -> None:
         """Holds the client's input, and the file of a large message."""
         super().__init__()
         self.handler = handler
-        self.endpoint = endpoint
-        self.large = large
+        self.session = session
+        self.endpoint = session.endpoint
+        self.large = session.services.large
         self.body = body
         self.retry = retry
         self.asked: bool = False
         self.active: bool = True
-        endpoint.hold_input()
+        self.endpoint.hold_input()
         if body is not None:
-            large.hold(body, 1)
+            self.large.hold(body, 1)
 
     def wait(self, now: int, undecided: Undecided) -> None:
         """Waits for the queues of the request's groups."""
@@ -50,10 +50,27 @@ class GroupWait(GroupWaiter):
         self.handler.wait(now, undecided.ids, self)
 
     def decided(self, now: int) -> None:
+        """As in GroupWaiter. Timers and other connections call it: a mistake of ours costs this client's one only."""
         self.asked = False
-        self.retry(now)
+        command = self.session.services.command
+        before = command.enter()
+        try:
+            command.begin()
+            self.retry(now)
+        except Exception as error:
+            if command.changing:
+                raise
+            self._fail(now, error)
+        command.leave(before)
         if not self.asked:
             self.end()
+
+    def _fail(self, now: int, error: Exception) -> None:
+        """Closes the connection; nothing that follows the request is processed before."""
+        self.endpoint.hold_input()
+        services, client = self.session.services, self.session.client
+        why = services.failures.report(now, client.protocol, "a request with a message group", client.remote, error)
+        services.clients.close(client.connection, why)
 
     def end(self) -> None:
         """Releases the client's input: the request is processed or refused, or its session is closed."""

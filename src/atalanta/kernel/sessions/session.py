@@ -172,7 +172,7 @@ class Session(TransactionOwner):
         if self.group_wait is None or not self.group_wait.active:
             handler = self.services.publisher.router.grouping
             assert handler is not None
-            self.group_wait = GroupWait(handler, self.endpoint, self.services.large, body, retry)
+            self.group_wait = GroupWait(handler, self, body, retry)
         self.group_wait.wait(now, undecided)
 
     def waits_for_groups(self) -> bool:
