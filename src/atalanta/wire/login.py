@@ -147,6 +147,10 @@ class LoginConnection(ClientConnection):
         """Returns True if the input is held by something else."""
         return self.holds > (1 if self.share_waits else 0)
 
+    def hung_up(self, now: int) -> bool:
+        """As in ClientConnection; an unfinished message that waits for the share of its user may wait for ever, too."""
+        return super().hung_up(now) or self.share_waits
+
     # -- held input -----------------------------------------------------------------------------
     def hold_input(self) -> None:
         self.holds += 1
@@ -168,6 +172,8 @@ class LoginConnection(ClientConnection):
         self.count_unfinished()
         if self.holds == 0:
             self.host.wire.resume(self.conn)
+        elif self.peer_gone and self.waits_for_room():  # it hung up before, and that is told once
+            self.end("closed by the peer")
 
     # -- logins ---------------------------------------------------------------------------------
     def log_in(self, now: int, request: LoginRequest) -> None:
