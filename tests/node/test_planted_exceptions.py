@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -22,15 +22,17 @@ from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.consumer import Acknowledge, CreateConsumer, FlowToken
 from atalanta.wire.core.packets.message import SendContinuation, SendLargeMessage, SendMessage
 from atalanta.wire.core.packets.session import CreateSessionV2, SessionStart
-from atalanta.wire.openwire.commands.connections import ConnectionInfo
+from atalanta.wire.openwire.commands.connections import ConnectionInfo, KeepAliveInfo
 from atalanta.wire.openwire.commands.identifiers import ConnectionId
 from atalanta.wire.openwire.options import HANDSHAKE as OPENWIRE_HANDSHAKE
 from atalanta.wire.openwire.options import info_of
+from atalanta.wire.openwire.server.connection import OpenWireConnection
+from atalanta.wire.openwire.server.held_client_ids import IDS_TIMER
 from atalanta.wire.openwire.wire_format import WireFormat
 from tests.fuzz.node_rig import NodeRig
 from tests.fuzz.openwire_targets import PLAIN, commands_of_a_client
 from tests.fuzz.stomp_targets import CONNECT, FRAMES
-from tests.kernel.broker_rig import RecordingTrace
+from tests.kernel.broker_rig import SECOND, RecordingTrace
 from tests.node.kernel_state import state_lines
 from tests.node.planted import Outcome, Place, Planted, calls_of, in_a_copy, plant
 from tests.wire.core.server.random_client import Chaos
@@ -61,7 +63,7 @@ class Conversation:
 
     rig: NodeRig
     conn: int
-    commands: list[tuple[str, bytes | Callable[[], None]]]
+    commands: Sequence[tuple[str, bytes | Callable[[], None]]]
     tried: dict[tuple[str, ...], bool] = field(default_factory=dict)
     closed: int = 0
     ended: dict[Place, str] = field(default_factory=dict)
@@ -170,7 +172,7 @@ def sent(message: Message) -> SendMessage:
     return SendMessage(message, requires_response=True, correlation=-7, sender_id=0)
 
 
-def encoded(packets: list[Packet], channel: int = 10) -> list[tuple[str, bytes | Callable[[], None]]]:
+def encoded(packets: list[Packet], channel: int = 10) -> list[tuple[str, bytes]]:
     return [(packet_name(each), codec.encode(each, channel, 136)) for each in packets]
 
 
@@ -309,3 +311,34 @@ def test_a_large_message_whose_file_is_synced() -> None:
     assert_held(conversation, closed_min=10)
     rig.check()
     assert rig.node.broker.queues["a"].message_count == 4
+
+
+def test_a_login_that_waited_for_a_client_id() -> None:
+    """It goes on in a timer."""
+    rig = NodeRig()
+    form = WireFormat(PLAIN)
+    conns = [rig.accept(), rig.accept()]
+    for number, conn in enumerate(conns):
+        rig.node.on_data(rig.now, conn, WireFormat(OPENWIRE_HANDSHAKE).encode(info_of(PLAIN)))
+        login = ConnectionInfo(ConnectionId(f"ID:{number}"), "c", "admin", "admin", failover_reconnect=number > 0)
+        login.command_id, login.response_required = 1, True
+        rig.node.on_data(rig.now, conn, form.encode(login))
+        rig.settle()
+        connection = rig.node.connections[conn]
+        assert isinstance(connection, OpenWireConnection)
+        if number == 0:
+            assert connection.authenticated
+            connection.waiting = KeepAliveInfo()  # as a message without room
+            connection.hold_input()
+    waiting = rig.node.connections[conns[1]]
+    assert isinstance(waiting, OpenWireConnection) and not waiting.authenticated
+    work = partial(rig.node.on_timer, rig.now + SECOND, IDS_TIMER)
+    calls = in_a_copy(partial(calls_of, work))
+    names = [each[1] for each in calls]
+    begin = names.index("LoginConnection._continue_routed")
+    conversation = Conversation(rig, conns[1], [("login", work)])
+    for place in calls[:begin] + [each for each in calls if each[1] == "HeldClientIds._arm"]:  # the timer itself
+        conversation._is_new(place)
+    conversation.hold()  # its entry in the list of logins that wait is gone, unlike that of a closed connection
+    assert conversation.closed + len(conversation.problems) > 10
+    assert waiting.authenticated and conns[0] not in rig.node.connections
