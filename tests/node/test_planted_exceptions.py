@@ -135,6 +135,11 @@ class Conversation:
             self.closed += bool(found.failures)
 
 
+def serves(rig: NodeRig, conn: int) -> bool:
+    connection = rig.node.connections.get(conn)
+    return isinstance(connection, OpenWireConnection) and connection.authenticated
+
+
 def serve_another(rig: NodeRig) -> None:
     """Another client sends a message to a queue of its own, and gets it."""
     conn = rig.login("admin", "admin")
@@ -330,8 +335,7 @@ def test_a_login_that_waited_for_a_client_id() -> None:
             assert connection.authenticated
             connection.waiting = KeepAliveInfo()  # as a message without room
             connection.hold_input()
-    waiting = rig.node.connections[conns[1]]
-    assert isinstance(waiting, OpenWireConnection) and not waiting.authenticated
+    assert not serves(rig, conns[1])
     work = partial(rig.node.on_timer, rig.now + SECOND, IDS_TIMER)
     calls = in_a_copy(partial(calls_of, work))
     names = [each[1] for each in calls]
@@ -341,4 +345,5 @@ def test_a_login_that_waited_for_a_client_id() -> None:
         conversation._is_new(place)
     conversation.hold()  # its entry in the list of logins that wait is gone, unlike that of a closed connection
     assert conversation.closed + len(conversation.problems) > 10
-    assert waiting.authenticated and conns[0] not in rig.node.connections
+    assert conns[0] not in rig.node.connections
+    assert serves(rig, conns[1])

@@ -71,7 +71,6 @@ class LoginConnection(ClientConnection):
         self.routed_identity: Identity | None = None  # of the login that waits for a connection router
         self.unfinished: int = 0  # bytes in memory, as wire/memory_share.py counts them
         self.share_user: str | None = None  # who has logged in
-        self.share_waits: bool = False
 
     # -- the protocol's part --------------------------------------------------------------------
     def take_up(self, now: int) -> None:
@@ -146,10 +145,6 @@ class LoginConnection(ClientConnection):
     def waits_otherwise(self) -> bool:
         """Returns True if the input is held by something else."""
         return self.holds > (1 if self.share_waits else 0)
-
-    def hung_up(self, now: int) -> bool:
-        """As in ClientConnection; an unfinished message that waits for the share of its user may wait for ever, too."""
-        return super().hung_up(now) or self.share_waits
 
     # -- held input -----------------------------------------------------------------------------
     def hold_input(self) -> None:

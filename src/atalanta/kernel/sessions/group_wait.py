@@ -12,32 +12,38 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.publish.grouping import GroupWaiter
 
 if TYPE_CHECKING:
-    from atalanta.kernel.memory.large_body import LargeBody
+    from atalanta.kernel.command import CurrentCommand
+    from atalanta.kernel.memory.large_body import LargeBodies, LargeBody
     from atalanta.kernel.publish.grouping import GroupingHandler, Undecided
-    from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 
 
 class GroupWait(GroupWaiter):
-    """The wait of a session's request. `retry` processes it again, and may call `wait` again.
+    """The wait of a session's request.
 
-    `body` is that of the request's large message. `active` is False after the end.
+    `retry` processes it again, and may call `wait` again; `fail` closes the connection if that fails by a mistake of
+    ours. `body` is that of the request's large message. `active` is False after the end.
     """
 
     def __init__(
         self,
         handler: GroupingHandler,
-        session: Session,
+        endpoint: SessionEndpoint,
+        command: CurrentCommand,
+        large: LargeBodies,
         body: LargeBody | None,
         retry: Callable[[int], None],
+        fail: Callable[[int, Exception], None],
     ) -> None:
         """Holds the client's input, and the file of a large message."""
         super().__init__()
         self.handler = handler
-        self.session = session
-        self.endpoint = session.endpoint
-        self.large = session.services.large
+        self.endpoint = endpoint
+        self.command = command
+        self.large = large
         self.body = body
         self.retry = retry
+        self.fail = fail
         self.asked: bool = False
         self.active: bool = True
         self.endpoint.hold_input()
@@ -52,7 +58,7 @@ class GroupWait(GroupWaiter):
     def decided(self, now: int) -> None:
         """As in GroupWaiter. Timers and other connections call it: a mistake of ours costs this client's one only."""
         self.asked = False
-        command = self.session.services.command
+        command = self.command
         before = command.enter()
         try:
             command.begin()
@@ -60,17 +66,11 @@ class GroupWait(GroupWaiter):
         except Exception as error:
             if command.changing:
                 raise
-            self._fail(now, error)
+            self.endpoint.hold_input()  # nothing that follows the request is processed
+            self.fail(now, error)
         command.leave(before)
         if not self.asked:
             self.end()
-
-    def _fail(self, now: int, error: Exception) -> None:
-        """Closes the connection; nothing that follows the request is processed before."""
-        self.endpoint.hold_input()
-        services, client = self.session.services, self.session.client
-        why = services.failures.report(now, client.protocol, "a request with a message group", client.remote, error)
-        services.clients.close(client.connection, why)
 
     def end(self) -> None:
         """Releases the client's input: the request is processed or refused, or its session is closed."""

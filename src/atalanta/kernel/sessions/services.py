@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.kernel.registry.retroactive_addresses import RetroactiveAddresses
     from atalanta.kernel.security.permissions import Permissions
+    from atalanta.kernel.sessions.client import Client
     from atalanta.kernel.sessions.clients import Clients
     from atalanta.kernel.sessions.ingress_headers import IngressHeaders
     from atalanta.kernel.sessions.session import Session
@@ -90,3 +91,9 @@ class SessionServices:
         self.observers = observers
         self.dispatch = dispatch
         self.request_handlers: dict[str, Callable[[int, Message, Session], None]] = {}
+
+    def close_failed(self, now: int, client: Client, command: str, error: Exception) -> None:
+        """Closes the connection of a command that has waited, and failed by a mistake of ours before it changed
+        anything."""
+        why = self.failures.report(now, client.protocol, command, client.remote, error)
+        self.clients.close(client.connection, why)

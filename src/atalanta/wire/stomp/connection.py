@@ -188,9 +188,7 @@ class StompConnection(StompOutput):
         if request_id is not None:
             headers.append(("response-id", request_id))
         headers.append(("heart-beat", f"{agreed.own_period_ms},{agreed.wished_ms}"))
-        frame = self.answer_frame("CONNECTED", headers, b"", V10)  # without escapes in any version
-        if frame:
-            self.send_bytes(frame)
+        self.send_bytes(self.answer_frame("CONNECTED", headers, b"", V10))  # without escapes in any version
 
     def refuse_login(self, error: BrokerError) -> None:
         self.connect_frame = None
