@@ -19,7 +19,7 @@ from atalanta.wire.openwire.commands.identifiers import (
     SessionId,
 )
 from atalanta.wire.openwire.commands.messages import ActiveMQBytesMessage, OpenWireMessage
-from atalanta.wire.openwire.commands.producers import SessionInfo
+from atalanta.wire.openwire.commands.producers import ProducerInfo, SessionInfo
 from atalanta.wire.openwire.commands.responses import ExceptionResponse, Response
 from atalanta.wire.openwire.encoding.structure import Command, DataStructure
 from atalanta.wire.openwire.frame_decoder import FrameDecoder
@@ -208,7 +208,7 @@ class OpenWireSocket(RawClient):
         self.begin_login(user, PASSWORD)
         answer = self.until(Response)
         assert not isinstance(answer, ExceptionResponse), answer.exception and answer.exception.message
-        self.send(self.frame(SessionInfo(SessionId(self.id, 1))))
+        self.send(self.frame(SessionInfo(SessionId(self.id, 1))) + self.frame(ProducerInfo(ProducerId(self.id, 1, 1))))
 
     def message(
         self, queue: str, body: bytes, wanted: bool = False, kind: type[OpenWireMessage] = ActiveMQBytesMessage,

@@ -105,3 +105,20 @@ def test_messages_without_receipt_count_though_their_client_is_gone(tmp_path: Pa
             assert b"MESSAGE" in reader.until(b"\0")
         reader.close()
         sender.close()
+
+
+def test_messages_that_came_with_the_login_count_though_their_client_is_gone(tmp_path: Path) -> None:
+    """A script writes everything at once and ends its side, while the hash of its password is computed."""
+    port = free_port()
+    with BrokerProcess(write_secured(tmp_path, port, 400_000)):
+        sender = StompSocket(port)
+        login = f"CONNECT\naccept-version:1.2\nhost:h\nlogin:anna\npasscode:{PASSWORD}\n\n\0".encode()
+        sender.send(login + sender.message("all", b"x", "1") + b"DISCONNECT\n\n\0")
+        sender.socket.shutdown(socket.SHUT_WR)
+        assert "CONNECTED" in sender.ended()
+        reader = StompSocket(port)
+        reader.log_in()
+        reader.send(b"SUBSCRIBE\nid:1\ndestination:/queue/all\nack:auto\n\n\0")
+        assert b"MESSAGE" in reader.until(b"\0")
+        sender.close()
+        reader.close()

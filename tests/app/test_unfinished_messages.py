@@ -27,7 +27,7 @@ from tests.waiting import until
 SHARE_BYTES = 8 << 20
 BODY_BYTES = 10 << 20
 CONNECTIONS = 16
-GROWTH_BYTES_MAX = 60 << 20  # the share, one frame, and what each connection has read at once
+GROWTH_BYTES_MAX = 75 << 20  # the share, one frame, and what each connection has read at once
 FULL = """<address-settings><address-setting match="full">
   <address-full-policy>BLOCK</address-full-policy><max-size-bytes>100K</max-size-bytes>
 </address-setting></address-settings>"""

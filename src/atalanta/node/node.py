@@ -114,15 +114,7 @@ class Node:
         )
         self.status = NodeStatus(VERSION)
         resources = registered_resources(config)
-        self.host = Host(self.broker, ports.wire, self.connections, ports.passwords)
-        self.host.follow_acceptors(config.acceptors)
-        self.host.unfinished.limit_users(config.own.unfinished_messages_bytes)
-        self.host.protocols.append(CoreProtocol(self.host))
-        self.host.protocols.append(StompProtocol(self.host, ports.timers))
-        self.host.protocols.append(OpenWireProtocol(self.host, ports.timers))
-        if self.replicator is not None:
-            journal_id = config.journal.journal_id
-            self.host.protocols.append(ReplicationProtocol(self.host, self.replicator, journal_id, ports.ids))
+        self.host = self._host()
         parts = Parts(
             config,
             self.host,
@@ -149,6 +141,20 @@ class Node:
         self.scale_down = parts.scale_down
         self.bridges = parts.bridges
         self.routers = parts.routers
+
+    def _host(self) -> Host:
+        """Returns the host of the connections, with the protocols that the node serves."""
+        config, ports = self.config, self.ports
+        host = Host(self.broker, ports.wire, self.connections, ports.passwords)
+        host.follow_acceptors(config.acceptors)
+        host.unfinished.limit_users(config.own.unfinished_messages_bytes)
+        host.protocols.append(CoreProtocol(host))
+        host.protocols.append(StompProtocol(host, ports.timers))
+        host.protocols.append(OpenWireProtocol(host, ports.timers))
+        if self.replicator is not None:
+            journal_id = config.journal.journal_id
+            host.protocols.append(ReplicationProtocol(host, self.replicator, journal_id, ports.ids))
+        return host
 
     def _broker_ports(self) -> BrokerPorts:
         """Returns the ports of the broker. In a group they replicate page files and large bodies, too."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 # Connections of one host that stay without a login. Each scanner of a real Artemis is one.
 WITHOUT_LOGIN_MAX: Final = 100
+FINISHING_MAX: Final = 100  # of the node
 ADDRESS_DELAY: Final = -1  # the redelivery-delay of the address
 AGAIN_MS: Final = 60_000
 TOO_MANY_WITHOUT_LOGIN: Final = "too many older connections of its host have no login"
@@ -143,6 +144,7 @@ class Host:
         self.closing: list[tuple[int, str]] = []
         self.resumed: list[int] = []
         self.unsent: list[tuple[Session, int, int]] = []
+        self.finishing: list[ClientConnection] = []
 
     def follow_acceptors(self, acceptors: list[AcceptorConfig]) -> None:
         """Makes the node's own bridges schedule as its acceptors do: not if none for OpenWire and STOMP does."""
@@ -159,6 +161,14 @@ class Host:
             found = Scheduler(acceptor.name, acceptor.scheduler_support, acceptor.scheduler_period_min_ms)
             self.schedulers[acceptor.name] = found
         return found
+
+    def may_finish(self, connection: ClientConnection) -> bool:
+        """Returns True if a client that has hung up may wait for its login. A flood of them leaves no descriptors."""
+        self.finishing = [each for each in self.finishing if not each.gone and not each.authenticated]
+        if len(self.finishing) >= FINISHING_MAX:
+            return False
+        self.finishing.append(connection)
+        return True
 
     def close(self, conn: int, why: str) -> None:
         """Closes a connection after this batch of inputs."""

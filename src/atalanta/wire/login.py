@@ -147,6 +147,13 @@ class LoginConnection(ClientConnection):
         return self.holds > (1 if self.share_waits else 0)
 
     # -- held input -----------------------------------------------------------------------------
+    def hung_up(self, now: int) -> bool:
+        """Waits for the login if more has come behind it: a script sends its login and its messages, and is gone."""
+        ends = super().hung_up(now)
+        if ends and not self.authenticated and self.logins and (self.held or self.unfinished_bytes() > 0):
+            return not self.host.may_finish(self)
+        return ends
+
     def hold_input(self) -> None:
         self.holds += 1
         if self.holds == 1:

@@ -12,7 +12,7 @@ from atalanta.wire.openwire.commands.deliveries import MessageDispatch
 from atalanta.wire.openwire.commands.responses import ExceptionResponse
 from atalanta.wire.openwire.server.bridge.local_receiver import LocalReceiver
 from atalanta.wire.openwire.server.bridge.local_side import LocalSide
-from atalanta.wire.openwire.server.sessions.errors import throwable_of
+from atalanta.wire.openwire.server.sessions.errors import bridge_throwable
 
 if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
@@ -66,7 +66,7 @@ class DuplexInput(LocalReceiver):
             return self.local.give(now, command)
         except BrokerError as error:
             if command.response_required:
-                self.link.answer(ExceptionResponse(throwable_of(error), command.command_id))
+                self.link.answer(ExceptionResponse(bridge_throwable(error), command.command_id))
             else:
                 self.link.tell("network_message_refused", error.text)
             return True

@@ -31,9 +31,10 @@ class BranchRight:
         self.metadata = metadata
 
     def user(self) -> str | None:
-        """Returns the user of a new branch; None for a member that does not say whose it is."""
-        if not self.identity.cluster:
-            return self.identity.user
+        """Returns the user of a new branch; None for a member that does not say whose it is, and without security."""
+        identity = self.identity
+        if not identity.cluster:
+            return identity.user if identity.validated else None
         named = self.metadata.get(USER_KEY, "")
         return named[len(USER_MARK) :] if named.startswith(USER_MARK) else None
 

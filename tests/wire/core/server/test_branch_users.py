@@ -308,3 +308,17 @@ def test_a_member_that_leaves_hands_over_the_user(world: World) -> None:
 
 def _name(world: World) -> str:
     return identifier(next(iter(world.broker.branches.by_xid)))
+
+
+def test_a_branch_from_before_security_was_enabled_belongs_to_everybody(world: World) -> None:
+    """Nobody had to prove the name by which it was begun."""
+    world.security.enabled = False
+    before = world.openwire_client("b", "")
+    before.succeeds(TransactionInfo(None, XID, BEGIN))
+    before.succeeds(before.message("result", "out", transaction_id=XID))
+    before.succeeds(TransactionInfo(None, XID, PREPARE))
+    world.security.enabled = True
+    after = world.openwire_client("a", "victim")
+    assert recovered(after) == [XID]
+    after.succeeds(TransactionInfo(None, XID, COMMIT))
+    assert world.count("out") == 1

@@ -240,6 +240,18 @@ def test_a_filter_of_another_brokers_bridge_that_is_too_long_is_not_asked_for(se
     assert len(asked.destination.physical_name or "") < 200
 
 
+def test_a_bridge_whose_own_commands_cannot_be_encoded_ends_alone(server: OpenWireServer) -> None:
+    server.trace.expects_failures = True
+    bridge = bridge_of(server, f"clientIdToken={'t' * 20_000}\n")
+    bridge.send(bridge.login_info("bridge", "admin", "admin"))
+    server.verify()
+    server.settle()
+    assert bridge.closed is not None and "its log has an event command_failed" in bridge.closed
+    (fields,) = [fields for name, fields in server.trace.events if name == "command_failed"]
+    assert (fields["protocol"], fields["command"]) == ("OPENWIRE", "ConnectionInfo")
+    assert str(fields["place"]).startswith("wire/openwire/encoding/writer.py:")
+    assert server.openwire_client("b").closed is None
+
 
 # -- what cannot be encoded all the same ----------------------------------------------------------
 def small_client(server: OpenWireServer) -> OpenWireClient:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from atalanta.cluster.networks.duplex_input import DuplexInput, DuplexOwner
 from atalanta.cluster.networks.link import CONNECTOR_USER
 from atalanta.kernel.queue.changes import QueueChanges
-from atalanta.kernel.security.security import PERMISSIONS
+from atalanta.kernel.security.security import PERMISSIONS, Identity
 from atalanta.wire.openwire.commands.brokers import BrokerSubscriptionInfo, NetworkBridgeFilter
 from atalanta.wire.openwire.commands.connections import RemoveInfo
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo, RemoveSubscriptionInfo
@@ -18,8 +19,10 @@ from atalanta.wire.openwire.commands.destinations import (
 )
 from atalanta.wire.openwire.commands.identifiers import ConnectionId, ConsumerId
 from atalanta.wire.openwire.commands.producers import DestinationInfo
-from atalanta.wire.openwire.encoding.structure import DataStructure
+from atalanta.wire.openwire.commands.responses import ExceptionResponse
+from atalanta.wire.openwire.encoding.structure import Command, DataStructure
 from atalanta.wire.openwire.options import WireFormatOptions
+from atalanta.wire.openwire.server.sessions.errors import FINAL_FOR_BRIDGES
 from tests.wire.openwire.server.bridge_rig import A, advise, duplex, taken
 from tests.wire.openwire.server.openwire_rig import OpenWireClient, OpenWireServer
 
@@ -354,3 +357,31 @@ def test_the_session_of_a_bridge_is_none_of_its_user(server: OpenWireServer) -> 
     before = server.broker.clients.client_count()
     duplex(server)
     assert server.broker.clients.client_count() == before + 1
+
+
+# -- what the other end of a connector of this node sends ------------------------------------------
+class Answers(DuplexOwner):
+    """The connection to the other broker; it keeps what is written."""
+
+    def __init__(self) -> None:
+        self.written: list[Command] = []
+
+    def answer(self, command: Command) -> None:
+        self.written.append(command)
+
+    def write(self, command: Command) -> None:
+        self.written.append(command)
+
+
+def test_a_message_that_is_never_taken_is_refused_so_that_a_bridge_of_classic_goes_on(server: OpenWireServer) -> None:
+    """After another exception it would connect and send the message again, for ever."""
+    answers, bridges = Answers(), server.openwire.node_clients.bridges
+    user = Identity(CONNECTOR_USER, (), True)
+    there = DuplexInput(answers, server.host, bridges, server.now, "NC_A_outbound", user)
+    message = server.openwire_client().message("x", "q", {"AMQ_SCHEDULED_PERIOD": 1, "AMQ_SCHEDULED_REPEAT": 5})
+    message.broker_path, message.response_required = [A], True
+    assert there.give(server.now, message)
+    (answer,) = answers.written
+    assert isinstance(answer, ExceptionResponse) and answer.exception is not None
+    assert answer.exception.class_name == FINAL_FOR_BRIDGES
+    assert "AMQ_SCHEDULED_PERIOD" in (answer.exception.message or "")

@@ -13,6 +13,7 @@ from atalanta.wire.openwire.commands.connections import RemoveInfo
 from atalanta.wire.openwire.commands.destinations import (
     ActiveMQDestination,
     ActiveMQQueue,
+    ActiveMQTempQueue,
     ActiveMQTopic,
 )
 from atalanta.wire.openwire.commands.identifiers import BrokerId, MessageId, ProducerId, SessionId
@@ -362,3 +363,36 @@ def test_scheduled_sends_are_checked(world: World) -> None:
         sent.marshalled_properties = encode_map("p", {"AMQ_SCHEDULED_DELAY": 1000})
         victim.succeeds(sent)
     assert world.count() == 1
+
+
+@pytest.mark.parametrize("transacted", [False, True])
+def test_a_composite_of_a_queue_and_a_topic_of_one_name_is_no_repeat_of_itself(world: World, transacted: bool) -> None:
+    queue, topic = world.openwire_client("q"), world.openwire_client("t")
+    queue.consume("both")
+    topic.consume(ActiveMQTopic("both"))
+    sender = world.victim()
+    for again in range(2):
+        if again:  # it comes back, and sends the same once more
+            world.lost(sender.conn)
+            sender = world.victim(True)
+        sent = message(1, ActiveMQQueue("both,topic://both"))
+        if not transacted:
+            sender.succeeds(sent)
+        elif not again:
+            sent.transaction_id = sender.begin()
+            sender.succeeds(sent)
+            sender.end(sent.transaction_id)
+        assert (queue.texts(), topic.texts()) == (([], []) if again else (["1"], ["1"]))
+
+
+def test_a_producer_comes_back_before_the_temporary_queue_that_it_sends_to(world: World) -> None:
+    """Behind a restart, clients register again in any order; a new producer for what is gone is refused."""
+    reader, sender = world.openwire_client("r"), world.openwire_client("s")
+    gone = ActiveMQTempQueue(f"{reader.id}:1")
+    _, why = sender.fails(ProducerInfo(ProducerId(sender.id, 1, 2), gone))
+    assert "does not exist" in why
+    sender.send(ProducerInfo(ProducerId(sender.id, 1, 1), gone))
+    assert REFUSAL not in sender.fails(sender.message("early", gone))[1]
+    reader.consume(reader.temporary_queue())
+    sender.publish("!", gone)
+    assert reader.texts() == ["!"]

@@ -43,7 +43,8 @@ TEMPORARY_NAME: Final = "ID:"
 class Target:
     """A destination in the broker. `queue` is that part of a fully qualified name, or "".
 
-    `temporary`: it ends with the connection that created it. `encoded` is its name, `encoded_routing_type` its routing
+    `temporary`: it ends with the connection that created it. `again`: a part of a composite destination before it has
+    the same address, as in `queue://a,topic://a`. `encoded` is its name, `encoded_routing_type` its routing
     type, both as headers of messages have them.
     """
 
@@ -52,6 +53,7 @@ class Target:
         self.routing_type = routing_type
         self.temporary = temporary
         self.queue = queue
+        self.again: bool = False
         self._name = join_fqqn(address, queue) if queue else address
         self.encoded = encoded_address(self._name)
         self.encoded_routing_type = encoded_property(ROUTING_TYPE, Byte(routing_type))

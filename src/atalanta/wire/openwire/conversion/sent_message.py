@@ -72,6 +72,7 @@ FOR_SENDERS: Final = (DUPLICATE_ID, LAST_VALUE)
 PRIORITY_MAX: Final = 9
 DELAY_MS_MAX: Final = 100 * 365 * 86_400_000
 PATTERNS_MAX: Final = 4  # of one connection: it may have several producers
+QUEUE_AND_TOPIC: Final = "::"  # no queue has that name
 NUMBER: Final = re.compile(r"-?[0-9]{1,18}\Z")
 
 
@@ -203,7 +204,8 @@ def _duplicate_id(sender: Sender, message_id: MessageId, text: str, target: Targ
     """Returns the id by which a repeat is found at the address.
 
     A message of a queue may come back after it has passed more brokers; one of a topic that comes two ways is a repeat.
-    One that another broker has copied to several queues of one address comes once for each.
+    One that another broker has copied to several queues of one address comes once for each, and so does one for a queue
+    and a topic of one name.
 
     What a client has sent here is no repeat of what a bridge brings: the client may have sent it to both brokers, and
     if each took the other's copy for a repeat, the message would be lost.
@@ -211,7 +213,8 @@ def _duplicate_id(sender: Sender, message_id: MessageId, text: str, target: Targ
     if message_id.text_view:  # a client writes there what it likes
         text = f"{text}{SEPARATOR}{id_text(with_text(message_id, ''))}"
     counted = 0 if target.routing_type == MULTICAST and not target.queue else hops
-    return sent_id(begin_of_sent(sender.space, target.queue, counted), text)
+    queue = QUEUE_AND_TOPIC if target.again else target.queue
+    return sent_id(begin_of_sent(sender.space, queue, counted), text)
 
 
 def _put_fields(properties: MessageWriter, source: OpenWireMessage) -> None:

@@ -107,7 +107,7 @@ class OpenWireConnection(OpenWireOutput):
 
     def drop_unfinished(self) -> None:
         self.decoder.drop()
-        self.waiting = None
+        self.waiting = self.processed = None
 
     def unfinished_bytes(self) -> int:
         waiting = self.waiting

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.commands.producers import DestinationInfo
-from atalanta.wire.openwire.conversion.destination import ADVISORY_PREFIX, of_kind
+from atalanta.wire.openwire.conversion.destination import of_kind
+from atalanta.wire.openwire.server.advisories.watcher import (
+    TEMP_QUEUE,
+    TEMP_QUEUE_TOPIC,
+    TEMP_TOPIC,
+    TEMP_TOPIC_TOPIC,
+)
 from atalanta.wire.openwire.server.advisories.watchers import AdvisorySource
 
 if TYPE_CHECKING:
@@ -21,12 +27,6 @@ if TYPE_CHECKING:
 
 ADDED: Final = 0
 REMOVED: Final = 1
-TEMP_QUEUE: Final = "TempQueue"
-TEMP_TOPIC: Final = "TempTopic"
-TEMP_QUEUE_TOPIC: Final = f"{ADVISORY_PREFIX}{TEMP_QUEUE}"
-TEMP_TOPIC_TOPIC: Final = f"{ADVISORY_PREFIX}{TEMP_TOPIC}"
-# Every JMS client watches them: without them it sends to no temporary destination of others.
-OPEN_TOPICS: Final = (TEMP_QUEUE_TOPIC, TEMP_TOPIC_TOPIC)
 
 
 class TemporaryOwner:

@@ -21,13 +21,20 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
 
 DELIMITER: Final = CLASSIC_WILDCARDS.delimiter
+TEMP_QUEUE: Final = "TempQueue"
+TEMP_TOPIC: Final = "TempTopic"
+TEMP_QUEUE_TOPIC: Final = f"{ADVISORY_PREFIX}{TEMP_QUEUE}"
+TEMP_TOPIC_TOPIC: Final = f"{ADVISORY_PREFIX}{TEMP_TOPIC}"
+# Every JMS client watches them: without them it sends to no temporary destination of others.
+OPEN_TOPICS: Final = (TEMP_QUEUE_TOPIC, TEMP_TOPIC_TOPIC)
 WILDCARDS: Final = (CLASSIC_WILDCARDS.any_words, CLASSIC_WILDCARDS.single_word)
 
 
 class Watcher:
     """A consumer of advisories: `topics` by name, `patterns` with wildcards. `no_local`: not about its own connection.
 
-    `number` is its number in the node. `kinds`: the words behind the prefix that its topics have; None: any.
+    `first`: of its connection, as each JMS client has one. `number` is its number in the node. `kinds`: the words
+    behind the prefix that its topics have; None: any.
     """
 
     def __init__(
@@ -37,11 +44,13 @@ class Watcher:
         consumer_id: ConsumerId,
         destination: ActiveMQDestination,
         no_local: bool = False,
+        first: bool = False,
     ) -> None:
         self.connection = connection
         self.kernel = kernel
         self.consumer_id = consumer_id
         self.no_local = no_local
+        self.first = first
         self.number: int = 0
         self.topics: dict[str, bool] = {}
         self.patterns: dict[str, AddressPattern] = {}
@@ -71,8 +80,10 @@ class Watcher:
         return identity.user
 
     def size(self) -> int:
-        """Returns the number of its topics."""
-        return len(self.topics) + len(self.patterns)
+        """Returns the number of its topics that count for its user: of the first consumer of a connection the topics of
+        temporary destinations do not."""
+        open_topics = sum([topic in self.topics for topic in OPEN_TOPICS]) if self.first else 0
+        return len(self.topics) + len(self.patterns) - open_topics
 
     def hears_of(self, kind: str) -> bool:
         """Returns True if its topics may be of that kind: Consumer, Connection …"""

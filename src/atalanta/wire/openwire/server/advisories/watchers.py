@@ -88,10 +88,11 @@ class Watchers:
         if watcher is None:
             return
         self.index.remove(watcher)
-        left = self.topics[watcher.user] - watcher.size()
-        self.topics[watcher.user] = left
-        if left == 0:
-            del self.topics[watcher.user]
+        left = self.topics.get(watcher.user, 0) - watcher.size()
+        if left > 0:
+            self.topics[watcher.user] = left
+        else:
+            self.topics.pop(watcher.user, None)
 
     def has_watcher(self, topic: str) -> bool:
         """Returns True if anybody watches the topic."""

@@ -26,8 +26,7 @@ from atalanta.wire.openwire.conversion.destination import (
 )
 from atalanta.wire.openwire.networks.bridge_filter import message_selector
 from atalanta.wire.openwire.server.advisories.subscription_name import durable_name
-from atalanta.wire.openwire.server.advisories.temporary_destinations import OPEN_TOPICS
-from atalanta.wire.openwire.server.advisories.watcher import Watcher
+from atalanta.wire.openwire.server.advisories.watcher import OPEN_TOPICS, Watcher
 from atalanta.wire.openwire.server.requests.subscription_queue import (
     check_exists,
     durable_queue_for,
@@ -91,7 +90,7 @@ def _watch(
         if name_of(part) not in OPEN_TOPICS:
             kernel.check(CONSUME, target_of(part, session.wildcard).address)
     advisories = session.advisories
-    watcher = Watcher(session.connection, kernel, consumer_id, destination, no_local)
+    watcher = Watcher(session.connection, kernel, consumer_id, destination, no_local, not session.watchers)
     session.watchers[consumer_id] = True  # before it is added: whatever happens then, it goes with the session
     try:
         advisories.watchers.add(watcher)
