@@ -174,7 +174,7 @@ class LoginConnection(ClientConnection):
         self.count_unfinished()
         if self.holds == 0:
             self.host.wire.resume(self.conn)
-        elif self.peer_gone and self.waits_for_room():  # it hung up before, and that is told once
+        elif self.peer_gone and (self.share_waits or self.waits_for_room()):  # a hang-up is told once
             self.end("closed by the peer")
 
     # -- logins ---------------------------------------------------------------------------------
