@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.command import CurrentCommand
+from atalanta.kernel.publish.grouping import GroupingHandler, GroupWaiter
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.packets.query import QueueQuery
@@ -114,4 +115,59 @@ def test_a_datagram_costs_nothing(rig: NodeRig, command: FailingCommand) -> None
     rig.node.on_datagram(rig.now, "hears", b"x")
     (event,) = failures(rig)
     assert event["protocol"] == "datagram"
+    rig.check()
+
+
+class BrokenGroups(GroupingHandler):
+    """Lets the first send of a group wait, and fails by a mistake at the next one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiter: GroupWaiter | None = None
+
+    def covers(self, address: str) -> bool:
+        return True
+
+    def chosen(self, now: int, full_id: str) -> str | None:
+        if self.waiter is not None:
+            raise ZeroDivisionError("planted")
+        return None
+
+    def propose(self, now: int, full_id: str, cluster_name: str) -> str | None:
+        return None
+
+    def wait(self, now: int, ids: list[str], waiter: GroupWaiter) -> None:
+        self.waiter = waiter
+
+    def forget(self, waiter: GroupWaiter) -> None:
+        return None
+
+
+def test_a_request_that_waited_for_a_message_group_costs_its_own_connection(
+    rig: NodeRig, command: FailingCommand
+) -> None:
+    """The decision comes in the input of another connection, or in a timer."""
+    expect_failures(rig)
+    conn, other = rig.login("admin", "admin"), rig.login("admin", "admin")
+    rig.consuming(conn)
+    before = rig.node.broker.queues["a"].message_count
+    groups = rig.node.broker.router.grouping = BrokenGroups()
+    grouped = SendMessage(
+        text_message("a", "g", _AMQ_GROUP_ID="g"), requires_response=True, correlation=-7, sender_id=0
+    )
+    rig.node.on_data(rig.now, conn, codec.encode(grouped, 10, 136) + sends("behind"))
+    rig.settle()
+    assert groups.waiter is not None
+    rig.node.command.begin_change()
+    groups.waiter.decided(rig.now)
+    assert rig.node.command.changing
+    rig.settle()
+    assert conn not in rig.node.connections and other in rig.node.connections
+    (event,) = failures(rig)
+    assert event["protocol"] == "CORE" and event["command"] == "a request with a message group"
+    assert rig.node.broker.queues["a"].message_count == before
+    rig.node.broker.router.grouping = None
+    rig.node.on_data(rig.now, other, sends("four"))
+    rig.settle()
+    assert rig.node.broker.queues["a"].message_count == before + 1
     rig.check()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -22,15 +22,17 @@ from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.consumer import Acknowledge, CreateConsumer, FlowToken
 from atalanta.wire.core.packets.message import SendContinuation, SendLargeMessage, SendMessage
 from atalanta.wire.core.packets.session import CreateSessionV2, SessionStart
-from atalanta.wire.openwire.commands.connections import ConnectionInfo
+from atalanta.wire.openwire.commands.connections import ConnectionInfo, KeepAliveInfo
 from atalanta.wire.openwire.commands.identifiers import ConnectionId
 from atalanta.wire.openwire.options import HANDSHAKE as OPENWIRE_HANDSHAKE
 from atalanta.wire.openwire.options import info_of
+from atalanta.wire.openwire.server.connection import OpenWireConnection
+from atalanta.wire.openwire.server.held_client_ids import IDS_TIMER
 from atalanta.wire.openwire.wire_format import WireFormat
 from tests.fuzz.node_rig import NodeRig
 from tests.fuzz.openwire_targets import PLAIN, commands_of_a_client
 from tests.fuzz.stomp_targets import CONNECT, FRAMES
-from tests.kernel.broker_rig import RecordingTrace
+from tests.kernel.broker_rig import SECOND, RecordingTrace
 from tests.node.kernel_state import state_lines
 from tests.node.planted import Outcome, Place, Planted, calls_of, in_a_copy, plant
 from tests.wire.core.server.random_client import Chaos
@@ -47,7 +49,11 @@ THE_SEAM = "kernel/command.py"
 OUTSIDE = (
     "wire/core/server/requests/queries.py", "wire/openwire/frame_decoder.py",
     "wire/stomp/decoder.py", "wire/openwire/conversion/sent_message.py", "wire/stomp/sent_message.py",
-    "kernel/security/permissions.py",
+    "kernel/security/permissions.py", "wire/core/packets/", "wire/openwire/wire_format.py", "wire/stomp/frame.py",
+    "wire/stomp/delivered_message.py", "wire/stomp/body_text.py",
+    "wire/openwire/bodies.py", "wire/openwire/encoding/writer.py", "wire/openwire/encoding/primitives.py",
+    "wire/openwire/encoding/modified_utf8.py", "wire/openwire/conversion/delivered_message.py",
+    "wire/openwire/conversion/sent_pattern.py",
 )  # fmt: skip
 
 
@@ -57,7 +63,7 @@ class Conversation:
 
     rig: NodeRig
     conn: int
-    commands: list[tuple[str, bytes]]
+    commands: Sequence[tuple[str, bytes | Callable[[], None]]]
     tried: dict[tuple[str, ...], bool] = field(default_factory=dict)
     closed: int = 0
     ended: dict[Place, str] = field(default_factory=dict)
@@ -85,17 +91,20 @@ class Conversation:
         self.tried[key] = True
         return True
 
-    def work(self, data: bytes) -> Callable[[], None]:
+    def work(self, data: bytes | Callable[[], None]) -> Callable[[], None]:
+        """Returns the input: bytes of the client, or another one that processes its command."""
+        if callable(data):
+            return data
         return partial(self.rig.node.on_data, self.rig.now, self.conn, data)
 
-    def _closed(self, data: bytes) -> list[str]:
+    def _closed(self, data: bytes | Callable[[], None]) -> list[str]:
         rig = self.rig
-        rig.node.on_data(rig.now, self.conn, data)
+        self.work(data)()
         rig.node._close(rig.now, self.conn, "closed")
         rig.settle()
         return state_lines(rig.node.broker)
 
-    def _planted(self, place: Place, data: bytes) -> Outcome:
+    def _planted(self, place: Place, data: bytes | Callable[[], None]) -> Outcome:
         rig = self.rig
         trace = rig.node.ports.trace
         assert isinstance(trace, RecordingTrace)
@@ -103,7 +112,7 @@ class Conversation:
         try:
             plant(place, self.work(data))
         except Planted as error:
-            assert rig.node.command.changing
+            assert rig.node.command.changing, str(error)
             return Outcome(str(error))
         rig.settle()
         rig.check()
@@ -126,6 +135,11 @@ class Conversation:
             self.closed += bool(found.failures)
 
 
+def serves(rig: NodeRig, conn: int) -> bool:
+    connection = rig.node.connections.get(conn)
+    return isinstance(connection, OpenWireConnection) and connection.authenticated
+
+
 def serve_another(rig: NodeRig) -> None:
     """Another client sends a message to a queue of its own, and gets it."""
     conn = rig.login("admin", "admin")
@@ -139,12 +153,12 @@ def serve_another(rig: NodeRig) -> None:
     assert "served".encode("utf-16-le") in b"".join(rig.wire.written[conn])
 
 
-def assert_held(*conversations: Conversation) -> None:
+def assert_held(*conversations: Conversation, closed_min: int = 51) -> None:
     problems = [each for one in conversations for each in one.problems]
     assert not problems, "\n".join([f"{len(problems)} problems", *problems[:PROBLEMS_SHOWN]])
     ended = [place for one in conversations for place in one.ended if place[0].startswith(OUTSIDE)]
-    assert not ended, ended
-    assert sum(one.closed for one in conversations) > 50
+    assert not ended, "\n".join(str(each) for each in ended)
+    assert sum(one.closed for one in conversations) >= closed_min
 
 
 def packet_name(packet: Packet) -> str:
@@ -276,3 +290,60 @@ def test_openwire_commands() -> None:
     conversation.hold()
     assert_held(conversation)
 
+
+
+def test_a_large_message_whose_file_is_synced() -> None:
+    """It is published in an input that is not of its connection; the rest of that one waits."""
+    rig, conn = core()
+    last = SendContinuation(
+        b"x" * 300, continues=False, body_size=300, requires_response=True, correlation=-9, sender_id=0
+    )
+    rig.send(conn, SendLargeMessage(text_message("a", "", True)))
+    rig.send(conn, last)
+    rig.node.flush(rig.now)
+    while True:
+        synced = rig.calls.pop(0)
+        calls = in_a_copy(partial(calls_of, synced))
+        names = [each[1] for each in calls]
+        if "LargeReceiver._publish" in names:
+            break
+        synced()
+    conversation = Conversation(rig, conn, [("synced", synced)])
+    begin = names.index("LargeReceiver._publish")
+    for place in calls[:begin] + [each for each in calls if "node/node.py" in each[0] + each[2]]:  # the input itself
+        conversation._is_new(place)
+    conversation.hold()
+    assert_held(conversation, closed_min=10)
+    rig.check()
+    assert rig.node.broker.queues["a"].message_count == 4
+
+
+def test_a_login_that_waited_for_a_client_id() -> None:
+    """It goes on in a timer."""
+    rig = NodeRig()
+    form = WireFormat(PLAIN)
+    conns = [rig.accept(), rig.accept()]
+    for number, conn in enumerate(conns):
+        rig.node.on_data(rig.now, conn, WireFormat(OPENWIRE_HANDSHAKE).encode(info_of(PLAIN)))
+        login = ConnectionInfo(ConnectionId(f"ID:{number}"), "c", "admin", "admin", failover_reconnect=number > 0)
+        login.command_id, login.response_required = 1, True
+        rig.node.on_data(rig.now, conn, form.encode(login))
+        rig.settle()
+        connection = rig.node.connections[conn]
+        assert isinstance(connection, OpenWireConnection)
+        if number == 0:
+            assert connection.authenticated
+            connection.waiting = KeepAliveInfo()  # as a message without room
+            connection.hold_input()
+    assert not serves(rig, conns[1])
+    work = partial(rig.node.on_timer, rig.now + SECOND, IDS_TIMER)
+    calls = in_a_copy(partial(calls_of, work))
+    names = [each[1] for each in calls]
+    begin = names.index("LoginConnection._continue_routed")
+    conversation = Conversation(rig, conns[1], [("login", work)])
+    for place in calls[:begin] + [each for each in calls if each[1] == "HeldClientIds._arm"]:  # the timer itself
+        conversation._is_new(place)
+    conversation.hold()  # its entry in the list of logins that wait is gone, unlike that of a closed connection
+    assert conversation.closed + len(conversation.problems) > 10
+    assert conns[0] not in rig.node.connections
+    assert serves(rig, conns[1])

@@ -28,6 +28,19 @@ class CurrentCommand:
         """Begins the next command, which has changed nothing yet. It is to be decoded and checked."""
         self.changing = False
 
+    def enter(self) -> bool:
+        """Begins a command that has waited, within another input. Returns what `leave` is to be given.
+
+        The caller begins it by `begin`.
+        """
+        before = self.changing
+        self.changing = False
+        return before
+
+    def leave(self, before: bool) -> None:
+        """Ends the command that has waited: the other input goes on."""
+        self.changing = before
+
     def begin_change(self) -> None:
         """Records that the command changes the kernel from here on: everything is checked."""
         self.changing = True

@@ -98,6 +98,7 @@ class ClientConnection(Connection):
         self.came_from: str | None = None  # the id of the client's former node, if it reconnects
         self.gone: bool = False
         self.peer_gone: bool = False  # the peer has hung up, but what it has sent is still processed
+        self.share_waits: bool = False  # for memory (wire/memory_share.py)
         self.reconnecting: bool = False
         self.disconnect_delayed: bool = False
 
@@ -129,10 +130,10 @@ class ClientConnection(Connection):
         return False
 
     def hung_up(self, now: int) -> bool:
-        """Ends the connection before the login, and one whose message waits for room: nobody waits for an answer, and
-        room may never come. Other holds are short."""
+        """Ends the connection before the login, and one whose message waits for room or its user's share: nobody waits
+        for an answer, and room may never come. Other holds are short."""
         self.peer_gone = True
-        return not self.authenticated or self.waits_for_room()
+        return not self.authenticated or self.share_waits or self.waits_for_room()
 
     # -- scale-down -----------------------------------------------------------------------------
     def hold_input(self) -> None:

@@ -12,6 +12,7 @@ from atalanta.kernel.ports import Passwords
 from atalanta.kernel.security.authentication import Logins
 from atalanta.kernel.security.remote_host import RefusalLimit, remote_host
 from atalanta.kernel.settings.scheduler import Scheduler
+from atalanta.message.fqqn import split_fqqn
 from atalanta.message.repetition import PERIOD_MS_MIN
 from atalanta.wire.connection import ClientConnection
 from atalanta.wire.memory_share import UnfinishedMessages
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 WITHOUT_LOGIN_MAX: Final = 100
 FINISHING_MAX: Final = 100  # of the node
 ADDRESS_DELAY: Final = -1  # the redelivery-delay of the address
+AGAIN_MS: Final = 60_000
 TOO_MANY_WITHOUT_LOGIN: Final = "too many older connections of its host have no login"
 
 
@@ -177,12 +179,19 @@ class Host:
         self.unsent.append((kernel, consumer, message_id))
 
     def settle_unsent(self, now: int) -> None:
-        """Moves the messages that could not be encoded."""
+        """Moves the messages that could not be encoded.
+
+        One of the dead-letter address itself is delayed: moved, it would come again at once, for ever.
+        """
         unsent = self.unsent
         self.unsent = []
         for kernel, consumer, message_id in unsent:
             try:
-                kernel.settle(now, consumer, message_id, True, ADDRESS_DELAY, SILENT)
+                address = kernel.consumer(consumer).queue.spec.address
+                target = self.broker.settings.match(address).dead_letter_address
+                moves = target is None or split_fqqn(target)[0] != address
+                delay_ms = ADDRESS_DELAY if moves else AGAIN_MS
+                kernel.settle(now, consumer, message_id, moves, delay_ms, SILENT)
             except BrokerError:
                 continue  # its consumer has closed meanwhile: the message is in its queue
         self.broker.wake(now)

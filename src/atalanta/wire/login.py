@@ -71,7 +71,6 @@ class LoginConnection(ClientConnection):
         self.routed_identity: Identity | None = None  # of the login that waits for a connection router
         self.unfinished: int = 0  # bytes in memory, as wire/memory_share.py counts them
         self.share_user: str | None = None  # who has logged in
-        self.share_waits: bool = False
 
     # -- the protocol's part --------------------------------------------------------------------
     def take_up(self, now: int) -> None:
@@ -175,6 +174,8 @@ class LoginConnection(ClientConnection):
         self.count_unfinished()
         if self.holds == 0:
             self.host.wire.resume(self.conn)
+        elif self.peer_gone and (self.share_waits or self.waits_for_room()):  # a hang-up is told once
+            self.end("closed by the peer")
 
     # -- logins ---------------------------------------------------------------------------------
     def log_in(self, now: int, request: LoginRequest) -> None:
@@ -228,11 +229,19 @@ class LoginConnection(ClientConnection):
     def routed(self, now: int, error: BrokerError | None) -> None:
         if self.gone or not self.logins:
             return
+        # Timers and other connections call this too: what goes wrong must not reach them.
+        command = self.host.broker.command
+        before = command.enter()
         try:
+            command.begin()
             self._continue_routed(now, error)
         except ProtocolError as broken:
-            # Timers and other connections call this too: the error must not reach them.
             self.host.closing.append((self.conn, str(broken)))
+        except Exception as failure:  # a separate name: mypyc gives each name one type
+            if command.changing:
+                raise
+            self.end_unanswered("login", failure)
+        command.leave(before)
 
     def _continue_routed(self, now: int, error: BrokerError | None) -> None:
         identity = self.routed_identity

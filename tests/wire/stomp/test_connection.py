@@ -10,6 +10,7 @@ from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.login import LoginConnection
 from atalanta.wire.stomp.connection import StompConnection
 from atalanta.wire.stomp.decoder import BODY_BYTES_MAX, HEAD_BYTES_MAX, LOGIN_HEAD_BYTES_MAX
 from tests.kernel.broker_rig import SECOND
@@ -370,6 +371,48 @@ def test_a_sender_to_a_full_address_waits_for_room() -> None:
     for _ in range(10):
         got += len(receiver.messages())
     assert got == 10 and len(sender.frames()) == 10 - before
+
+
+def test_a_sender_that_hung_up_before_its_message_waits_for_room_ends() -> None:
+    """It was told once, while something else held the input."""
+    settings = AddressSettingsRepository()
+    settings.add("a", {"max_size_bytes": 5_000, "address_full_policy": "BLOCK"})
+    server = StompServer(settings=settings)
+    server.login().create_queue("a")
+    sender = server.stomp_client()
+    connection = server.connection(sender.conn)
+    connection.hold_input()
+    for _ in range(10):
+        sender.send("SEND", b"x" * 1_000, destination="/queue/a")
+    assert not connection.hung_up(server.now)
+    connection.release_input()
+    server.settle()
+    assert sender.closed == "closed by the peer"
+    assert 1 < server.broker.queues["a"].message_count < 6
+
+
+@pytest.mark.parametrize("protocol", ["STOMP", "CORE"])
+def test_a_client_that_hung_up_while_it_waits_for_the_share_of_its_user_ends(
+    server: StompServer, protocol: str
+) -> None:
+    server.host.unfinished.limit_users(100_000)
+    first = server.stomp_client()
+    first.feed(b"SEND\ndestination:/queue/a\n\n" + b"x" * 120_000)
+    if protocol == "STOMP":
+        other = server.stomp_client()
+        conn = other.conn
+        other.feed(b"SEND\ndestination:/queue/a\n\n" + b"x" * 20_000)
+    else:
+        conn = server.login().conn
+        server.data(conn, (90_000).to_bytes(4, "big") + b"x" * 20_000)
+    connection = server.connection(conn)
+    assert isinstance(connection, LoginConnection) and connection.share_waits
+    assert connection.hung_up(server.now)
+    server.lost(conn)
+    first.feed(b"\0")
+    server.settle()
+    assert first.closed is None and server.broker.queues["a"].message_count == 1
+    assert not server.host.unfinished.users
 
 
 def test_a_slow_reader_gets_no_more_until_it_reads(server: StompServer) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.command_failures import CommandFailures
 from atalanta.kernel.memory.full_address import FullAddresses
 from atalanta.kernel.sessions.auto_create import AutoCreation
 from atalanta.kernel.sessions.session_queues import SessionQueues
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.kernel.registry.retroactive_addresses import RetroactiveAddresses
     from atalanta.kernel.security.permissions import Permissions
+    from atalanta.kernel.sessions.client import Client
     from atalanta.kernel.sessions.clients import Clients
     from atalanta.kernel.sessions.ingress_headers import IngressHeaders
     from atalanta.kernel.sessions.session import Session
@@ -64,6 +66,7 @@ class SessionServices:
         self.trace = publisher.trace
         self.dispatches = publisher.store.dispatches
         self.command = publisher.store.command
+        self.failures = CommandFailures(publisher.trace)
         self.large: LargeBodies = publisher.store.large
         self.redelivery = redelivery
         self.dead_letters = redelivery.dead_letters
@@ -88,3 +91,9 @@ class SessionServices:
         self.observers = observers
         self.dispatch = dispatch
         self.request_handlers: dict[str, Callable[[int, Message, Session], None]] = {}
+
+    def close_failed(self, now: int, client: Client, command: str, error: Exception) -> None:
+        """Closes the connection of a command that has waited, and failed by a mistake of ours before it changed
+        anything."""
+        why = self.failures.report(now, client.protocol, command, client.remote, error)
+        self.clients.close(client.connection, why)

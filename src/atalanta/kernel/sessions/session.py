@@ -172,7 +172,11 @@ class Session(TransactionOwner):
         if self.group_wait is None or not self.group_wait.active:
             handler = self.services.publisher.router.grouping
             assert handler is not None
-            self.group_wait = GroupWait(handler, self.endpoint, self.services.large, body, retry)
+            services, client = self.services, self.client
+            self.group_wait = GroupWait(
+                handler, self.endpoint, services.command, services.large, body, retry,
+                lambda then, error: services.close_failed(then, client, "a request with a message group", error),
+            )  # fmt: skip
         self.group_wait.wait(now, undecided)
 
     def waits_for_groups(self) -> bool:

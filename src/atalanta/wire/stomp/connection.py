@@ -12,7 +12,7 @@ from atalanta.wire.connection import DEFAULT_TTL_NS, ProtocolError
 from atalanta.wire.login import LoginRequest
 from atalanta.wire.stomp.decoder import FrameDecoder
 from atalanta.wire.stomp.destination import Destinations
-from atalanta.wire.stomp.frame import V10, VERSION_NAMES, VERSIONS, Frame, encoded_frame
+from atalanta.wire.stomp.frame import V10, VERSION_NAMES, VERSIONS, Frame
 from atalanta.wire.stomp.heart_beat import Beat, HeartBeat, HeartBeats
 from atalanta.wire.stomp.output import StompOutput
 from atalanta.wire.stomp.requests import answer
@@ -188,7 +188,7 @@ class StompConnection(StompOutput):
         if request_id is not None:
             headers.append(("response-id", request_id))
         headers.append(("heart-beat", f"{agreed.own_period_ms},{agreed.wished_ms}"))
-        self.send_bytes(encoded_frame("CONNECTED", headers, b"", V10))  # without escapes in any version
+        self.send_bytes(self.answer_frame("CONNECTED", headers, b"", V10))  # without escapes in any version
 
     def refuse_login(self, error: BrokerError) -> None:
         self.connect_frame = None

@@ -68,12 +68,17 @@ class StompOutput(LoginConnection):
 
     def send_frame(self, command: str, headers: list[tuple[str, str]]) -> None:
         """Sends an answer, a frame without a body; the connection ends without it."""
+        frame = self.answer_frame(command, headers, b"", self.version)
+        if frame:
+            self.send_bytes(frame)
+
+    def answer_frame(self, command: str, headers: list[tuple[str, str]], body: bytes, version: int) -> bytes:
+        """Returns the frame of an answer. b"": it cannot be encoded, and the connection ends."""
         try:
-            frame = encoded_frame(command, headers, b"", self.version)
+            return encoded_frame(command, headers, body, version)
         except Exception as error:  # nothing was written, whatever it is
             self.end_unanswered(command, error)
-            return
-        self.send_bytes(frame)
+            return b""
 
     def send_bytes(self, frame: bytes) -> None:
         """Sends a frame, behind a large message that is on its way."""
@@ -122,7 +127,7 @@ class StompOutput(LoginConnection):
             headers.append(("receipt-id", receipt))
         body = text.encode("utf-8", "replace").replace(b"\x00", b" ")
         headers.append(("content-length", str(len(body))))
-        self.writer().write(encoded_frame("ERROR", headers, body, self.version))
+        self.writer().write(self.answer_frame("ERROR", headers, body, self.version))
 
     def leave(self, why: str) -> None:
         """Records that no further frame is processed; `close_soon` follows."""

@@ -229,6 +229,17 @@ def test_a_text_of_another_brokers_introduction_is_bounded(server: OpenWireServe
     assert client.closed is not None and "at most 1024" in client.closed
 
 
+def test_a_filter_of_another_brokers_bridge_that_is_too_long_is_not_asked_for(server: OpenWireServer) -> None:
+    """All consumers are heard of instead, and the bridge takes what is included."""
+    bridge = bridge_of(server, f"destinationFilter={'f' * 32_740}\n")
+    bridge.send(bridge.login_info("bridge", "admin", "admin"))
+    server.verify()
+    server.settle()
+    (asked,) = bridge.of_kind(ConsumerInfo)
+    assert bridge.closed is None and asked.destination is not None
+    assert len(asked.destination.physical_name or "") < 200
+
+
 def test_a_bridge_whose_own_commands_cannot_be_encoded_ends_alone(server: OpenWireServer) -> None:
     server.trace.expects_failures = True
     bridge = bridge_of(server, f"clientIdToken={'t' * 20_000}\n")

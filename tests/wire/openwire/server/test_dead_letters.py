@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from atalanta.kernel.settings.repository import AddressSettingsRepository, SettingValue
 from atalanta.message.properties import Int
 from atalanta.wire.openwire.commands.connections import RemoveInfo
-from atalanta.wire.openwire.commands.identifiers import ConnectionId
+from atalanta.wire.openwire.commands.identifiers import ConnectionId, SessionId
+from atalanta.wire.openwire.commands.producers import SessionInfo
+from tests.kernel.broker_rig import SECOND
 from tests.wire.openwire.server.openwire_rig import (
     INDIVIDUAL,
+    OPTIONS,
     POISON,
     ROLLBACK,
+    OpenWireClient,
     OpenWireServer,
     properties,
     text,
@@ -121,3 +127,28 @@ def test_a_group_ends_with_the_sequence_minus_1_and_moves_when_its_consumer_leav
     client.publish("3", "a", group_id="g", group_sequence=Int(3))
     (moved,) = client.dispatches()
     assert moved.consumer_id == first
+
+
+def test_a_dead_letter_that_cannot_be_sent_to_its_consumer_does_not_come_again_at_once() -> None:
+    """Moved to the dead-letter address, it would be delivered and moved in each turn."""
+    settings = AddressSettingsRepository()
+    settings.add("#", SHARED)
+    server = OpenWireServer(settings=settings)
+    sender = server.openwire_client("sender")
+    for body in ("x" * 5_000, "good"):
+        sender.publish(body, "ActiveMQ.DLQ")
+    small = OpenWireClient(server, "small", replace(OPTIONS, frame_bytes_max=2_000))
+    small.greet()
+    small.succeeds(small.login_info("small", "admin", "admin"))
+    small.succeeds(SessionInfo(SessionId(small.id, 1)))
+    small.consume("ActiveMQ.DLQ")
+    for _ in range(20):
+        server.settle()
+    assert small.texts() == ["good"] and small.closed is None
+    assert [name for name, _ in server.trace.events].count("message_not_convertible") == 1
+    server.lost(small.conn)
+    server.now += 61 * SECOND
+    server.broker.on_timer(server.now, "kernel.scheduled")
+    reader = server.openwire_client("reader")
+    reader.consume("ActiveMQ.DLQ")
+    assert sorted(len(str(each)) for each in reader.texts()) == [4, 5_000]

@@ -429,3 +429,24 @@ def test_a_deleted_queue_ends_the_connection_of_its_consumer(server: OpenWireSer
     found = client.output()
     assert isinstance(found[0], ConnectionError)
     assert client.closed is not None and not [each for each in found if isinstance(each, MessageDispatch)]
+
+
+def test_pulls_that_wait_no_more_are_not_counted(server: OpenWireServer) -> None:
+    """Those that got a message, and those of clients that have gone: else one client refuses the pulls of all."""
+    pulls = server.openwire.node_clients.pulls
+    gone, sender, client = (server.openwire_client(name) for name in ("gone", "sender", "client"))
+    lost = gone.consume("empty", prefetch=0)
+    for _ in range(1_200):
+        gone.pull(lost, (1 << 31) - 1)
+    server.lost(gone.conn)
+    consumer = client.consume("a", prefetch=0)
+    for number in range(1_200):
+        sender.publish(f"m{number}", "a")
+        client.pull(consumer, 60_000)
+        (dispatch,) = client.dispatches()
+        client.ack(dispatch)
+    assert len(pulls.due) <= 1_000
+    client.pull(consumer, 60_000)
+    server.now += 60 * SECOND
+    server.beat()
+    assert [each.message for each in client.dispatches()] == [None]

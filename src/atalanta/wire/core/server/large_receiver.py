@@ -14,6 +14,7 @@ from atalanta.kernel.memory.large_body import LargeBody, LargeWriter
 from atalanta.message.codec import decode_header
 from atalanta.message.encoding.buffer import Reader
 from atalanta.message.message import LARGE_SIZE, Message
+from atalanta.wire.core.packet_types import SESS_SEND_CONTINUATION, packet_name
 
 if TYPE_CHECKING:
     from atalanta.wire.core.server.session import CoreSession
@@ -127,18 +128,44 @@ class LargeReceiver(LargeWriter):
 
     def synced(self, now: int) -> None:
         if self.complete:
-            self._publish(now)
+            self._publish_later(now)
 
     def failed(self, now: int, why: str) -> None:
         """Drops the body: its file takes room that others may need. The message is refused at its end."""
         self.refuse(BrokerError(ILLEGAL_STATE, f"the large message cannot be stored: {why}"))
         if self.complete:
-            self._publish(now)
+            self._publish_later(now)
 
     # -- the end --------------------------------------------------------------------------------
+    def _publish_later(self, now: int) -> None:
+        """Publishes the message outside an input of its connection, as an input would: a mistake of ours costs that one
+        only."""
+        session = self.session
+        command = session.broker.command
+        before = command.enter()
+        try:
+            command.begin()
+            self._publish(now)
+        except Exception as error:
+            if command.changing:
+                raise
+            session.connection.hold_input()  # what follows must not be processed without it
+            session.connection.end_unanswered(packet_name(SESS_SEND_CONTINUATION), error)
+        command.leave(before)
+
     def _publish(self, now: int) -> None:
+        """Publishes or refuses the message, and releases the body in any case."""
         session = self.session
         session.large = None
+        try:
+            self._send(now)
+        finally:
+            self.abort()
+        if session.confirmations.window_bytes != -1:
+            session.confirm()
+
+    def _send(self, now: int) -> None:
+        session = self.session
         message = self.message
         body = self.body
         error = self.error
@@ -158,9 +185,6 @@ class LargeReceiver(LargeWriter):
             session.publish(
                 now, message, self.requires_response, self.correlation, self.sender_id
             )
-        self.abort()
-        if session.confirmations.window_bytes != -1:
-            session.confirm()
 
     def _keep(self, size: int) -> None:
         """Counts bytes that stay in memory."""

@@ -20,15 +20,20 @@ NOT_WAITING: Final = -1
 NS_PER_MS: Final = 1_000_000
 WAIT_MS_MAX: Final = 365 * 86_400_000
 PULLS_MAX: Final = 100_000  # with a timeout, of one node
+SWEPT_MIN: Final = 1_000
 
 
 class Pulls:
-    """The pulls of a node that wait. `due`: time (ns), number of the pull, its session, connection and consumer."""
+    """The pulls of a node that wait. `due`: time (ns), number of the pull, its session, connection and consumer.
+
+    Most are answered long before their time: at `sweep_at` entries those that wait no more are forgotten.
+    """
 
     def __init__(self, timers: Timers) -> None:
         self.timers = timers
         self.due: list[tuple[int, int, Session, OpenWireOutput, Subscription]] = []
         self.number: int = 0
+        self.sweep_at: int = SWEPT_MIN
 
     def pull(
         self, kernel: Session, connection: OpenWireOutput, now: int, subscription: Subscription, pull: MessagePull
@@ -37,6 +42,8 @@ class Pulls:
 
         BrokerError: too many wait.
         """
+        if len(self.due) >= self.sweep_at:
+            self._sweep()
         if len(self.due) >= PULLS_MAX:
             raise BrokerError(ILLEGAL_STATE, f"more than {PULLS_MAX} pulls wait at this node")
         self.number += 1
@@ -69,7 +76,7 @@ class Pulls:
         self, kernel: Session, connection: OpenWireOutput, subscription: Subscription, number: int
     ) -> None:
         """Answers a pull that found no message, unless it got one or another one followed."""
-        if not subscription.pulling or subscription.pull_number != number:
+        if not subscription.waits_for(number):
             return
         self.end(subscription)
         for part in subscription.parts.values():
@@ -85,6 +92,12 @@ class Pulls:
             if not connection.gone:
                 self.found_nothing(kernel, connection, subscription, number)
         self._arm()
+
+    def _sweep(self) -> None:
+        """Forgets the pulls that are answered, or whose client has gone."""
+        self.due = [entry for entry in self.due if not entry[3].gone and entry[4].waits_for(entry[1])]
+        heapq.heapify(self.due)
+        self.sweep_at = min(max(2 * len(self.due), SWEPT_MIN), PULLS_MAX)
 
     def _arm(self) -> None:
         if self.due:

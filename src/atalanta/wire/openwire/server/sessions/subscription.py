@@ -116,6 +116,10 @@ class Subscription:
         self.pull_number = number
         self.pulling = True
 
+    def waits_for(self, number: int) -> bool:
+        """Returns True while the pull of that number waits for a message."""
+        return self.pulling and self.pull_number == number
+
     def end_pull(self) -> None:
         """Records that no pull waits."""
         self.pulling = False
