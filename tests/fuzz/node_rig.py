@@ -17,6 +17,7 @@ from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.node import Node
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
+from atalanta.sim.world.planted_commands import PlantedCommands
 from atalanta.store.config import JournalConfig
 from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 from atalanta.wire.core.packet_types import HANDSHAKE
@@ -143,6 +144,15 @@ class NodeRig:
 
     def send(self, conn: int, packet: Packet, channel: int = 10) -> None:
         self.node.on_data(self.now, conn, codec.encode(packet, channel, 136))
+
+    def receive(self, conn: int, data: bytes) -> None:
+        """What a peer sends; its commands may fail by a mistake that is planted."""
+        command = self.node.command
+        if isinstance(command, PlantedCommands):
+            command.receive(True)
+        self.node.on_data(self.now, conn, data)
+        if isinstance(command, PlantedCommands):
+            command.receive(False)
 
     def login(self, user: str, password: str, xa: bool = False, window: int = -1) -> int:
         conn = self.accept()

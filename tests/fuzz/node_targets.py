@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+
 from atalanta.cluster.discovery.discovery import HEARS
+from atalanta.sim.world.planted_commands import PlantedCommands
 from atalanta.wire.connection import ClientConnection, Connection
 from atalanta.wire.core.broadcast_datagram import Announcement, encode_announcement
 from atalanta.wire.core.client.errors import ClientError
@@ -12,11 +15,16 @@ from atalanta.wire.core.packets.connection import NullResponse, Ping
 from atalanta.wire.core.packets.message import SendContinuation, SendLargeMessage
 from atalanta.wire.core.packets.session import CreateSessionResponse, CreateSessionV2
 from atalanta.wire.core.packets.topology import SubscribeTopologyV2
+from atalanta.wire.openwire.options import HANDSHAKE as OPENWIRE_HANDSHAKE
+from atalanta.wire.openwire.options import info_of
+from atalanta.wire.openwire.wire_format import WireFormat
 from tests.fuzz.mutator import FrameMutator, Mutator
 from tests.fuzz.node_rig import GROUP, NodeRig
+from tests.fuzz.openwire_targets import PLAIN, commands_of_a_client
+from tests.fuzz.stomp_targets import CONNECT, FRAMES
 from tests.fuzz.target import Target
 from tests.fuzz.wire_targets import captured_frames, sample_frames
-from tests.kernel.broker_rig import SECOND
+from tests.kernel.broker_rig import SECOND, RecordingTrace
 from tests.wire.core.client.engine_rig import Pair, connected, encoded
 from tests.wire.core.samples import sample_transport
 from tests.wire.core.server.random_client import Chaos
@@ -24,6 +32,7 @@ from tests.wire.core.server.server_rig import text_message
 
 INPUTS_OF_A_NODE = 50
 CHAOS_PACKETS = 400
+MISTAKES = 0.05  # of the commands
 MODES = ("stranger", "admin", "branch", "guest", "peer", "link", "datagram", "admin")
 
 
@@ -157,10 +166,35 @@ class NodeTarget(Target):
         for at in range(0, len(stream), step):
             if conn not in rig.node.connections:
                 break
-            rig.node.on_data(rig.now, conn, stream[at : at + step])
+            rig.receive(conn, stream[at : at + step])
             if pieces & 128:
                 rig.settle()
         rig.settle()
+
+
+class MistakenNodeTarget(NodeTarget):
+    """As `node`, where commands fail by mistakes that are planted: each costs its connection only."""
+
+    name = "node with mistakes"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fresh()
+
+    def fresh(self) -> None:
+        self.inputs = 0
+        self.rig = NodeRig(PlantedCommands(random.Random(1), MISTAKES))
+        trace = self.rig.node.ports.trace
+        assert isinstance(trace, RecordingTrace)
+        trace.expects_failures = True
+
+    def seeds(self) -> list[bytes]:
+        form = WireFormat(PLAIN)
+        openwire = WireFormat(OPENWIRE_HANDSHAKE).encode(info_of(PLAIN))
+        openwire += b"".join(form.encode(each) for each in commands_of_a_client())
+        # A stranger's bytes decide about the protocol.
+        others = [b"\x00\x42" + CONNECT + b"".join(FRAMES), b"\x00\x42" + openwire]
+        return super().seeds() + others
 
 
 class ClientTarget(Target):

@@ -17,7 +17,7 @@ from tests.fuzz.damage_target import DamageTarget
 from tests.fuzz.ha_targets import MemberTarget, RegisterTarget
 from tests.fuzz.jgroups_targets import JgroupsTarget, StackTarget
 from tests.fuzz.management_target import ManagementTarget
-from tests.fuzz.node_targets import ClientTarget, NodeTarget
+from tests.fuzz.node_targets import ClientTarget, MistakenNodeTarget, NodeTarget
 from tests.fuzz.openwire_targets import (
     OpenWireBodyTarget,
     OpenWireHelloTarget,
@@ -50,7 +50,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
         AmqpTarget, EmbeddedTarget, LargeEmbeddedTarget, OpenWireTarget, OpenWireHelloTarget, OpenWireBodyTarget,
         OpenWireServerTarget, StompFrameTarget, StompTarget, WebSocketTarget,
         CoreOrderedTarget, OpenWireOrderedTarget, StompOrderedTarget,
-        DnsTarget, NodeTarget, ClientTarget, ManagementTarget, AnswerTarget,
+        DnsTarget, NodeTarget, MistakenNodeTarget, ClientTarget, ManagementTarget, AnswerTarget,
         JournalTarget, RecordTarget, PageTarget, DamageTarget, RegisterTarget, MemberTarget,
         SelectorTarget, UriTarget, UrlTarget, PropertiesTarget, UsersTarget, MaskTarget, StoreTarget, LoginTarget,
         XmlTarget, WildFlyTarget, ClassicTarget, StackTarget, TomlTarget,
