@@ -19,7 +19,7 @@ from atalanta.runtime.process.build import compiled_modules
 TESTS = Path(__file__).parent
 # Folders whose tests wait for processes, and those of which some tests take long, the longest first.
 WAITING = {"app", "cli", "client", "runtime", "stress"}
-EARLY = {"sim": 0, "fuzz": 1, "examples": 2}
+EARLY = {"sim": 0, "fuzz": 1, "node": 2, "examples": 3}
 # A file may leave that many descriptors open: Spark, which starts once, has some.
 LEFT_OPEN_MAX = 20
 DESCRIPTORS = Path("/proc/self/fd")

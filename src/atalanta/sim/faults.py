@@ -13,6 +13,7 @@ from atalanta.sim.clients.jobs import Consumer
 from atalanta.sim.host import Host
 from atalanta.sim.world.disk import NO_ROOM
 from atalanta.sim.world.network import Machine, Network
+from atalanta.sim.world.planted_commands import draw_commands
 from atalanta.sim.world.world import SECOND, World
 
 RESTART_NS_MAX: Final = 4 * SECOND
@@ -71,12 +72,13 @@ class Faults:
             host.on_started.append(self._started)
 
     def shape(self) -> None:
-        """Draws latency, chunk size and disk speed."""
+        """Draws latency, chunk size and disk speed, and whether commands fail by mistakes."""
         draw = self.random
         self.network.latency_ns = (50_000, draw.choice((300_000, 2_000_000, 20_000_000)))
         self.network.chunk_bytes_max = draw.choice((31, 200, 1_500, 4_000, 65_536, 65_536))
         for host in self.hosts:
             host.disk.job_max_ns = draw.choice((200_000, 2_000_000, 30_000_000))
+            host.commands = draw_commands(self.world, host.name)
 
     def strike(self) -> None:
         """Causes one fault now and schedules the next, until the time is over."""

@@ -13,7 +13,7 @@ from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
 from atalanta.sim.world.network import Machine, Network
-from atalanta.sim.world.planted_commands import PlantedException, draw_commands
+from atalanta.sim.world.planted_commands import PlantedCommands, PlantedException
 from atalanta.sim.world.world import World
 
 MILLION: Final = 1_000_000
@@ -255,7 +255,7 @@ class Host(Machine):
         self.large = SimLargeFiles(self._disk_later, world.random(f"large/{name}"))
         self.large.attach(HostLarge(self))
         self.trace = SimTrace(self)
-        self.commands = draw_commands(world, name)
+        self.commands: PlantedCommands | None = None  # whose failures are faults of the simulation
         self.node: Node | None = None
         self.stops: list[int] = []  # times of graceful stops
         self.ending: Callable[[], None] = ignore_end  # called before the node ends
