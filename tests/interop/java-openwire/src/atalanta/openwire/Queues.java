@@ -282,7 +282,7 @@ final class Queues {
     Session session = world.session(Session.AUTO_ACKNOWLEDGE);
     Message message = session.createTextMessage("again");
     message.setLongProperty(ScheduledMessage.AMQ_SCHEDULED_DELAY, 300);
-    message.setLongProperty(ScheduledMessage.AMQ_SCHEDULED_PERIOD, 200);
+    message.setLongProperty(ScheduledMessage.AMQ_SCHEDULED_PERIOD, 1_000);
     message.setIntProperty(ScheduledMessage.AMQ_SCHEDULED_REPEAT, 3);
     session.createProducer(session.createQueue(world.name)).send(message);
     MessageConsumer consumer = session.createConsumer(session.createQueue(world.name));
