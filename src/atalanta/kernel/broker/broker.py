@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.broker.configured_resources import ConfiguredResources
 from atalanta.kernel.broker.open_bodies import OpenBodies
-from atalanta.kernel.command_failures import CommandFailures
 from atalanta.kernel.journal.named_values import NamedValues
 from atalanta.kernel.log.log_views import LEASE_TIMER, LogViews
 from atalanta.kernel.memory.large_body import OPEN_TIMER, LargeBodies
@@ -95,7 +94,6 @@ class Broker:
         self.node_id = node_id
         self.observers: list[Observer] = []
         self.command = ports.command
-        self.failures = CommandFailures(trace)
         self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
         self.memory.paging = ports.pages is not None
         self.memory.windows.choose(window_bytes)
@@ -104,6 +102,7 @@ class Broker:
         self.store = MessageStore(
             journal, self.memory, self.large, self.dispatches, timers, trace, ports.pages, self.command
         )
+        self.failures = self.store.failures
         self.dispatcher = Dispatcher(self.store, timers)
         self.scheduled: ScheduledMessages = self.store.scheduled
         self.paging: Paging = self.store.paging

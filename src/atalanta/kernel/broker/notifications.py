@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.command_failures import CommandFailures
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.routing.bindings import RemoteBinding
@@ -63,7 +62,7 @@ class Notifications(ClientObserver):
         self.plans = plans
         self.address: str = config.management_notification_address
         self.options = config.notifications
-        self.failures = CommandFailures(plans.store.trace)
+        self.failures = plans.store.failures
 
     def start(self) -> None:
         """Watches the queues that exist already."""

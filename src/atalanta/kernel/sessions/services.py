@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.command_failures import CommandFailures
 from atalanta.kernel.memory.full_address import FullAddresses
 from atalanta.kernel.sessions.auto_create import AutoCreation
 from atalanta.kernel.sessions.session_queues import SessionQueues
@@ -66,7 +65,7 @@ class SessionServices:
         self.trace = publisher.trace
         self.dispatches = publisher.store.dispatches
         self.command = publisher.store.command
-        self.failures = CommandFailures(publisher.trace)
+        self.failures = publisher.store.failures
         self.large: LargeBodies = publisher.store.large
         self.redelivery = redelivery
         self.dead_letters = redelivery.dead_letters

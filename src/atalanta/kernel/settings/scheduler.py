@@ -1,4 +1,4 @@
-"""What an acceptor does with the schedules that clients of OpenWire and STOMP ask for (`AMQ_SCHEDULED_…`)."""
+"""The schedules that clients of OpenWire and STOMP ask for (`AMQ_SCHEDULED_…`), and what an acceptor does with them."""
 
 from __future__ import annotations
 

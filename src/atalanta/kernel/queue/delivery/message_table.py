@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.command_failures import CommandFailures
 from atalanta.kernel.queue.delivery.scheduled_messages import ScheduledMessages
 from atalanta.kernel.queue.reference import Reference
 
@@ -38,6 +39,7 @@ class MessageTable:
         self.large = large
         self.dispatches = dispatches
         self.trace = trace
+        self.failures = CommandFailures(trace)
         self.messages: dict[int, Message] = {}
         self.stored_bytes: int = 0
         self.next_message_id: int = 1
