@@ -13,7 +13,6 @@ from pathlib import Path
 
 from tests.fuzz import coverage
 from tests.fuzz.engine import Fuzzer
-from tests.fuzz.memory import give_back_large_blocks
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -36,7 +35,6 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"no target {unknown[0]!r}; there are {', '.join(TARGETS)}")
     if options.input:
         return again(names[0], options.input)
-    give_back_large_blocks()
     branches = None if options.blind else coverage.BRANCHES
     findings = 0
     for name in names:

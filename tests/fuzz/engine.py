@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 
 from tests.fuzz.coverage import Branches
-from tests.fuzz.memory import PAGE_BYTES, Fence, pages_taken
+from tests.fuzz.memory import PAGE_BYTES, Fence, pages_taken, show_large_blocks
 from tests.fuzz.target import Target
 
 MEASURED_EVERY = 97  # inputs: the memory one takes is measured exactly
@@ -101,6 +101,7 @@ class Fuzzer:
     def run(self, count: int) -> Outcome:
         """The seeds, then `count` changed inputs, or fewer once FINDINGS_MAX were made."""
         begin = time.process_time()
+        show_large_blocks()
         gc.collect()
         gc.freeze()  # what was imported is looked at no more
         try:

@@ -17,13 +17,20 @@ DATA_FIELD = 5
 PAGE_BYTES = resource.getpagesize()
 M_MMAP_THRESHOLD = -3
 LARGE_BLOCK_BYTES = 128 << 10
+PR_SET_THP_DISABLE = 41
 
 
-def give_back_large_blocks() -> None:
-    """Blocks beyond 128 KiB come from the kernel and go back to it at once, so that every one of them is seen."""
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+def show_large_blocks() -> None:
+    """Has every large block counted as fresh pages: it comes from the kernel, goes back to it, and in small pages.
+
+    For the rest of the process. Otherwise what earlier blocks have left is used again, and a huge page counts as one.
+    """
+    library = ctypes.CDLL(None)
+    mallopt, prctl = getattr(library, "mallopt", None), getattr(library, "prctl", None)
     if mallopt is not None:
         mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES)
+    if prctl is not None:
+        prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
 
 
 def pages_taken() -> int:

@@ -102,7 +102,9 @@ def test_a_block_that_is_never_touched_is_found_though_memory_is_not_measured() 
     assert "MemoryError" in outcome.findings[0].why
 
 
-def test_what_takes_many_pages_is_looked_at() -> None:
+def test_what_takes_many_pages_is_looked_at_whatever_the_process_has_freed_before() -> None:
+    for _ in range(2):  # glibc keeps blocks of this size once it got one back
+        bytearray(b"\1") * (16 << 20)
     outcome = Fuzzer(Greedy(4 << 20, True), 1).run(60)
     assert outcome.looked_at >= 1
 

@@ -12,6 +12,7 @@ import socket
 import socketserver
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -346,20 +347,23 @@ class FakeGateway:
     def __init__(self, server: str, credentials: Credentials) -> None:
         host, _, port = server.rpartition(":")
         self.server = server
-        self.lock = threading.Lock()
         try:
             self.socket = socket.create_connection((host, int(port)), timeout=5)
         except OSError as error:
             raise NodeUnavailable(f"{server}: {error}") from error
         self.file = self.socket.makefile("rb")
+        # As in the client, SIGTERM ends the wait for an answer and not the exchange.
+        self.exchanges = ThreadPoolExecutor(1)
 
     def ask(self, name: str, *given: Any) -> Any:
-        with self.lock:
-            try:
-                self.socket.sendall(pickle.dumps((name, given)))
-                reply = pickle.load(self.file)
-            except (OSError, ValueError, EOFError, pickle.UnpicklingError) as error:
-                raise NodeUnavailable(f"{self.server}: {error}") from error
+        return self.exchanges.submit(self.exchange, name, *given).result()
+
+    def exchange(self, name: str, *given: Any) -> Any:
+        try:
+            self.socket.sendall(pickle.dumps((name, given)))
+            reply = pickle.load(self.file)
+        except (OSError, ValueError, EOFError, pickle.UnpicklingError) as error:
+            raise NodeUnavailable(f"{self.server}: {error}") from error
         if isinstance(reply, GatewayError):
             raise reply
         return reply
@@ -384,6 +388,7 @@ class FakeGateway:
             yield chunk
 
     def close(self) -> None:
+        self.exchanges.shutdown(wait=False)
         self.file.close()
         self.socket.close()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from atalanta.spark.errors import DataLost, Fenced, OptionError
-from tests.spark.fake_node import FakeCluster
+from tests.spark.fake_node import FakeCluster, FakeGateway
 from tests.spark.read.query_rig import Query, add
 from tests.spark.read.streaming_rig import QUEUE, waiting
 
@@ -27,6 +27,18 @@ def two(cluster: FakeCluster) -> Iterator[list[Query]]:
         query.reader.stop()
 
 
+class StoppedAtAnswer(FakeGateway):
+    """The node has acknowledged; SIGTERM comes before its answer."""
+
+    stops = False
+
+    def ack_through(self, *given: object) -> int:
+        count: int = self.ask("ack_through", *given)
+        if StoppedAtAnswer.stops:
+            raise SystemExit
+        return count
+
+
 def leases(cluster: FakeCluster) -> list[bool]:
     """Returns whether each node's queue is leased."""
     return [node.queue(QUEUE).lease_ms > 0 for node in cluster.nodes]
@@ -42,6 +54,23 @@ def test_a_query_that_has_acknowledged_everything_releases_its_leases(cluster: F
     assert leases(cluster) == [True, True]
     query.reader.stop()
     assert (leases(cluster), waiting(cluster)) == ([False, False], [0, 0])
+
+
+def test_a_query_that_is_stopped_before_the_answer_to_its_acknowledgement_releases_its_leases(
+    cluster: FakeCluster,
+) -> None:
+    query = Query(cluster)
+    query.reader.connect = StoppedAtAnswer
+    add(cluster, 3)
+    start = query.reader.initialOffset()
+    end = query.plan(start)
+    query.read(start, end)
+    StoppedAtAnswer.stops = True
+    with pytest.raises(SystemExit):
+        query.plan(end)
+    assert waiting(cluster) == [0, 3]
+    query.reader.stop()
+    assert leases(cluster) == [False, True]
 
 
 def test_the_lease_stays_where_a_batch_is_unfinished(cluster: FakeCluster) -> None:

@@ -24,7 +24,7 @@ from atalanta.spark.environment.compatibility import (
     ReadLimit,
     SupportsTriggerAvailableNow,
 )
-from atalanta.spark.errors import Fenced, lose, no_queue
+from atalanta.spark.errors import Fenced, SparkSourceError, lose, no_queue
 from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.batch_plan import Limits, Stretch, ends, limits_of, refuse_single_batch
@@ -214,8 +214,21 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {
             node
             for node, entry in self._planned.entries.items()
-            if self._acked.get(node) != (entry.incarnation, entry.sequence)
+            if self._acked.get(node) != (entry.incarnation, entry.sequence) and not self._reached(node, entry)
         }
+
+    def _reached(self, node: str, entry: Entry) -> bool:
+        """Returns whether the node has acknowledged all of the entry: SIGTERM may have come before its answer."""
+        gateway = self.members.gateway(node)
+        try:
+            position = None if gateway is None else gateway.position(self.options.queue)
+        except SparkSourceError:  # the lease stays, as for every node that is away
+            position = None
+        return (
+            position is not None
+            and position.incarnation == entry.incarnation
+            and position.acked_through >= entry.sequence
+        )
 
     @property
     def members(self) -> Members:
