@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.security.security import CONSUME
 from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.commands.connections import RemoveInfo
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo, RemoveSubscriptionInfo
@@ -32,10 +33,11 @@ from atalanta.wire.openwire.server.bridge.demand_table import DemandTable
 from atalanta.wire.openwire.server.bridge.forwarded_message import forwarded_message
 from atalanta.wire.openwire.server.bridge.kept_subscriptions import KeptSubscriptions
 from atalanta.wire.openwire.server.bridge.local_side import LocalSide
+from atalanta.wire.openwire.server.bridge.neighbour import CONSUMERS_TOPIC
 from atalanta.wire.openwire.server.bridge.node_demands import DemandOwner
 from atalanta.wire.openwire.server.bridge.rules import PRIORITY_MIN
 from atalanta.wire.openwire.server.requests.acknowledgements import INDIVIDUAL, POISON
-from atalanta.wire.openwire.server.requests.commands import REMOVE
+from atalanta.wire.openwire.server.requests.commands import ADD, REMOVE
 from atalanta.wire.openwire.server.requests.consumers import remove_consumer
 from atalanta.wire.openwire.server.sessions.subscription import NOTHING_DELIVERED
 
@@ -191,17 +193,22 @@ class DemandBridge(DemandOwner):
             return
         session = self.local.session
         if info.operation_type == REMOVE:
-            for demand in self.table.remove_destination(destination):
-                self._end(now, demand)
-                self.shared.demands.remove(now, demand)
+            self.temporary_taken(now, destination)
         elif (destination.physical_name or "") in session.advisories.temporary.kinds:
             return  # it came another way
         connection_id = ConnectionId(self.local.id)
         longer = longer_path(path, self.remote)
         try:
+            if info.operation_type == ADD:  # any client can say that it is a bridge, and name destinations of others
+                session.kernel.check(CONSUME, CONSUMERS_TOPIC)
             self.local.give(now, DestinationInfo(connection_id, destination, info.operation_type, 0, longer))
         except BrokerError as error:
             self._refuse(now, destination, error)
+
+    def temporary_taken(self, now: int, destination: ActiveMQDestination) -> None:
+        for demand in self.table.remove_destination(destination):
+            self._end(now, demand)
+            self.shared.demands.remove(now, demand)
 
     # -- consumers here -------------------------------------------------------------------------
     def open_demand(self, now: int, demand: Demand) -> None:
