@@ -197,4 +197,4 @@ class SessionQueues:
 
 def not_named(address: str) -> str:
     """Returns the reason why another connection gets no temporary destination of that name."""
-    return f"{address}: a temporary destination is named by the id of its connection, and no other connection creates it"
+    return f"{address}: a temporary destination has the id of its connection in its name, and no other one creates it"
