@@ -35,11 +35,11 @@ class World(ThreeProtocols):
 
     def __init__(self) -> None:
         super().__init__()
-        for name in ("anna", "bob", "low"):
+        for name in ("anna", "bob", "low", "anna2", "anna3"):
             self.security.add_user(name, name, [name])
-        rights: dict[str, list[str]] = dict.fromkeys(PERMISSIONS, ["admin", "anna", "bob", "low"])
+        rights: dict[str, list[str]] = dict.fromkeys(PERMISSIONS, ["admin", "anna", "bob", "low", "anna2", "anna3"])
         self.security.add_rule("#", {**rights, "manage": ["admin"]})
-        self.security.add_rule("ActiveMQ.Advisory.#", {**rights, "consume": ["admin", "bob"], "manage": ["admin"]})
+        self.security.add_rule("ActiveMQ.Advisory.#", {**rights, "consume": ["admin", "bob", "anna2", "anna3"], "manage": ["admin"]})
 
     def victim(self, comes_back: bool = True) -> OpenWireClient:
         return self.openwire_client(
@@ -249,3 +249,43 @@ def test_another_connection_of_the_same_user_does_not_read_it_by_its_plain_name(
     assert "another connection" in why
     _, why = other.fails(other.consumer_info(ActiveMQQueue(f"{NAME}::{NAME}")))
     assert "another connection" in why
+
+
+# -- several ways ---------------------------------------------------------------------------------
+@pytest.mark.parametrize("told", [True, False])
+def test_another_bridge_brings_a_destination_when_the_first_way_has_ended(world: World, told: bool) -> None:
+    """Its consumer is no refusal until then: an operator has nothing to do."""
+    first, second, third = brought(world), brought(world, "bob"), brought(world, "anna2")
+    replier = world.openwire_client("r", "bob")
+    replier.publish("1", OWN)
+    assert (taken(first), taken(second), taken(third)) == (["1"], [], [])
+    if told:
+        advise(first, made(OWN, 1), "TempQueue")
+    else:
+        world.lost(first.conn)
+    world.beat()
+    replier.publish("2", OWN)
+    assert (taken(second), taken(third)) == (["2"], [])
+    world.lost(second.conn)
+    world.beat()
+    replier.publish("3", OWN)
+    assert taken(third) == ["3"]
+    advise(third, made(OWN, 1), "TempQueue")
+    world.beat()
+    assert NAME not in world.broker.queues
+    assert not world.openwire.node_clients.bridges.other_ways.by_name
+    assert not [name for name, _ in world.trace.events if name == "network_demand_refused"]
+
+
+def test_a_way_that_has_ended_is_none(world: World) -> None:
+    first, second = brought(world), brought(world, "bob")
+    advise(second, made(OWN, 1), "TempQueue")
+    advise(first, made(OWN, 1), "TempQueue")
+    world.beat()
+    assert NAME not in world.broker.queues
+    third, fourth = brought(world, "anna2"), brought(world, "anna3")
+    world.lost(fourth.conn)
+    world.lost(third.conn)
+    world.beat()
+    assert NAME not in world.broker.queues and not world.openwire.node_clients.bridges.other_ways.by_name
+    validate(world.broker)

@@ -37,7 +37,7 @@ from atalanta.wire.openwire.server.bridge.neighbour import CONSUMERS_TOPIC
 from atalanta.wire.openwire.server.bridge.node_demands import DemandOwner
 from atalanta.wire.openwire.server.bridge.rules import PRIORITY_MIN
 from atalanta.wire.openwire.server.requests.acknowledgements import INDIVIDUAL, POISON
-from atalanta.wire.openwire.server.requests.commands import ADD, REMOVE
+from atalanta.wire.openwire.server.requests.commands import ADD, REMOVE, TEMPORARY_MAX
 from atalanta.wire.openwire.server.requests.consumers import remove_consumer
 from atalanta.wire.openwire.server.sessions.subscription import NOTHING_DELIVERED
 
@@ -100,7 +100,8 @@ class DemandBridge(DemandOwner):
     """The bridge from this broker to `remote`, with the rights of `identity` here.
 
     `unanswered`: by number of the command. `settled`: sent without an answer, or not to be sent. `forwarded` counts
-    messages. `rules_version`: of the permissions that were asked last.
+    messages. `rules_version`: of the permissions that were asked last. `other_ways`: the temporary
+    destinations of the other broker that this one has otherwise.
     """
 
     def __init__(
@@ -124,6 +125,7 @@ class DemandBridge(DemandOwner):
         self.unanswered: dict[int, Sent] = {}
         self.settled: list[Sent] = []
         self.forwarded: int = 0
+        self.other_ways: dict[str, bool] = {}
 
     def start(self, now: int) -> None:
         """Opens the demand that needs no consumers: static destinations, and the durable subscriptions of earlier."""
@@ -192,10 +194,17 @@ class DemandBridge(DemandOwner):
         if path is not None and (self.own in path or 0 <= ttl <= len(path)):
             return
         session = self.local.session
+        name = destination.physical_name or ""
         if info.operation_type == REMOVE:
             self.temporary_taken(now, destination)
-        elif (destination.physical_name or "") in session.advisories.temporary.kinds:
-            return  # it came another way
+            self._forget_way(name)
+        elif name in session.temporary:
+            return
+        elif name in session.advisories.temporary.kinds:  # it came another way, or its creator has not left
+            if len(self.other_ways) < TEMPORARY_MAX and name not in self.other_ways:
+                self.other_ways[name] = True
+                self.shared.other_ways.add(name, self, info)
+            return
         connection_id = ConnectionId(self.local.id)
         longer = longer_path(path, self.remote)
         try:
@@ -204,6 +213,17 @@ class DemandBridge(DemandOwner):
             self.local.give(now, DestinationInfo(connection_id, destination, info.operation_type, 0, longer))
         except BrokerError as error:
             self._refuse(now, destination, error)
+
+    def bring(self, now: int, info: DestinationInfo) -> None:
+        destination = info.destination
+        self.other_ways.pop("" if destination is None else destination.physical_name or "", None)
+        self._change_temporary(now, info)
+        if destination is not None and destination.physical_name in self.local.session.temporary:
+            self.shared.demands.choose(now, destination)
+
+    def _forget_way(self, name: str) -> None:
+        if self.other_ways.pop(name, False):
+            self.shared.other_ways.remove(name, self)
 
     def temporary_taken(self, now: int, destination: ActiveMQDestination) -> None:
         for demand in self.table.remove_destination(destination):
@@ -214,6 +234,9 @@ class DemandBridge(DemandOwner):
     def open_demand(self, now: int, demand: Demand) -> None:
         if self.local.gone:
             return  # the bridge ends, and this demand with it
+        if is_temporary(demand.destination) and demand.destination.physical_name in self.other_ways:
+            demand.refuse()  # until the other way has ended
+            return
         if demand.opened:
             if not demand.ending:
                 return
@@ -421,6 +444,8 @@ class DemandBridge(DemandOwner):
     def close(self, now: int) -> None:
         """Ends the bridge: what was not answered returns to its queues."""
         demands = list(self.table.by_id.values())
+        for name in list(self.other_ways):
+            self._forget_way(name)
         self.unanswered.clear()
         self.settled.clear()
         for demand in demands:
