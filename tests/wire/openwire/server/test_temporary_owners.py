@@ -38,8 +38,10 @@ class World(ThreeProtocols):
         for name in ("anna", "bob", "low", "anna2", "anna3"):
             self.security.add_user(name, name, [name])
         rights: dict[str, list[str]] = dict.fromkeys(PERMISSIONS, ["admin", "anna", "bob", "low", "anna2", "anna3"])
-        self.security.add_rule("#", {**rights, "manage": ["admin"]})
-        self.security.add_rule("ActiveMQ.Advisory.#", {**rights, "consume": ["admin", "bob", "anna2", "anna3"], "manage": ["admin"]})
+        rights["manage"] = ["admin"]
+        self.security.add_rule("#", rights)
+        bridges = ["admin", "bob", "anna2", "anna3"]
+        self.security.add_rule("ActiveMQ.Advisory.#", {**rights, "consume": bridges})
 
     def victim(self, comes_back: bool = True) -> OpenWireClient:
         return self.openwire_client(
