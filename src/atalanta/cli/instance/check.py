@@ -17,6 +17,7 @@ from atalanta.app.startup_error import StartupError
 from atalanta.app.transports import acceptor_tls, secure_connectors
 from atalanta.cli.instance.newest_epoch import is_served, newest_journal
 from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.checks.advisories import check_advisories
 from atalanta.config.checks.bridges import check_bridges
 from atalanta.config.checks.cluster import check_cluster
 from atalanta.config.checks.colocation import check_colocation
@@ -67,6 +68,7 @@ def check_files(paths: list[Path]) -> list[Finding]:
     check_scale_down(serving, findings)
     check_bridges(nodes, findings)
     check_networks(nodes, findings)
+    check_advisories(nodes, findings)
     check_routers(nodes, findings)
     return list(dict.fromkeys(findings.found))
 

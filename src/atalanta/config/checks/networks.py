@@ -39,14 +39,15 @@ def check_networks(nodes: list[CheckedNode], findings: Findings) -> None:
     for node in nodes:
         for connector in node.configuration.networks.connectors:
             targets = [target for bridge in connector.way.bridges for target in bridge]
-            others = [other for other in nodes if other is not node and _leads_to(targets, other)]
+            others = [other for other in nodes if other is not node and leads_to(targets, other)]
             for other in others:
                 _check_user(node, connector, other, findings)
             if targets and not others:
                 _tell_needs(node, connector, findings)
 
 
-def _leads_to(targets: list[NetworkTarget], other: CheckedNode) -> bool:
+def leads_to(targets: list[NetworkTarget], other: CheckedNode) -> bool:
+    """Returns True if one of the targets is an acceptor of the node."""
     for acceptor in other.configuration.acceptors:
         for target in targets:
             anywhere = acceptor.host in WILDCARD_HOSTS
@@ -60,14 +61,15 @@ def needs(connector: NetworkConnectorConfig) -> list[str]:
     return [SEND, *OF_DUPLEX] if connector.duplex else [SEND]
 
 
-def _user(connector: NetworkConnectorConfig) -> str:
+def user_of(connector: NetworkConnectorConfig) -> str:
+    """Returns the user as whom the bridge logs in at the other broker."""
     return connector.remote_user_name or connector.user_name
 
 
 def _check_user(node: CheckedNode, connector: NetworkConnectorConfig, other: CheckedNode, findings: Findings) -> None:
     """Warns of permissions that the user has on no address of the other broker."""
     security = other.security
-    user = None if security is None else security.users.get(_user(connector))
+    user = None if security is None else security.users.get(user_of(connector))
     if security is None or not security.enabled or user is None:
         return
     lacks = {
@@ -101,5 +103,5 @@ def _tell_needs(node: CheckedNode, connector: NetworkConnectorConfig, findings: 
     needed = f"{', '.join(needs(connector))} on what it serves"
     if not connector.static_bridge:
         needed += f", and {CONSUME} on ActiveMQ.Advisory.#"
-    text = f"networkConnector '{connector.name}': user '{_user(connector)}' needs at the other broker {needed}"
+    text = f"networkConnector '{connector.name}': user '{user_of(connector)}' needs at the other broker {needed}"
     findings.about(INFORMATION, node, text)

@@ -41,11 +41,15 @@ class Permissions:
     def _take(self, now: int, identity: Identity, permission: str, address: str, allowed: bool) -> None:
         """Counts an answer, and raises BrokerError for a refusal."""
         if not allowed:
-            self.refused += 1
-            for observer in self.observers:
-                observer.on_permission_refused(now, identity, permission, address)
-            raise BrokerError(SECURITY, _refusal(identity.user, permission, address))
+            raise self.refusal(now, identity, permission, address, _refusal(identity.user, permission, address))
         self.granted += 1
+
+    def refusal(self, now: int, identity: Identity, permission: str, address: str, why: str) -> BrokerError:
+        """Counts and reports a refusal. Returns its error for the client."""
+        self.refused += 1
+        for observer in self.observers:
+            observer.on_permission_refused(now, identity, permission, address)
+        return BrokerError(SECURITY, why)
 
     def allows(self, identity: Identity, permission: str, address: str) -> bool:
         """Returns whether the user has the permission; a refusal here is no event: the user asked for nothing."""

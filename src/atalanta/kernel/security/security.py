@@ -49,6 +49,8 @@ OLD_PERMISSIONS: Final = {
 }
 DEFAULT_CLUSTER_USER: Final = "ACTIVEMQ.CLUSTER.ADMIN.USER"
 DEFAULT_CLUSTER_PASSWORD: Final = "CHANGE ME!!"
+# What others than the creator of a temporary destination may have permissions for.
+FOR_OTHERS: Final = (SEND, BROWSE, MANAGE, VIEW, EDIT)
 CLASSIC_NAMESPACE: Final = "ActiveMQ.Temporary"  # the uuid-namespace that an activemq.xml has
 CERTIFIED_MAX: Final = 10_000  # identities by certificate that a change of users updates
 ANSWERS_MAX: Final = 10_000  # cached answers of one identity and permission
@@ -331,15 +333,17 @@ class Security:
     def allowed(self, identity: Identity, permission: str, address: str) -> bool:
         """Returns True if `identity` has `permission` on `address`, which may be an FQQN `address::queue`.
 
-        With a `uuid_namespace` everybody may send to a temporary destination who may in the namespace, and its creator
-        may do there what the namespace allows. For others it is an address like any.
+        Nobody but its creator consumes from a temporary destination, deletes it or adds queues to it. With a
+        `uuid_namespace` everybody may send there who may in the namespace, and its creator may do what that allows.
         """
         if not self.enabled or identity.cluster:
             return True
-        if not self.uuid_namespace:
-            return self._answer(identity, permission, address, False)
         bare = address.split("::", 1)[0]
         owner = self.temporaries.owner(bare)
+        if owner and identity.user != owner and permission not in FOR_OTHERS:
+            return False
+        if not self.uuid_namespace:
+            return self._answer(identity, permission, address, False)
         if owner is None:
             if permission == SEND and self.temporaries.is_elsewhere(bare):
                 return self._answer(identity, permission, bare, True)

@@ -99,7 +99,7 @@ class AutoCreation:
                     f"queue {message.address} has the other routing type",
                 )
             return
-        address = self._address(now, identity, name, routing_type)
+        address = self._address(now, identity, owner, name, routing_type)
         if routing_type < 0 and address.auto_created and address.local_count == 0:
             routing_type = ANYCAST if address.anycast else MULTICAST
         if address.internal or identity.cluster:
@@ -113,7 +113,7 @@ class AutoCreation:
         if address is not None and address.lsn == 0 and not identity.cluster:
             self.retroactive.adopt(now, address)
 
-    def _address(self, now: int, identity: Identity, name: str, routing_type: int) -> Address:
+    def _address(self, now: int, identity: Identity, owner: QueueOwner, name: str, routing_type: int) -> Address:
         """Returns the address, created or given the routing type if allowed; -1 means the default routing type."""
         address = self.addresses.by_name.get(name)
         settings = self.addresses.settings.match(name)
@@ -127,6 +127,7 @@ class AutoCreation:
                 return address
             raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"AMQ229203: address {name} does not exist")
         self.permissions.check(now, identity, "createAddress", name)
+        self.queues.check_name(now, identity, owner, name)
         kind = routing_type if routing_type >= 0 else settings.default_address_routing_type
         return self.addresses.ensure(now, name, kind, True, True)
 

@@ -95,6 +95,10 @@ class Session(TransactionOwner):
         """Creates a queue for the client, if its user may; a temporary one ends with the connection."""
         return self.services.queues.create(now, self.identity, self.client, spec)
 
+    def take_over_queue(self, now: int, former: Session, name: str) -> None:
+        """Takes a temporary destination of another connection, if the user may create it."""
+        self.services.queues.take_over(now, self.identity, self.client, former.client, name)
+
     def delete_queue(self, now: int, name: str) -> None:
         """Deletes a queue without consumers, if the user may."""
         self.services.queues.delete(now, self.identity, self.client, name)

@@ -11,7 +11,9 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.registry.addresses import unsupported
+from atalanta.kernel.routing.temporary_names import CONNECTION_ID
 from atalanta.kernel.security.resource_limits import QUEUES_PER_USER_MAX, ResourceLimit, limit_of
+from atalanta.kernel.security.security import CREATE_ADDRESS, MANAGE
 from atalanta.message.fqqn import join_fqqn
 
 if TYPE_CHECKING:
@@ -27,17 +29,31 @@ class QueueOwner:
     """A client connection as the owner of queues that are deleted with it.
 
     Temporary queues have one owner. A transient queue is a shared subscription, deleted after its last user. `bridge`:
-    it is a network bridge of this node, whose consumers are no application's.
+    it is a network bridge of this node, whose consumers are no application's. `connection_id`: of an OpenWire client,
+    which names its temporary destinations by it; "" for others.
     """
 
     def __init__(self) -> None:
         self.bridge: bool = False
+        self.connection_id: str = ""
         self.temporary_queues: dict[str, Queue] = {}
         self.transient_queues: dict[str, Queue] = {}
 
     def become_bridge(self) -> None:
         """Records that this client is a network bridge of this node, before its first session."""
         self.bridge = True
+
+    def use_connection_id(self, connection_id: str) -> None:
+        """Records the id that the client of the connection chose, before its first session."""
+        self.connection_id = connection_id
+
+    def names(self, temporary: str) -> bool:
+        """Returns True if the client makes that name of a temporary destination: of its connection's id and a number.
+
+        Follows ActiveMQTempDestination.setPhysicalName of Classic, which lets no other connection consume there.
+        """
+        own = self.connection_id
+        return own != "" and temporary.rpartition(":")[0] == own
 
     def use_transient(self, queue: Queue) -> None:
         """Records that this client uses a shared subscription."""
@@ -85,6 +101,7 @@ class SessionQueues:
         permission = "createDurableQueue" if spec.durable else "createNonDurableQueue"
         temporary = self.addresses.temporaries.is_made_by(spec)
         self._check(now, identity, permission, spec, temporary)
+        self.check_name(now, identity, owner, spec.address)
         self._check_address(now, identity, spec, temporary)
         self._check_limit(identity)
         if not identity.cluster:
@@ -98,6 +115,20 @@ class SessionQueues:
         if spec.transient:
             owner.use_transient(queue)
         return queue
+
+    def check_name(self, now: int, identity: Identity, owner: QueueOwner, address: str) -> None:
+        """Raises BrokerError SECURITY for a new address with the name of another connection's temporary destination.
+
+        The names can be guessed, and all clients hear of them: nobody takes one before its owner does, or after it has
+        failed over. Who manages the node may name any address.
+        """
+        if not address.startswith(CONNECTION_ID) or identity.cluster or owner.bridge or owner.names(address):
+            return
+        known = self.addresses.by_name.get(address)
+        if known is not None and known.local_count > 0:
+            return  # its permissions are those of its owner
+        if not self.permissions.allows(identity, MANAGE, self.config.management_address):
+            raise self.permissions.refusal(now, identity, CREATE_ADDRESS, address, not_named(address))
 
     def _check_limit(self, identity: Identity) -> None:
         """Checks that the user may create one more queue. Clients without a user's name have no limit."""
@@ -136,6 +167,18 @@ class SessionQueues:
         if automatic or address is not None:
             self._check(now, identity, "createAddress", spec, temporary)
 
+    def take_over(self, now: int, identity: Identity, owner: QueueOwner, former: QueueOwner, name: str) -> None:
+        """Gives a temporary destination with its messages to another connection, whose user may create it."""
+        queue = self.registry.find(name)
+        spec = queue.spec
+        self._check(now, identity, "createNonDurableQueue", spec, True)
+        self._check_limit(identity)
+        self.registry.command.begin_change()
+        former.temporary_queues.pop(name, None)
+        owner.temporary_queues[name] = queue
+        spec.set_user(identity.user)
+        self.addresses.temporaries.add(name, identity.user)
+
     def delete(self, now: int, identity: Identity, owner: QueueOwner, name: str) -> None:
         """Deletes a queue without consumers; needs deleteDurableQueue or deleteNonDurableQueue."""
         queue = self.registry.find(name)
@@ -150,3 +193,8 @@ class SessionQueues:
         """Deletes the queue of a subscription that ends, as the connection's end would: no permission is needed."""
         owner.temporary_queues.pop(name, None)
         self.registry.delete(now, name, "its subscription ended")
+
+
+def not_named(address: str) -> str:
+    """Returns the reason why another connection gets no temporary destination of that name."""
+    return f"{address}: a temporary destination has the id of its connection in its name, and no other one creates it"

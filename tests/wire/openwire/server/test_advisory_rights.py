@@ -309,7 +309,7 @@ def test_the_end_of_many_is_told_in_turns_and_before_their_return() -> None:
     server.beat()
     server.lost(creator.conn)
     last = f"{creator.id}:{count - 1}"
-    again = server.openwire_client("again")
+    again = server.openwire_client("again", connection_id=creator.id[3:])
     again.succeeds(DestinationInfo(ConnectionId(again.id), ActiveMQTempQueue(last), 0))  # after a failover
     for _ in range(5):
         server.beat()

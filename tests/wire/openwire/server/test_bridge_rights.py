@@ -322,8 +322,11 @@ def test_temporary_queues_of_the_other_broker_need_their_permissions(server: Ope
 
     other, _ = duplex(server, "", GUEST)
     announce(other, DestinationInfo(ConnectionId("ID:there"), temporary, 0))
+    grant(server, "ActiveMQ.Advisory.#", "consume")  # else any client could say that it is a bridge
+    announce(other, DestinationInfo(ConnectionId("ID:there"), temporary, 0))
     assert "ID:there:1:1" not in server.broker.queues
-    (why,) = refusals(server)
+    bridges, why = refusals(server)
+    assert "CONSUME" in bridges and "ActiveMQ.Advisory.Consumer" in bridges and "ID:there:1:1" in bridges
     assert "CREATE_NON_DURABLE_QUEUE" in why and "ID:there:1:1" in why
     grant(server, "#", "consume", "createNonDurableQueue", "deleteNonDurableQueue", "createAddress")
     announce(other, DestinationInfo(ConnectionId("ID:there"), temporary, 0))

@@ -178,14 +178,14 @@ def test_a_virtual_topic(server: OpenWireServer) -> None:
 def test_all_hear_of_a_temporary_queue_before_its_creator_has_the_answer(server: OpenWireServer) -> None:
     watcher, creator = server.openwire_client(), server.openwire_client("d")
     watch(watcher)
-    creator.send(DestinationInfo(ConnectionId(creator.id), ActiveMQTempQueue("ID:d:1"), 0), True)
+    creator.send(DestinationInfo(ConnectionId(creator.id), ActiveMQTempQueue(f"{creator.id}:1"), 0), True)
     server.turn()
     order = [conn for conn in server.wire.written if server.wire.written[conn]]
     assert order.index(watcher.conn) < order.index(creator.conn)
-    assert heard(watcher) == [(0, "ID:d:1")]
+    assert heard(watcher) == [(0, f"{creator.id}:1")]
     creator.output()
-    creator.succeeds(DestinationInfo(ConnectionId(creator.id), ActiveMQTempQueue("ID:d:1"), 1))
-    assert heard(watcher) == [(1, "ID:d:1")]
+    creator.succeeds(DestinationInfo(ConnectionId(creator.id), ActiveMQTempQueue(f"{creator.id}:1"), 1))
+    assert heard(watcher) == [(1, f"{creator.id}:1")]
 
 
 def test_a_new_watcher_hears_of_what_is_there_before_its_answer(server: OpenWireServer) -> None:

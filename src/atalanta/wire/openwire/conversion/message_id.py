@@ -187,6 +187,13 @@ class Correlations:
         """Records the id that the client of a connection chose. A client that comes back has it twice for a while."""
         self._connections.setdefault(_connection_hash(connection_id), {})[conn] = connection_id
 
+    def is_first(self, conn: int, connection_id: str) -> bool:
+        """Returns True unless another connection that is still there has told that id before."""
+        for known, text in self._connections.get(_connection_hash(connection_id), {}).items():
+            if text == connection_id:
+                return known == conn
+        return True
+
     def remove(self, conn: int, connection_id: str) -> None:
         """Forgets a connection."""
         key = _connection_hash(connection_id)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.wire.openwire.options import MAGIC, WireFormatOptions
 from atalanta.wire.openwire.server.advisories.consumers_elsewhere import ELSEWHERE_TIMER
 from atalanta.wire.openwire.server.advisories.watchers import ADVISORIES_TIMER
+from atalanta.wire.openwire.server.bridge.other_ways import WAYS_TIMER
 from atalanta.wire.openwire.server.bridge.refused_demands import REFUSED_TIMER
 from atalanta.wire.openwire.server.bridge.stuck_queues import STUCK_TIMER
 from atalanta.wire.openwire.server.connection import OpenWireConnection
@@ -42,6 +43,7 @@ class OpenWireProtocol(Protocol):
         bridges = self.node_clients.bridges
         broker.add_observer(bridges.stuck_queues)
         broker.add_observer(bridges.refused_demands)
+        broker.add_observer(bridges.other_ways)
         advisories = self.node_clients.advisories
         for observer in advisories.observers:
             broker.add_observer(observer)
@@ -85,6 +87,9 @@ class OpenWireProtocol(Protocol):
         elif key == REFUSED_TIMER:
             bridges = self.node_clients.bridges
             bridges.refused_demands.on_timer(now)
+        elif key == WAYS_TIMER:
+            bridges = self.node_clients.bridges
+            bridges.other_ways.on_timer(now)
 
 
 def peer_brokers_of(host: Host) -> PeerBrokers | None:

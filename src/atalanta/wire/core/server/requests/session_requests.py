@@ -233,6 +233,7 @@ def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
     elif isinstance(packet, CreateAddress):
         address = split_fqqn(packet.address)[0]
         kernel.check("createAddress", address)
+        kernel.services.queues.check_name(now, kernel.identity, kernel.client, address)
         # ServerSessionImpl.createAddress: an existing one is extended, never refused (clients race).
         for routing_type in packet.routing_types:
             if routing_type not in (ANYCAST, MULTICAST):

@@ -18,6 +18,7 @@ from atalanta.wire.openwire.server.advisories.endpoints import (
     PRODUCER,
     EndpointAdvisories,
 )
+from atalanta.wire.openwire.server.advisories.guarded_observer import GuardedObserver
 from atalanta.wire.openwire.server.advisories.message_events import MessageEvents
 from atalanta.wire.openwire.server.advisories.other_consumers import OtherConsumers
 from atalanta.wire.openwire.server.advisories.temporary_destinations import TemporaryDestinations
@@ -35,7 +36,7 @@ class Advisories:
 
     def __init__(self, node_id: str, config: BrokerConfig, timers: Timers, queues: QueueRegistry) -> None:
         wildcard = config.wildcard
-        self.watchers = Watchers(node_id, config.name, timers)
+        self.watchers = Watchers(node_id, config.name, timers, queues.messages)
         self.temporary = TemporaryDestinations(self.watchers)
         self.consumers = EndpointAdvisories(self.watchers, CONSUMER)
         self.producers = EndpointAdvisories(self.watchers, PRODUCER)
@@ -43,10 +44,11 @@ class Advisories:
         self.elsewhere = ConsumersElsewhere(self.consumers, node_id, timers, queues.addresses)
         destinations = DestinationAdvisories(self.watchers, queues)
         self.watchers.use([self.temporary, self.consumers, self.producers, self.connections, destinations])
-        self.observers: list[ClientObserver] = [
+        told: list[ClientObserver] = [
             OtherConsumers(self.consumers, node_id, wildcard),
             self.elsewhere,
             ConnectionWatch(self.connections, node_id),
             DestinationWatch(destinations),
             MessageEvents(self.watchers, node_id, wildcard, self.temporary.kinds),
         ]
+        self.observers: list[ClientObserver] = [GuardedObserver(self.watchers, each) for each in told]

@@ -15,6 +15,7 @@ from atalanta.wire.openwire.commands.consumers import ConsumerInfo
 from atalanta.wire.openwire.commands.destinations import ActiveMQQueue
 from atalanta.wire.openwire.commands.identifiers import BrokerId, ConsumerId
 from atalanta.wire.openwire.server.advisories.described_consumer import (
+    COMPOSITE,
     ELSEWHERE,
     HIDDEN,
     PREFETCH,
@@ -46,7 +47,7 @@ class ConsumersElsewhere(ClientObserver):
 
     def on_remote_consumers(self, now: int, remote: RemoteBinding) -> None:
         name = remote.address
-        if remote.routing_name == name and not name.startswith(HIDDEN):
+        if remote.routing_name == name and not name.startswith(HIDDEN) and COMPOSITE not in name:
             self.changed[name] = True
             self.timers.set(ELSEWHERE_TIMER, 0)
 
@@ -55,17 +56,23 @@ class ConsumersElsewhere(ClientObserver):
         names = list(self.changed)
         self.changed = {}
         for name in names:
-            owner = self._owner(name)
-            known = self.told.pop(name, None)
-            if not owner:
-                if known is not None:
-                    self.advisories.remove(NO_CONNECTION, known)
-                continue
-            if known is None:
-                self.last += 1
-                known = ConsumerId(f"ID:{self.node_id}", ELSEWHERE, self.last)
-                self.advisories.add(NO_CONNECTION, known, _info(known, name, owner), ActiveMQQueue(name))
-            self.told[name] = known
+            try:
+                self._tell(name)
+            except Exception as error:  # what others have caused, in a timer
+                self.advisories.watchers.leave_out("advisories by ConsumersElsewhere", error)
+
+    def _tell(self, name: str) -> None:
+        owner = self._owner(name)
+        known = self.told.pop(name, None)
+        if not owner:
+            if known is not None:
+                self.advisories.remove(NO_CONNECTION, known)
+            return
+        if known is None:
+            self.last += 1
+            known = ConsumerId(f"ID:{self.node_id}", ELSEWHERE, self.last)
+            self.advisories.add(NO_CONNECTION, known, _info(known, name, owner), ActiveMQQueue(name))
+        self.told[name] = known
 
     def _owner(self, name: str) -> str:
         """Returns the id of a member where a client consumes the queue, "" without one."""

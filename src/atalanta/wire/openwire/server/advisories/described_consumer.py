@@ -30,6 +30,7 @@ CLIENTS: Final = 0
 SUBSCRIPTIONS: Final = 1
 ELSEWHERE: Final = 2
 BROKERS_NAMES: Final = "AMQ"  # in the names of message fields that selectors of CORE have
+COMPOSITE: Final = ","  # a name with it would mean several destinations: OpenWire clients are not told of it
 HIDDEN: Final = ("$", "activemq.management", "activemq.notifications")  # the broker's own names
 
 
@@ -41,7 +42,8 @@ def described(consumer: Consumer, node_id: str, wildcard: WildcardConfiguration)
     session = consumer.session
     if session.client.protocol == OPENWIRE or session.identity.cluster:
         return None
-    return consumer_info(consumer, node_id, wildcard)
+    info = consumer_info(consumer, node_id, wildcard)
+    return None if is_composite(info.destination) else info
 
 
 def consumer_info(consumer: SessionConsumer, node_id: str, wildcard: WildcardConfiguration) -> ConsumerInfo:
@@ -72,6 +74,8 @@ def subscriptions(
             client_id, name = subscription_parts(spec.name)
             consumer_id = ConsumerId(f"ID:{node_id}", SUBSCRIPTIONS, queue.id)
             destination = destination_of(spec, wildcard)
+            if is_composite(destination):
+                continue
             info = ConsumerInfo(
                 consumer_id, destination=destination, prefetch_size=PREFETCH,
                 selector=classic_selector(spec.filter_text),
@@ -91,6 +95,11 @@ def destination_of(spec: QueueSpec, wildcard: WildcardConfiguration) -> ActiveMQ
     if spec.routing_type == ANYCAST or spec.name.startswith(f"{VIRTUAL_CONSUMER}."):
         return ActiveMQQueue(classic_name(spec.name, wildcard))
     return ActiveMQTopic(classic_name(spec.address, wildcard))
+
+
+def is_composite(destination: ActiveMQDestination | None) -> bool:
+    """Returns True for a name that OpenWire clients would take for several."""
+    return destination is not None and COMPOSITE in (destination.physical_name or "")
 
 
 def is_subscription(spec: QueueSpec) -> bool:

@@ -17,7 +17,7 @@ from atalanta.wire.openwire.conversion.destination import (
     has_wildcard,
     is_queue,
 )
-from atalanta.wire.openwire.server.advisories.described_consumer import HIDDEN
+from atalanta.wire.openwire.server.advisories.described_consumer import COMPOSITE, HIDDEN
 from atalanta.wire.openwire.server.advisories.endpoints import NO_CONNECTION
 from atalanta.wire.openwire.server.advisories.temporary_destinations import ADDED, REMOVED
 from atalanta.wire.openwire.server.advisories.watchers import AdvisorySource
@@ -90,7 +90,7 @@ def is_plain_queue(queue: Queue) -> bool:
     spec = queue.spec
     if spec.routing_type != ANYCAST or spec.name != spec.address or spec.internal or spec.is_temporary():
         return False
-    return not spec.name.startswith(HIDDEN)
+    return not spec.name.startswith(HIDDEN) and COMPOSITE not in spec.name
 
 
 def is_plain_topic(address: Address, temporaries: TemporaryNames) -> bool:
@@ -98,7 +98,7 @@ def is_plain_topic(address: Address, temporaries: TemporaryNames) -> bool:
     name = address.name
     if not address.multicast or address.internal or has_wildcard(name):
         return False
-    return not temporaries.has(name) and not name.startswith(HIDDEN)
+    return not temporaries.has(name) and not name.startswith(HIDDEN) and COMPOSITE not in name
 
 
 def _topic(destination: ActiveMQDestination) -> str:

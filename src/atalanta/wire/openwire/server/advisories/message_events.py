@@ -45,8 +45,8 @@ class MessageEvents(ClientObserver):
         topic = topic_of(EXPIRED, destination)
         if not self.watchers.has_watcher(topic):
             return
-        message_id = message_id_of(message, self.node_id, 0, IdTexts())
         try:
+            message_id = message_id_of(message, self.node_id, 0, IdTexts())
             shown = delivered_message(message, message.body, destination, message_id, 0, self.temporary, NO_CONNECTIONS)
         except Exception as error:  # nothing was changed, whatever it is
             self.watchers.leave_out(f"{EXPIRED} advisory", error)

@@ -8,6 +8,7 @@ from atalanta.kernel.sessions.clients import ClientObserver
 from atalanta.wire.openwire.server.advisories.described_consumer import (
     described,
     destination_of,
+    is_composite,
     is_subscription,
 )
 from atalanta.wire.openwire.server.advisories.endpoints import NO_CONNECTION
@@ -43,5 +44,7 @@ class OtherConsumers(ClientObserver):
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
         if is_subscription(queue.spec):
+            destination = destination_of(queue.spec, self.wildcard)
             client_id, name = subscription_parts(queue.name)
-            self.advisories.subscription_removed(destination_of(queue.spec, self.wildcard), client_id, name)
+            if not is_composite(destination):
+                self.advisories.subscription_removed(destination, client_id, name)

@@ -20,20 +20,26 @@ from atalanta.wire.openwire.server.advisories.watcher import (
 from atalanta.wire.openwire.server.advisories.watchers import AdvisorySource
 
 if TYPE_CHECKING:
+    from atalanta.kernel.sessions.session import Session
     from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
     from atalanta.wire.openwire.commands.identifiers import BrokerId, ConnectionId
     from atalanta.wire.openwire.server.advisories.watcher import Watcher
     from atalanta.wire.openwire.server.advisories.watchers import Watchers
+    from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
 
 ADDED: Final = 0
 REMOVED: Final = 1
 
 
 class TemporaryOwner:
-    """The creator of a temporary destination. `path`: the brokers over which a bridge has brought it."""
+    """The creator of a temporary destination, or the bridge that has brought it over the brokers of `path`."""
 
-    def __init__(self, conn: int, connection_id: ConnectionId, path: list[BrokerId] | None) -> None:
-        self.conn = conn
+    def __init__(
+        self, output: OpenWireOutput, kernel: Session, connection_id: ConnectionId, path: list[BrokerId] | None
+    ) -> None:
+        self.output = output
+        self.kernel = kernel
+        self.conn: int = output.conn
         self.connection_id = connection_id
         self.path = path
 

@@ -12,10 +12,12 @@ from atalanta.wire.openwire.commands.destinations import ActiveMQTopic
 from atalanta.wire.openwire.commands.identifiers import ConsumerId, MessageId, ProducerId
 from atalanta.wire.openwire.commands.messages import ActiveMQMessage
 from atalanta.wire.openwire.encoding.primitives import encode_map
+from atalanta.wire.openwire.server.advisories.described_consumer import OPENWIRE
 from atalanta.wire.openwire.server.advisories.topic_index import TopicIndex
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
+    from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.wire.openwire.encoding.structure import DataStructure
     from atalanta.wire.openwire.server.advisories.watcher import Watcher
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
@@ -47,10 +49,11 @@ class Watchers:
     the connections in `waiting` wait.
     """
 
-    def __init__(self, node_id: str, broker_name: str, timers: Timers) -> None:
+    def __init__(self, node_id: str, broker_name: str, timers: Timers, store: MessageStore) -> None:
         self.node_id = node_id
         self.broker_name = broker_name
         self.timers = timers
+        self.store = store
         self.by_id: dict[tuple[int, ConsumerId], Watcher] = {}
         self.index = TopicIndex()
         self.topics: dict[str, int] = {}
@@ -81,7 +84,10 @@ class Watchers:
         self.by_id[key] = watcher  # with its topics counted: `remove` takes back whatever follows
         self.index.add(watcher)
         for source in self.sources:
-            source.replay(watcher)
+            try:
+                source.replay(watcher)
+            except Exception as error:  # of somebody else's: the watcher is told of the rest
+                self.leave_out(f"advisories by {source.__class__.__name__}", error)
 
     def remove(self, conn: int, consumer_id: ConsumerId) -> None:
         watcher = self.by_id.pop((conn, consumer_id), None)
@@ -99,10 +105,8 @@ class Watchers:
         return len(self.index.find(topic)) > 0
 
     def leave_out(self, command: str, error: Exception) -> None:
-        """Reports what none of the watchers can be told."""
-        for watcher in self.by_id.values():
-            watcher.connection.leave_out(command, error)
-            return
+        """Reports what the watchers cannot be told, also those to come."""
+        self.store.failures.left_out(self.store.now, OPENWIRE, command, error)
 
     def publish(
         self,
@@ -116,6 +120,19 @@ class Watchers:
 
         `for_all`: what those are told who may not read the topic; None: nothing.
         """
+        try:
+            self._publish(conn, topic, data, properties, for_all)
+        except Exception as error:  # the kernel was changed before, by what is told
+            self.leave_out(_shown(data), error)
+
+    def _publish(
+        self,
+        conn: int,
+        topic: str,
+        data: DataStructure,
+        properties: dict[str, object],
+        for_all: DataStructure | None,
+    ) -> None:
         found = self.index.find(topic)
         if not found:
             return

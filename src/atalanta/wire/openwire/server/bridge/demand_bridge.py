@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.security.security import CONSUME
 from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.commands.connections import RemoveInfo
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo, RemoveSubscriptionInfo
@@ -32,10 +33,11 @@ from atalanta.wire.openwire.server.bridge.demand_table import DemandTable
 from atalanta.wire.openwire.server.bridge.forwarded_message import forwarded_message
 from atalanta.wire.openwire.server.bridge.kept_subscriptions import KeptSubscriptions
 from atalanta.wire.openwire.server.bridge.local_side import LocalSide
+from atalanta.wire.openwire.server.bridge.neighbour import CONSUMERS_TOPIC
 from atalanta.wire.openwire.server.bridge.node_demands import DemandOwner
 from atalanta.wire.openwire.server.bridge.rules import PRIORITY_MIN
 from atalanta.wire.openwire.server.requests.acknowledgements import INDIVIDUAL, POISON
-from atalanta.wire.openwire.server.requests.commands import REMOVE
+from atalanta.wire.openwire.server.requests.commands import ADD, REMOVE, TEMPORARY_MAX
 from atalanta.wire.openwire.server.requests.consumers import remove_consumer
 from atalanta.wire.openwire.server.sessions.subscription import NOTHING_DELIVERED
 
@@ -98,7 +100,8 @@ class DemandBridge(DemandOwner):
     """The bridge from this broker to `remote`, with the rights of `identity` here.
 
     `unanswered`: by number of the command. `settled`: sent without an answer, or not to be sent. `forwarded` counts
-    messages. `rules_version`: of the permissions that were asked last.
+    messages. `rules_version`: of the permissions that were asked last. `other_ways`: the temporary
+    destinations of the other broker that this one has otherwise.
     """
 
     def __init__(
@@ -122,6 +125,7 @@ class DemandBridge(DemandOwner):
         self.unanswered: dict[int, Sent] = {}
         self.settled: list[Sent] = []
         self.forwarded: int = 0
+        self.other_ways: dict[str, bool] = {}
 
     def start(self, now: int) -> None:
         """Opens the demand that needs no consumers: static destinations, and the durable subscriptions of earlier."""
@@ -190,23 +194,49 @@ class DemandBridge(DemandOwner):
         if path is not None and (self.own in path or 0 <= ttl <= len(path)):
             return
         session = self.local.session
+        name = destination.physical_name or ""
         if info.operation_type == REMOVE:
-            for demand in self.table.remove_destination(destination):
-                self._end(now, demand)
-                self.shared.demands.remove(now, demand)
-        elif (destination.physical_name or "") in session.advisories.temporary.kinds:
-            return  # it came another way
+            self.temporary_taken(now, destination)
+            self._forget_way(name)
+        elif name in session.temporary:
+            return
+        elif name in session.advisories.temporary.kinds:  # it came another way, or its creator has not left
+            if len(self.other_ways) < TEMPORARY_MAX and name not in self.other_ways:
+                self.other_ways[name] = True
+                self.shared.other_ways.add(name, self, info)
+            return
         connection_id = ConnectionId(self.local.id)
         longer = longer_path(path, self.remote)
         try:
+            if info.operation_type == ADD:  # any client can say that it is a bridge, and name destinations of others
+                session.kernel.check(CONSUME, CONSUMERS_TOPIC)
             self.local.give(now, DestinationInfo(connection_id, destination, info.operation_type, 0, longer))
         except BrokerError as error:
             self._refuse(now, destination, error)
+
+    def bring(self, now: int, info: DestinationInfo) -> None:
+        destination = info.destination
+        self.other_ways.pop("" if destination is None else destination.physical_name or "", None)
+        self._change_temporary(now, info)
+        if destination is not None and destination.physical_name in self.local.session.temporary:
+            self.shared.demands.choose(now, destination)
+
+    def _forget_way(self, name: str) -> None:
+        if self.other_ways.pop(name, False):
+            self.shared.other_ways.remove(name, self)
+
+    def temporary_taken(self, now: int, destination: ActiveMQDestination) -> None:
+        for demand in self.table.remove_destination(destination):
+            self._end(now, demand)
+            self.shared.demands.remove(now, demand)
 
     # -- consumers here -------------------------------------------------------------------------
     def open_demand(self, now: int, demand: Demand) -> None:
         if self.local.gone:
             return  # the bridge ends, and this demand with it
+        if is_temporary(demand.destination) and demand.destination.physical_name in self.other_ways:
+            demand.refuse()  # until the other way has ended
+            return
         if demand.opened:
             if not demand.ending:
                 return
@@ -414,6 +444,8 @@ class DemandBridge(DemandOwner):
     def close(self, now: int) -> None:
         """Ends the bridge: what was not answered returns to its queues."""
         demands = list(self.table.by_id.values())
+        for name in list(self.other_ways):
+            self._forget_way(name)
         self.unanswered.clear()
         self.settled.clear()
         for demand in demands:

@@ -8,6 +8,7 @@ from mypy_extensions import mypyc_attr
 
 if TYPE_CHECKING:
     from atalanta.kernel.errors import BrokerError
+    from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
     from atalanta.wire.openwire.encoding.structure import Command
 
 
@@ -22,6 +23,10 @@ class LocalReceiver:
     def left_out(self, queue: str, error: BrokerError) -> bool:
         """Reports a queue that a consumer with wildcards cannot have; returns False if the broker is to do so."""
         return False
+
+    def temporary_taken(self, now: int, destination: ActiveMQDestination) -> None:
+        """Ends the demand for a temporary destination that this bridge has brought: its creator has come here."""
+        return None
 
     def local_ended(self, why: str) -> None:
         """Handles the end of the session: a queue was deleted, or an operator has closed it."""

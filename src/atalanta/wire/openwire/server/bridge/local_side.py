@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.errors import BrokerError
     from atalanta.kernel.security.security import Identity
     from atalanta.wire.host import Host
+    from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
     from atalanta.wire.openwire.encoding.structure import Command
     from atalanta.wire.openwire.server.bridge.local_receiver import LocalReceiver
     from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
@@ -78,6 +79,10 @@ class LocalSide(OpenWireOutput):
     def left_out(self, queue: str, error: BrokerError) -> None:
         if not self.receiver.left_out(queue, error):
             super().left_out(queue, error)
+
+    def temporary_taken(self, now: int, destination: ActiveMQDestination) -> None:
+        self.session.temporary.pop(destination.physical_name or "", None)
+        self.receiver.temporary_taken(now, destination)
 
     def block_deliveries(self, blocked: bool) -> None:
         self.session.kernel.set_blocked(blocked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.openwire.server.bridge.node_demands import NodeDemands
+from atalanta.wire.openwire.server.bridge.other_ways import OtherWays
 from atalanta.wire.openwire.server.bridge.refusals import Refusals
 from atalanta.wire.openwire.server.bridge.refused_demands import RefusedDemands
 from atalanta.wire.openwire.server.bridge.stuck_queues import StuckQueues
@@ -36,6 +37,7 @@ class NodeBridges:
         self.demands = NodeDemands()
         self.stuck_queues = StuckQueues(timers, queues)
         self.refused_demands = RefusedDemands(timers)
+        self.other_ways = OtherWays(timers)
         self.refusals: dict[str, Refusals] = {}
 
     def refusals_of(self, client_id: str) -> Refusals:

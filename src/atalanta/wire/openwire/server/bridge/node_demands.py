@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mypy_extensions import mypyc_attr
 
-from atalanta.wire.openwire.server.bridge.local_receiver import LocalReceiver
+from atalanta.wire.openwire.server.bridge.other_ways import Way
 
 if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class DemandOwner(LocalReceiver):
+class DemandOwner(Way):
     """A bridge, whose demands are opened and closed."""
 
     def open_demand(self, now: int, demand: Demand) -> None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.kernel.security.security import CREATE_NON_DURABLE_QUEUE
+from atalanta.kernel.sessions.session_queues import not_named
 from atalanta.kernel.sessions.subscription_queue import temporary_queue
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.commands import codes
@@ -148,12 +150,37 @@ def _add_temporary(session: OpenWireSession, now: int, info: DestinationInfo) ->
     name = name_of(destination)
     if len(session.temporary) >= TEMPORARY_MAX:
         raise BrokerError(ILLEGAL_STATE, f"a connection has at most {TEMPORARY_MAX} temporary destinations")
+    kernel, connection = session.kernel, session.connection
     temporary = session.advisories.temporary
-    if name in temporary.kinds:
+    if not kernel.client.bridge:
+        _check_name(session, now, name)
+    owner = temporary.owners.get(name)
+    if owner is None:
+        temporary_queue(kernel, now, name, ANYCAST if is_queue(destination) else MULTICAST)
+    elif owner.kernel.client.bridge and not kernel.client.bridge and temporary.kinds[name] == destination.code():
+        # Its creator has come from the other broker. What waits for the bridge to go there is for the creator here.
+        kernel.take_over_queue(now, owner.kernel, name)
+        owner.output.temporary_taken(now, destination)
+    else:
         raise BrokerError(ILLEGAL_STATE, f"temporary destination {name} belongs to another connection")
-    temporary_queue(session.kernel, now, name, ANYCAST if is_queue(destination) else MULTICAST)
     session.temporary[name] = True
-    temporary.add(destination, TemporaryOwner(session.connection.conn, session.connection_id, info.broker_path))
+    temporary.add(destination, TemporaryOwner(connection, kernel, session.connection_id, info.broker_path))
+
+
+def _check_name(session: OpenWireSession, now: int, name: str) -> None:
+    """Raises BrokerError SECURITY for a name that clients of other connections make.
+
+    Of two connections that tell the same id the first one has the names.
+    """
+    connection_id, dispatches = session.connection_id.value or "", session.dispatches
+    first = dispatches.correlations.is_first(session.connection.conn, connection_id)
+    if first and session.kernel.client.names(name):
+        return
+    text = not_named(name)
+    if not first:
+        text = f"{text}, and another client is here with the id of this one, {connection_id}"
+    kernel = session.kernel
+    raise kernel.services.permissions.refusal(now, kernel.identity, CREATE_NON_DURABLE_QUEUE, name, text)
 
 
 def _remove_temporary(session: OpenWireSession, now: int, name: str) -> None:

@@ -177,10 +177,10 @@ def _queue_of(
     """Returns the queue that a part reads. BrokerError for what is not supported or allowed: rights come first."""
     kernel = session.kernel
     name = name_of(part)
-    if target.temporary:
+    if target.temporary or (not info.browser and target.address in session.advisories.temporary.kinds):
         if is_queue(part):
             check_exists(kernel, target)
-        if name not in session.temporary:
+        if target.address not in session.temporary:
             raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"temporary destination {name} belongs to another connection")
     client_id = session.sender.client_id
     durable = ""

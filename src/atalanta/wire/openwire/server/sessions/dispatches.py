@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.wire.openwire.commands.deliveries import MessageDispatch
 from atalanta.wire.openwire.commands.identifiers import MessageId
 from atalanta.wire.openwire.conversion.delivered_message import delivered_message, message_id_of
@@ -45,6 +46,7 @@ class Dispatches:
         self.correlations = correlations
         broker = connection.host.broker
         self.trace = broker.trace
+        self.origins = broker.origins
         self.node_id = broker.node_id
 
     def deliver(
@@ -63,7 +65,12 @@ class Dispatches:
         part = subscription.parts[consumer.id]
         if self._repeats(subscription, part, reference, message, number):
             return None
-        message_id = message_id_of(message, self.node_id, number, self.ids)
+        try:
+            message_id = message_id_of(message, self.node_id, number, self.ids)
+        except Exception as error:  # nothing was changed, whatever it is
+            why = f"{error.__class__.__name__}: {error}"
+            self.connection.set_aside(kernel, consumer, int(reference.message.id), why)
+            return None
         delivery = Delivery(number, part, reference, message_id)
         subscription.hold(delivery)
         large = message.large
@@ -107,6 +114,8 @@ class Dispatches:
         temporary = self.advisories.temporary.kinds
         connection = self.connection
         try:
+            if message.special and self.origins.seen:
+                message = shown(message)
             made = delivered_message(
                 message, body, destination, delivery.message_id, redeliveries, temporary, self.correlations
             )

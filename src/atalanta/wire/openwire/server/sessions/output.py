@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Journal
     from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.host import Host
+    from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
     from atalanta.wire.openwire.encoding.structure import Command
     from atalanta.wire.openwire.encoding.throwable import Throwable
     from atalanta.wire.openwire.server.sessions.keep_alive import KeepAlive
@@ -66,6 +67,10 @@ class OpenWireOutput(LoginConnection):
         """Reports a queue that matches the wildcards of a consumer, but cannot be consumed."""
         broker = self.host.broker
         broker.trace.event("wildcard_queue_left_out", {"queue": queue, "why": error.text})
+
+    def temporary_taken(self, now: int, destination: ActiveMQDestination) -> None:
+        """Handles that the creator of a temporary destination, which a bridge has brought, has come here."""
+        return None
 
     # -- redirects ------------------------------------------------------------------------------
     def journal(self) -> Journal:

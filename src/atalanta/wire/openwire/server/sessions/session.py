@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.memory.sender_credits import SenderCredits
-from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 from atalanta.wire.openwire.commands.deliveries import MessageDispatch
 from atalanta.wire.openwire.conversion.destination import has_wildcard
@@ -183,9 +182,6 @@ class OpenWireSession(SessionEndpoint):
         message = reference.message
         if consumer.marked is not None:
             message = consumer.marked
-        publisher = self.kernel.services.publisher
-        if message.special and publisher.origins.seen:
-            message = shown(message)
         subscription = self.parts[consumer.id]
         self.last_delivery += 1
         dispatches, kernel, large = self.dispatches, self.kernel, message.large
