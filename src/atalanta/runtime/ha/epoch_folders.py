@@ -119,8 +119,8 @@ class Epochs:
             folder = self.marks / epoch_name(error.epoch)
             raise DataFolderDamaged(
                 f"{folder / COMPLETE_NAME} is missing: epoch {error.epoch} was served, and without this file its "
-                "messages would be left out. Find out what has removed it. If nothing else is missing in the folder, create the "
-                "file again, empty; otherwise restore the folder from a backup first"
+                "messages would be left out. Find out what has removed it. If nothing else is missing in the folder, "
+                "create the file again, empty; otherwise restore the folder from a backup first"
             ) from error
 
     def _view(self, number: int) -> EpochView:
