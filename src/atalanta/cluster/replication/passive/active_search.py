@@ -265,8 +265,10 @@ class ActiveSearch:
         other = attempt.unreachable = why.startswith(ANOTHER_GROUP)
         if why != attempt.told:
             attempt.told = why
-            event = "other_group_met" if other else "replication_refused"
-            self._trace.event(event, {"remote": attempt.remote, "why": why})
+            if other:
+                self._trace.event("other_group_met", {"remote": attempt.remote, "why": why})
+            else:
+                self._trace.event("replication_refused", {"remote": attempt.remote, "why": why})
         self._retry(now, attempt, RETRY_STRANGER_NS if attempt.heard or other else RETRY_NS)
 
     def _shake(self, now: int, attempt: _Attempt, handshake: FollowerHandshake, data: bytes) -> None:
