@@ -148,6 +148,26 @@ def test_management_and_metrics_tell_of_the_group_and_settings_follow(tmp_path: 
         asyncio.run(main(group))
 
 
+def test_replica_sync_ends_with_the_backup_and_a_stop_without_a_successor_is_told(tmp_path: Path) -> None:
+    """A script that restarts member after member takes an old `true` for the new process."""
+
+    async def main(group: Group) -> None:
+        url = f"tcp://127.0.0.1:{group.primary.port}"
+        async with asyncio.timeout(DEADLINE_S), connect(url) as connection:
+            management = connection.management()
+            while not await management.get("broker", "ReplicaSync"):
+                await asyncio.sleep(0.05)
+            group.backup.kill_broker()
+            assert not await management.get("broker", "ReplicaSync")
+
+    with Group(tmp_path, own=LEASE) as group:
+        group.start()
+        asyncio.run(main(group))
+        group.primary.until_logged("replica_removed")
+        assert group.primary.end(signal.SIGTERM) == 0
+        assert "stopped_without_successor" in group.primary.log()
+
+
 def test_members_prove_the_password_of_the_cluster(tmp_path: Path) -> None:
     with Group(tmp_path) as group:
         xml = group.backup.broker_xml

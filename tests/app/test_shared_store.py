@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import signal
 import socket
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.client import Message, connect
+from atalanta.client import Message, blocking, connect
 from tests.app.load import Load, loaded, number_of
 from tests.app.pair import Pair
 from tests.broker_process import BrokerProcess, refused
@@ -82,6 +83,39 @@ def test_a_paused_primary_confirms_nothing_and_becomes_passive(tmp_path: Path) -
         assert "store_lost" in pair.primary.log()
 
     run(Pair(tmp_path, backup="<allow-failback>false</allow-failback>", own=LEASE), pause)
+
+
+def test_an_epoch_that_was_served_and_has_lost_its_mark_stops_the_start_by_name(tmp_path: Path) -> None:
+    """Its messages would be left out in silence: 871 confirmed ones once."""
+    with Pair(tmp_path, own=LEASE) as pair:
+        pair.start()
+        primary, backup = pair.primary, pair.backup
+        with blocking.connect(f"tcp://127.0.0.1:{primary.port}") as connection:
+            connection.producer("orders").send(Message("kept"))
+        time.sleep(0.5)  # the lease is renewed four times
+        mark = pair.store / "journal" / "epochs" / "00000001" / "complete"
+        mark.unlink()
+        journal = str(pair.store / "journal")
+        for command in (["check", str(primary.broker_xml)], ["data", "show", journal, "--while-running"]):
+            ended = subprocess.run(
+                [sys.executable, "-m", "atalanta", *command],
+                capture_output=True, text=True, env=os.environ | {"COLUMNS": "1000"},
+            )  # fmt: skip
+            assert ended.returncode != 0 and f"{mark} is missing" in ended.stdout + ended.stderr, ended
+        assert primary.end(signal.SIGKILL) == -signal.SIGKILL
+        for process in (backup, primary):
+            if process is primary:
+                process.start()
+            assert process.wait() == 65, process.log()
+            assert f"{mark} is missing: epoch 1 was served" in process.log()
+            assert "create the file again, empty" in process.log()
+        assert [each.name for each in (pair.store / "journal" / "epochs").iterdir()] == ["00000001"]
+        mark.touch()
+        primary.start()
+        primary.until_role("active")
+        with blocking.connect(f"tcp://127.0.0.1:{primary.port}") as connection:
+            received = connection.consumer("orders").receive(10)
+            assert received is not None and received.text == "kept"
 
 
 def test_kills_in_turn(tmp_path: Path) -> None:

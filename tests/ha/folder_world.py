@@ -17,11 +17,13 @@ from dataclasses import dataclass, replace
 from atalanta.ha.folder_lease import (
     ACTIVE,
     RELEASED,
+    EpochUnmarked,
     EpochView,
     FolderCandidate,
     FolderHolder,
     FolderRecord,
     clock_floor_ns,
+    inherited_epoch,
 )
 from atalanta.ha.lease import LeaseTerms
 from tests.ha.explorer import copied, key_of
@@ -45,6 +47,7 @@ class FolderScope:
     takes: int = 1
     early: int = 0
     prunes: int = 0
+    unmarks: int = 0  # somebody deletes the mark of an epoch that is served
     rates: tuple[int, ...] = (3, 5, 5)
     begun: bool = False  # one message is confirmed already
     behind: int = 0  # how far the clocks of the candidates are behind the first holder's
@@ -61,6 +64,7 @@ class FolderParts:
     checks: str = "after the sync"
     completes_early: bool = False
     inherits_incomplete: bool = False
+    passes_over_served: bool = False
     forgets_floor: bool = False
     forgets_length: bool = False
     removes_epochs: bool = False
@@ -184,6 +188,14 @@ class FolderWorld:
                 yield f"{index} crashes", self.ended(index, "crashes", ACTIVE)
             if self.scope.releases and member.stage == "serve" and not member.renewal:
                 yield f"{index} releases the folder", self.ended(index, "releases", RELEASED)
+        if self.scope.unmarks:
+            for number, epoch in enumerate(self.epochs, 1):
+                if epoch.complete and epoch.record is not None and epoch.record.has_served:
+                    world = self.copied()
+                    world.spend("unmarks")
+                    world.change_epoch(number, complete=False)
+                    world.check()
+                    yield f"somebody deletes the mark of epoch {number}", world
         if self.scope.ticks:
             yield "time passes", self.ticked(self.scope.rates)
             if self.scope.pauses:
@@ -203,6 +215,8 @@ class FolderWorld:
             yield f"{index} looks", world
         seen = self.candidates[index].seen
         if seen is None or not self.scope.takes:
+            return
+        if self.source(seen.epoch + 1) is None:
             return
         allowed = bool(self.candidates[index].may_take(now, True))
         if (allowed or self.scope.early) and not self.exists(seen.epoch + 1):
@@ -267,9 +281,9 @@ class FolderWorld:
 
     def begin_renewal(self, index: int, member: Member) -> None:
         if member.stage == "begin":
-            fresh = self.parts.holder(self.terms, member.number, str(index))
+            fresh = self.parts.holder(self.terms, member.number, str(index), patience_ns=1)
             self.holders = self.holders[:index] + (fresh,) + self.holders[index + 1 :]
-            source = self.source(member.number)
+            source = self.source(member.number) or 1  # it finds out later that there is none
             records = [each.record for each in self.epochs[source - 1 : member.number - 1] if each.record is not None]
             if self.parts.forgets_length:
                 records = [replace(each, length_ns=0) for each in records]
@@ -280,11 +294,21 @@ class FolderWorld:
         self.own_holder(index).next_record(self.node_clock(index))
         self.change(index, renewal="write", sent=self.clocks[index])
 
-    def source(self, number: int) -> int:
-        below = [each for each in range(1, number) if self.epochs[each - 1].complete]
+    def source(self, number: int) -> int | None:
+        """Returns the epoch that `number` inherits from, 0 for none; None if it must not be taken."""
         if self.parts.inherits_incomplete:
             return number - 1
-        return below[-1] if below else 1
+        below = [each for each in range(1, number) if self.epochs[each - 1].complete]
+        if self.parts.passes_over_served:
+            return below[-1] if below else 0
+        try:
+            return inherited_epoch(number, self.view)
+        except EpochUnmarked:
+            return None
+
+    def journal(self, number: int) -> frozenset[int]:
+        """Returns the messages of an epoch; none for 0."""
+        return self.epochs[number - 1].journal if number else frozenset()
 
     def taking_step(self, index: int, member: Member) -> tuple[str, FolderWorld] | None:
         world = self.copied()
@@ -296,7 +320,10 @@ class FolderWorld:
             return f"{index} reads the record of epoch {member.number - 1} again", world
         if member.stage == "inherit":
             source = self.source(member.number)
-            world.change_epoch(member.number, journal=self.epochs[source - 1].journal)
+            if source is None:
+                world.change(index, stage="ended")
+                return f"{index} finds an epoch without its mark", world
+            world.change_epoch(member.number, journal=self.journal(source))
             if self.parts.prunes_early:
                 world.change_epoch(source, complete=False, journal=frozenset(), record=None)
             if self.parts.completes_early:
@@ -310,6 +337,7 @@ class FolderWorld:
             world.change(index, stage="ended")
             return f"{index} finds its epoch lost", world
         world.change_epoch(member.number, complete=True)
+        world.own_holder(index).serves()
         world.change(index, stage="serve")
         if self.parts.removes_epochs:
             world.remove_files(member.number)
@@ -371,8 +399,8 @@ class FolderWorld:
         return world
 
     def check(self) -> None:
-        complete = [epoch for epoch in self.epochs if epoch.complete]
-        if not complete or not self.confirmed <= complete[-1].journal:
+        newest = self.source(len(self.epochs) + 1)
+        if newest is not None and not self.confirmed <= self.journal(newest):
             self.wrong = "the newest epoch lacks what was confirmed"
         serving = [
             index
@@ -484,6 +512,10 @@ FOLDER_FAULTS = {
     ),
     "a free lock for a dead holder": FolderFault(FolderParts(trusts_free_lock=True), "both deliver"),
     "inherits from an incomplete epoch": FolderFault(FolderParts(inherits_incomplete=True), "lacks", TAKERS),
+    "passes over an epoch that was served": FolderFault(
+        FolderParts(passes_over_served=True), "lacks",
+        FolderScope(crashes=1, begun=True, unmarks=1, proof=True, rates=(16, 16)),
+    ),
     "removes files before it is complete": FolderFault(FolderParts(prunes_early=True), "lacks", TAKERS),
     "removes directories of epochs": FolderFault(
         FolderParts(removes_epochs=True), "lacks",

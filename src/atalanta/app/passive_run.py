@@ -14,12 +14,15 @@ import sys
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from atalanta.app.startup_error import StartupError
 from atalanta.ha.folder_lease import ACTIVE, STOPPED
 from atalanta.ha.policy import PRIMARY, HaPolicy
+from atalanta.runtime.disk.folder_lock import DataFolderDamaged
 from atalanta.runtime.ha.holder_watch import HolderWatch
 from atalanta.runtime.ha.pair_members import PairMembers
 from atalanta.runtime.ha.shared_store import HeldEpoch, SharedStore, StoreView, look_at_store
 from atalanta.runtime.ha.store_requests import PROMOTE, take_request
+from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
 
 log = logging.getLogger("atalanta.app")
@@ -148,6 +151,8 @@ class PassiveRun:
             log_event(log, "store_free", {"epoch": view.epoch, "why": why})
         try:
             held = await asyncio.to_thread(self.store.take, self.title)
+        except DataFolderDamaged as damaged:
+            raise StartupError(exit_codes.BAD_DATA, [str(damaged)]) from damaged
         except OSError as error:
             self._wait.failing = True
             self.again = self._listens

@@ -16,6 +16,7 @@ Every instant is of the own monotonic clock, in nanoseconds (see lease.py for th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -43,6 +44,19 @@ class FolderRecord:
     clock_ns: int = 0
     boot: str = ""
     patience_ns: int = 0
+
+    @property
+    def has_served(self) -> bool:
+        """Returns whether output may have left: the holder has asked for patience until then."""
+        return self.patience_ns == 0
+
+
+class EpochUnmarked(Exception):
+    """An epoch that was served has lost the mark of its completeness; `epoch` is its number."""
+
+    def __init__(self, epoch: int) -> None:
+        super().__init__(f"epoch {epoch} was served, and is not marked as complete")
+        self.epoch = epoch
 
 
 @dataclass(frozen=True)
@@ -180,6 +194,21 @@ class FolderCandidate:
         if record is None or record.length_ns <= self.terms.length_ns:
             return self.terms.wait_ns
         return LeaseTerms(record.length_ns).wait_ns
+
+
+def inherited_epoch(below: int, look: Callable[[int], EpochView]) -> int:
+    """Returns the newest complete epoch below that number; 0 if none is.
+
+    `look` reads one epoch. That of a taker that has crashed or failed is not complete, and is passed over.
+    EpochUnmarked for one that was served: what was confirmed there would be passed over.
+    """
+    for number in range(below - 1, 0, -1):
+        view = look(number)
+        if view.complete:
+            return number
+        if view.record is not None and view.record.has_served:
+            raise EpochUnmarked(number)
+    return 0
 
 
 def clock_floor_ns(records: list[FolderRecord]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,11 +35,13 @@ class HaStatus:
     min_in_sync: int = 1
     register_problem: str = ""
     """Why the manager of the group does not answer."""
+    connected: Collection[str] = ()
+    """The names of the followers that are connected, as they are when it is read."""
 
     @property
     def replica_sync(self) -> bool:
-        """Tells whether a follower has everything that was confirmed."""
-        return any(each.in_sync for each in self.replicas)
+        """Tells whether a follower that is connected has everything that was confirmed."""
+        return any(each.in_sync and each.member in self.connected for each in self.replicas)
 
 
 @dataclass(frozen=True)

@@ -362,7 +362,8 @@ def test_a_folder_of_another_group_is_refused_with_its_name() -> None:
     world.run(5_000)
     [refused] = b.happened("replication_refused")
     assert "/data/b has data of node 00000000000000000000000000000007" in str(refused["why"])
-    assert "empty this member's data folders" in str(refused["why"])
+    assert "give it another data folder, and keep the one that it has" in str(refused["why"])
+    assert "empty" not in str(refused["why"])
 
 
 def test_another_password_and_another_group_are_told_once() -> None:
@@ -377,9 +378,30 @@ def test_another_password_and_another_group_are_told_once() -> None:
     world.run(5_000)
     told = [event for event in b.happened("replication_refused") if event["remote"] == "a:1"]
     assert len(told) == 1 and "cluster-password" in str(told[0]["why"])
-    told = [event for event in c.happened("replication_refused") if event["remote"] == "a:1"]
-    assert len(told) == 1 and "group-name" in str(told[0]["why"])
+    told = [event for event in c.happened("other_group_met") if event["remote"] == "a:1"]
+    assert len(told) == 1 and "another group" in str(told[0]["why"])
     assert world.in_sync() == ["a"]
+
+
+def test_two_groups_with_names_of_their_own_warn_of_nothing_and_both_serve() -> None:
+    """Their members may dial each other: every pair of a cluster has the connectors of all."""
+    world = World(names="abc")
+    a, b, c = (world[name] for name in "abc")
+    c.group_name = "two"
+    a.follow()
+    world.until(lambda: world.serves("a"))
+    b.follow()
+    c.primary = True
+    c.node_id = None
+    c.follow()
+    world.until(lambda: bool(c.outcomes) and world.in_sync() == ["a", "b"])
+    assert isinstance(c.outcomes[0], Identity) and c.outcomes[0].founded
+    world.run(5_000)
+    assert {event["why"] for event in c.happened("other_group_met")} == {
+        "another group: it is of 'two', this node of 'g'"
+    }
+    assert not c.happened("replication_refused")
+    assert not a.happened("replica_refused")
 
 
 # --- page files and large bodies ----------------------------------------------------------------------------

@@ -10,12 +10,13 @@ from atalanta.kernel.settings.repository import AddressSettingsRepository
 from tests.management.management_rig import Desk
 
 COUNT = 300
+MORE = 3_000
 
 
 @pytest.fixture
 def desk() -> Desk:
     settings = AddressSettingsRepository()
-    settings.add("work", {"max_size_bytes": 10_000, "page_size_bytes": 4_000})
+    settings.add("work", {"max_size_bytes": 10_000, "page_size_bytes": 4_000, "max_read_page_bytes": 5_000})
     made = Desk(settings=settings, paging=True)
     made.trace.on = False
     made.queue("work")
@@ -51,6 +52,34 @@ def test_all_are_removed_and_no_file_is_left(desk: Desk) -> None:
     assert desk.ask("queue.work", "removeAllMessages") == COUNT
     desk.settle()
     assert desk.pages is not None and not desk.pages.files
+    invariants.validate(desk.broker)
+
+
+@pytest.mark.parametrize(
+    ("operation", "arguments", "elsewhere"),
+    [
+        ("removeMessages", (), []),
+        ("moveMessages", ("other",), list(range(2_990, MORE))),
+        ("expireMessages", (), []),
+        ("sendMessagesToDeadLetterAddress", (), []),
+        ("changeMessagesPriority", (7,), []),
+    ],
+)
+def test_the_last_of_many_are_changed_though_memory_is_full(
+    desk: Desk, operation: str, arguments: tuple[object, ...], elsewhere: list[int]
+) -> None:
+    desk.fill("work", MORE, ballast="x" * 200)
+    assert desk.ask("queue.work", operation, "number >= 2990", *arguments) == 10
+    left = [*range(COUNT), *range(2_990)]
+    if operation == "changeMessagesPriority":
+        left += range(2_990, MORE)
+        changed = [each for each in everything(desk.broker.queues["work"]) if each.message.priority == 7]
+        assert [int(each.message.body) for each in changed] == list(range(2_990, MORE))
+    assert (numbers(desk, "work"), numbers(desk, "other")) == (left, elsewhere)
+    invariants.validate(desk.broker)
+    desk.restart()
+    assert (numbers(desk, "work"), numbers(desk, "other")) == (left, elsewhere)
+    assert desk.broker.queues["work"].message_count == len(left)
     invariants.validate(desk.broker)
 
 

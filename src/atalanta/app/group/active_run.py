@@ -157,8 +157,17 @@ class ActiveRun:
         if self._scale_down.has_ended_run:
             self.kept_messages = self._scale_down.messages_left()
             why = why or "it has given its messages to another node"
+        if not why:
+            self._warn_of_no_successor()
         member.end_active(why or "the node has stopped")
         return not why
+
+    def _warn_of_no_successor(self) -> None:
+        """Warns after a stop if no other member has everything that was confirmed."""
+        member, known = self.member.folder.member, self.follower.view.known
+        if known is not None and known.in_sync == (member,):
+            why = "no other member is in sync: start this one again, and the others before the next stop"
+            log_event(log, "stopped_without_successor", {"member": member, "why": why})
 
     def _configure(self, storage: Storage) -> NodeConfig:
         """Returns the configuration of the node, with the settings that the group has stored."""
@@ -201,10 +210,12 @@ class ActiveRun:
                 for each in followers
             )
             epoch = 0 if self.follower.view.known is None else self.follower.view.known.epoch
-            problem = "" if node.replicator is None else node.replicator.register_problem()
+            replicator = node.replicator
+            problem = "" if replicator is None else replicator.register_problem()
+            connected = () if replicator is None else replicator.streams.keys()
             required = member.policy.min_in_sync
             policy = POLICY if member.colocated is None else COLOCATED_POLICY
-            node.status.set_ha(HaStatus(policy, False, True, epoch, replicas, required, problem))
+            node.status.set_ha(HaStatus(policy, False, True, epoch, replicas, required, problem, connected))
             try:
                 await asyncio.to_thread(member.folder.note_journal)
                 await member.tell("active", epoch, member.folder.member, node.journal.durable, 0, followers)

@@ -15,7 +15,7 @@ from rich.table import Table
 from atalanta.app.node_config import bridge_settings
 from atalanta.app.startup_error import StartupError
 from atalanta.app.transports import acceptor_tls, secure_connectors
-from atalanta.cli.instance.newest_epoch import is_served, newest_journal
+from atalanta.cli.instance.newest_epoch import check_marks, is_served, newest_journal
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.checks.advisories import check_advisories
 from atalanta.config.checks.bridges import check_bridges
@@ -96,6 +96,7 @@ def read_node(path: Path, findings: Findings) -> CheckedNode | None:
     _check_ports(node, findings)
     try:
         node.node_id = str(read_node_id(configuration.journal_folder) or "") or None
+        check_marks(configuration)
     except DataFolderError as error:
         findings.about(ERROR, node, str(error))
     _check_tls(node, findings)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 from atalanta.config.configuration import Configuration
+from atalanta.runtime.disk.folder_lock import DataFolderDamaged
 from atalanta.runtime.ha.epoch_folders import Epochs
 from atalanta.runtime.ha.epoch_names import has_epochs
 from atalanta.runtime.ha.holder_lock import LOCKED, look_at_lock
@@ -15,11 +17,24 @@ def newest_journal(configuration: Configuration) -> Path:
     journal = configuration.journal_folder
     if not has_epochs(journal):
         return journal
-    epochs = Epochs(journal, configuration.paging_folder, configuration.large_messages_folder)
     try:
-        return epochs.folders(epochs.newest_complete(epochs.newest() + 1)).journal
-    except OSError:
-        return journal  # it cannot be read: the check of the node id says so
+        return _newest_complete(configuration)
+    except (OSError, DataFolderDamaged):
+        return journal  # it cannot be read: the check of the node id says so, or the start of the node
+
+
+def check_marks(configuration: Configuration) -> None:
+    """Raises DataFolderDamaged if an epoch that was served is not marked as complete: the node would not start."""
+    if has_epochs(configuration.journal_folder):
+        with contextlib.suppress(OSError):
+            _newest_complete(configuration)
+
+
+def _newest_complete(configuration: Configuration) -> Path:
+    """Returns the journal folder of that epoch. Raises OSError and DataFolderDamaged."""
+    journal = configuration.journal_folder
+    epochs = Epochs(journal, configuration.paging_folder, configuration.large_messages_folder)
+    return epochs.folders(epochs.newest_complete(epochs.newest() + 1)).journal
 
 
 def is_served(journal: Path) -> bool:

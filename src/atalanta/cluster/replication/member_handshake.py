@@ -37,6 +37,13 @@ BODY_SIZE_MAX: Final = 16 * 1024
 NODE_ID_SIZE: Final = 16
 NO_NODE_ID: Final = bytes(NODE_ID_SIZE)
 HANDSHAKE_NS: Final = 10_000_000_000
+# The first words of a refusal between groups that have a group-name each: that is no fault of anybody.
+ANOTHER_GROUP: Final = "another group"
+# Data are never to be deleted for it: both groups may be in order.
+ANOTHER_NODE_ID: Final = (
+    "these are two groups. Give each a group-name of its own, or correct the connectors; if this member is to join the "
+    "other group, give it another data folder, and keep the one that it has"
+)
 # It makes guesses slow for whoever has recorded a handshake; 30 ms once for each process.
 SCRYPT_COST: Final = 1 << 14
 

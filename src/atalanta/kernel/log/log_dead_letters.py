@@ -12,7 +12,6 @@ from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.journal import records
 from atalanta.kernel.log.log_views import check_epoch
 from atalanta.kernel.queue.delivery.origin_headers import REASON
-from atalanta.kernel.queue.paging.removal import drop_one
 
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
@@ -66,10 +65,7 @@ class LogDeadLetters:
         batch = records.Batch()
         references = self.mover.plans.add(plan, batch)
         batch.add(records.ACKS, records.encode_acks(queue.id, [reference.message.id]))
-        if queue.has(reference):
-            store.drop_from_queue(reference)
-        else:
-            drop_one(store.paging, queue, reference)
+        store.drop_from_queue_or_page(reference)
         queue.count_killed(1)
         self.mover.trace.event(
             "message_dead_lettered",

@@ -79,7 +79,7 @@ class MessageMover:
             references = self.plans.add(plan, batch)
         if reference.durable:
             batch.add(records.ACKS, records.encode_acks(reference.queue.id, [original.id]))
-        store.drop_from_queue(reference)
+        store.drop_from_queue_or_page(reference)
         self.plans.append(batch, [] if plan is None else [plan], references, None, 0)
 
     def plan_of_move(self, now: int, reference: Reference, target: str, expired: bool) -> Plan | None:

@@ -65,7 +65,7 @@ class Removal(MessageJob):
             if reference.durable:
                 message_ids.append(reference.message.id)
             self.store.note_lost(reference, self.why, batch)
-            self.store.drop_from_queue(reference)
+            self.store.drop_from_queue_or_page(reference)
         if message_ids:
             batch.add(records.ACKS, records.encode_acks(self.queue.id, message_ids))
 

@@ -76,7 +76,7 @@ class MessageJob:
         if self.scheduled is not None:
             finished = self._choose_scheduled(self.scheduled, chosen)
         else:
-            finished = self._choose(now, chosen)
+            finished = self._choose(chosen)
             if finished and self.with_scheduled and not self.found(chosen) and self._may_have_scheduled():
                 finished = False
                 self.scheduled = [one for _, one in reversed(self.store.scheduled.of_queue(queue))]
@@ -90,7 +90,7 @@ class MessageJob:
             self.act(now, chosen)
         return finished or self.left == 0
 
-    def _choose(self, now: int, chosen: list[Reference]) -> bool:
+    def _choose(self, chosen: list[Reference]) -> bool:
         """Fills `chosen` from the end of the last step on. Returns True after the last message."""
         references = self.queue.references
         index = self.queue.index_of(self.cursor)
@@ -109,29 +109,26 @@ class MessageJob:
                     return True
         if index < len(references):
             return False
-        return self.queue.paged is None or (not chosen and self._choose_paged(now, chosen))
+        return self.queue.paged is None or (not chosen and self._choose_paged(chosen))
 
-    def _choose_paged(self, now: int, chosen: list[Reference]) -> bool:
-        """Reads the next block of page files after all messages in memory. Returns True at the end of the page files.
+    def _choose_paged(self, chosen: list[Reference]) -> bool:
+        """Fills `chosen` from the next block of page files, after all messages in memory: they are not loaded.
 
-        A job that only reads gets copies. Messages to be changed are loaded into memory, in the queue's order.
+        Returns True at the end of the page files.
         """
         found = self.store.paging.after(self.queue, self.cursor - 1)
-        if not found or found[0].sequence >= self.end:
-            return True
-        wanted = [one for one in found if one.sequence < self.end and self._wants(one)]
-        if wanted and self.changes:
-            self.store.command.begin_change()
-            if not self.store.paging.read_more(now, self.queue, True):
-                raise BrokerError(
-                    ILLEGAL_STATE,
-                    f"memory is full before the messages of queue {self.queue.name} in page files were read: "
-                    f"{self.taken} messages are done",
-                )
-            return False
-        self.cursor = found[-1].sequence + 1
-        chosen.extend(wanted if self.left < 0 else wanted[: self.left])
-        return self.found(chosen)
+        most = self.acts_max if self.changes else MESSAGES_READ_MAX
+        if self.left >= 0:
+            most = min(most, self.left)
+        for reference in found:
+            if reference.sequence >= self.end:
+                return True
+            if len(chosen) == most:
+                return False
+            self.cursor = reference.sequence + 1
+            if self._wants(reference):
+                chosen.append(reference)
+        return not found or self.found(chosen)
 
     def found(self, chosen: list[Reference]) -> bool:
         """Returns True if the single requested message was found."""

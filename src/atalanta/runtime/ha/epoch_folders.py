@@ -22,8 +22,11 @@ from pathlib import Path
 from typing import Final
 
 from atalanta.files.replace import sync_folder
+from atalanta.ha.folder_lease import EpochUnmarked, EpochView, inherited_epoch
 from atalanta.runtime.disk.descriptors import DescriptorReserve
+from atalanta.runtime.disk.folder_lock import DataFolderDamaged
 from atalanta.runtime.ha.epoch_names import EPOCHS_NAME, epoch_name, epochs_of
+from atalanta.runtime.ha.lease_file import decode_record, read_content
 
 COMPLETE_NAME: Final = "complete"
 
@@ -106,8 +109,21 @@ class Epochs:
         return number == 0 or present(self.marks / epoch_name(number), COMPLETE_NAME)
 
     def newest_complete(self, below: int) -> int:
-        """Returns the newest complete epoch below that number; 0 if none is."""
-        number = below - 1
-        while not self.is_complete(number):
-            number -= 1
-        return number
+        """Returns the newest complete epoch below that number; 0 if none is.
+
+        DataFolderDamaged for an epoch that was served and has lost the mark. Raises OSError.
+        """
+        try:
+            return inherited_epoch(below, self._view)
+        except EpochUnmarked as error:
+            folder = self.marks / epoch_name(error.epoch)
+            raise DataFolderDamaged(
+                f"{folder / COMPLETE_NAME} is missing: epoch {error.epoch} was served, and without this file its "
+                "messages would be left out. Find out what has removed it. If nothing else is missing in the folder, "
+                "create the file again, empty; otherwise restore the folder from a backup first"
+            ) from error
+
+    def _view(self, number: int) -> EpochView:
+        complete = self.is_complete(number)
+        record = None if complete else decode_record(read_content(self.folders(number).journal))
+        return EpochView(number, complete, record)

@@ -112,9 +112,11 @@ class SharedStore:
         It waits until every earlier lease is over. `holder` names this process for people. Raises OSError; the epoch is
         left to the next taker then, who inherits from the same one. The next `take` of this process tries in the
         folders of that epoch first, and makes another one only if everything could be inherited there.
+        DataFolderDamaged before the epoch is made if an epoch that was served is not marked as complete.
         """
         seen = self._candidate.seen or self.look()
         number = seen.epoch + 1
+        self._epochs.newest_complete(number)
         if self._begun:
             self._try_in_begun(number)
             again = self.look()

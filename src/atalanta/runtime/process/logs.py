@@ -65,6 +65,7 @@ LEVELS: Final = {
     "scale_down_waits_for_target": logging.WARNING,
     "second_grouping_handler": logging.ERROR,
     "slow_consumer": logging.WARNING,
+    "stopped_without_successor": logging.WARNING,
     "store_and_forward_name_taken": logging.ERROR,
     "store_wait_timed_out": logging.ERROR,
     "transaction_timed_out": logging.WARNING,

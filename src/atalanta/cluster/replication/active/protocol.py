@@ -17,6 +17,8 @@ from atalanta.cluster.replication.member_codec import (
     encode_message,
 )
 from atalanta.cluster.replication.member_handshake import (
+    ANOTHER_GROUP,
+    ANOTHER_NODE_ID,
     HANDSHAKE_NS,
     MAGIC,
     NO_NODE_ID,
@@ -92,7 +94,7 @@ class ReplicationProtocol(Protocol):
 
     def tell_refusal(self, now: int, remote: str, member: str, why: str) -> None:
         """Reports a refused connection, not too often."""
-        if self.host.refusals.admits(now, remote, why):
+        if not why.startswith(ANOTHER_GROUP) and self.host.refusals.admits(now, remote, why):
             self.trace.event("replica_refused", {"member": member, "remote": remote, "why": why})
 
     def refusal(self, hello: Hello) -> str:
@@ -101,16 +103,18 @@ class ReplicationProtocol(Protocol):
             return f"this node is not active any more: {self.members.stopped}"
         if hello.member == self.seat.follower.name:
             return (
-                f"it has this node's own member name, {hello.member}: give every member an empty data folder, "
-                "not a copy of another one"
+                f"it has this node's own member name, {hello.member}: give every member a data folder of "
+                "its own, not a copy of another one"
             )
         if hello.group != self.seat.group:
-            return f"it is of group {hello.group!r}, this node of {self.seat.group!r}: set the same group-name"
-        if hello.node_id not in (NO_NODE_ID, self.node_id):
+            if hello.group and self.seat.group:
+                return f"{ANOTHER_GROUP}: it is of {hello.group!r}, this node of {self.seat.group!r}"
             return (
-                f"its data is of node {hello.node_id.hex()}, this is node {self.node_id.hex()}: empty its data "
-                "folders, or correct its connectors"
+                f"it is of group {hello.group!r}, this node of {self.seat.group!r}: give each group a group-name of "
+                "its own, the same one to all of its members"
             )
+        if hello.node_id not in (NO_NODE_ID, self.node_id):
+            return f"its data is of node {hello.node_id.hex()}, this is node {self.node_id.hex()}: {ANOTHER_NODE_ID}"
         if hello.segment_version != SEGMENT_VERSION:
             return (
                 f"it reads journals of version {hello.segment_version}, this node writes {SEGMENT_VERSION}: run the "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from atalanta.cluster.replication.member_codec import MemberFramer
 from atalanta.cluster.replication.member_handshake import (
+    ANOTHER_GROUP,
     HANDSHAKE_NS,
     NONCE_SIZE,
     FollowerHandshake,
@@ -85,7 +86,7 @@ class _Attempt:
         self.dialing = False
         self.handshake: FollowerHandshake | None = None
         self.told = ""
-        self.unreachable = False  # the last attempt found nobody
+        self.unreachable = False  # the last attempt found nobody, or another group
 
     @property
     def remote(self) -> str:
@@ -158,7 +159,7 @@ class ActiveSearch:
         self._end_link(now, why)
 
     def nobody(self) -> bool:
-        """Tells whether nobody answers at any candidate's port, and nobody else can be heard."""
+        """Tells whether nobody of this group answers at any candidate's port, and nobody else can be heard."""
         return not self.hears and all([attempt.unreachable for attempt in self._attempts.values()])
 
     def on_heard(self, candidate: Candidate) -> None:
@@ -261,10 +262,14 @@ class ActiveSearch:
         self._timers.cancel(attempt.key)
         if close:
             self._wire.close(conn, why)
+        other = attempt.unreachable = why.startswith(ANOTHER_GROUP)
         if why != attempt.told:
             attempt.told = why
-            self._trace.event("replication_refused", {"remote": attempt.remote, "why": why})
-        self._retry(now, attempt, RETRY_STRANGER_NS if attempt.heard else RETRY_NS)
+            if other:
+                self._trace.event("other_group_met", {"remote": attempt.remote, "why": why})
+            else:
+                self._trace.event("replication_refused", {"remote": attempt.remote, "why": why})
+        self._retry(now, attempt, RETRY_STRANGER_NS if attempt.heard or other else RETRY_NS)
 
     def _shake(self, now: int, attempt: _Attempt, handshake: FollowerHandshake, data: bytes) -> None:
         try:

@@ -14,7 +14,13 @@ from collections.abc import Callable
 from typing import Final
 
 from atalanta.cluster.replication.member_codec import ServiceRequest
-from atalanta.cluster.replication.member_handshake import NO_NODE_ID, Hello, Welcome
+from atalanta.cluster.replication.member_handshake import (
+    ANOTHER_GROUP,
+    ANOTHER_NODE_ID,
+    NO_NODE_ID,
+    Hello,
+    Welcome,
+)
 from atalanta.cluster.replication.passive.active_search import SEARCH, ActiveSearch
 from atalanta.cluster.replication.passive.backup_config import (
     BackupConfig,
@@ -202,10 +208,10 @@ class Backup(PassiveInputs):
     def refusal(self, welcome: Welcome) -> str:
         """Implements SearchOwner.refusal."""
         own = self.config.node_id
-        if own is not None and welcome.node_id != own:
+        if own is not None and welcome.node_id != own and not welcome.refusal.startswith(ANOTHER_GROUP):
             return (
                 f"{self.config.folder} has data of node {own.hex()}, {welcome.active} is node {welcome.node_id.hex()}: "
-                "empty this member's data folders, or correct its connectors"
+                f"{ANOTHER_NODE_ID}"
             )
         return welcome.refusal
 

@@ -13,6 +13,7 @@ from atalanta.kernel.queue.delivery.awaiting_journal import Awaiting, DeferredRe
 from atalanta.kernel.queue.delivery.message_table import MessageTable
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.paging.paging import Paging
+from atalanta.kernel.queue.paging.removal import drop_one
 from atalanta.kernel.queue.queue import FINISHED_MIN
 from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED, Reference
 from atalanta.kernel.trace import queue_sequences, trace_message
@@ -322,6 +323,14 @@ class MessageStore(MessageTable):
         self.drop(reference)
         if queue.special is not None and queue.delivering_count == 0:
             self.dispatches.mark_dirty(queue)  # its gate may have waited for this
+
+    def drop_from_queue_or_page(self, reference: Reference) -> None:
+        """Removes the reference from its queue, in memory or outside of it, as `PagedQueue.after` has returned it."""
+        queue = reference.queue
+        if queue.paged is None or reference.state == SCHEDULED or queue.has(reference):
+            self.drop_from_queue(reference)
+        else:
+            drop_one(self.paging, queue, reference)
 
     def take_from_queue(self, reference: Reference) -> None:
         """Removes the reference from its queue in memory; the message stays."""

@@ -1,4 +1,4 @@
-"""Removal of messages outside of memory: purged, acknowledged by a log view, or in a deleted queue."""
+"""Removal of messages outside of memory: by an operator, by a log view, or with their queue."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def drop_through(
 
 
 def drop_one(paging: Paging, queue: Queue, reference: Reference) -> None:
-    """Removes one message outside of memory for good (log view); the caller writes its ACKS record."""
+    """Removes one message outside of memory for good; the caller writes its ACKS record."""
     paged = paged_queue_of(queue)
     if paged is None:
         return
