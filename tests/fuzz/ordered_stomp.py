@@ -64,10 +64,10 @@ class StompSessions:
             headers.append(("id", f"{choices.below(4)},{choices.of(live) if choices.flag() else choices.number()}"))
         if command in ("BEGIN", "COMMIT", "ABORT"):
             headers.append(("transaction", choices.of(TRANSACTIONS)))
-        if command == "SEND" and choices.below(5) == 0:
+        if command == "SEND" and choices.below(3) == 0:
             headers[0] = ("destination", choices.of((SHARED, CLOSED)))
             ids = [each for each in self.world.victims.ids() if isinstance(each, str)]
-            headers.append((choices.of(("_AMQ_DUPL_ID", "_AMQ_BRIDGE_DUP", "message-id")), choices.of(ids)))
+            headers.append((choices.of(("_AMQ_DUPL_ID", "_AMQ_DUPL_ID", "_AMQ_BRIDGE_DUP")), choices.of(ids)))
         offered = HEADERS.get(command, ("receipt",))
         for _ in range(choices.below(4)):
             name = choices.of(offered)

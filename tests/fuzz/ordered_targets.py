@@ -13,6 +13,7 @@ from tests.fuzz.ordered_world import COMMANDS_OF_AN_INPUT, USERS, Choices, Order
 from tests.fuzz.target import Target
 
 INPUTS_OF_A_WORLD = 40
+RESTARTED_EVERY = 24
 SEEDS = 40
 
 
@@ -74,6 +75,9 @@ class OrderedTarget(Target):
             if choices.below(4) == 0:
                 world.turn()
         world.end([each.conn for each in connected])
+        if choices.below(RESTARTED_EVERY) == 0 and world.victims.complete():
+            world.victims.restart()
+            self.inputs = INPUTS_OF_A_WORLD  # it has ended
 
 
 class CoreOrderedTarget(OrderedTarget):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.registry.duplicate_spaces import (
     BRIDGE,
     CLIENT,
@@ -63,6 +64,7 @@ KEPT_TOPIC = "pub.kept"
 VICTIM_CONNECTION = "ID:victim-3"
 FAILOVER_CONNECTION = "ID:victim"
 ORIGIN = ProducerId("ID:origin", 1, 1)  # of the messages that a bridge brings
+AFTER_RESTART = 1_000_000  # the number of the messages that the victims send after a restart
 NEAR, FAR = "near", "far"  # the brokers of the victims' bridges
 # Loose and without a cache: what nobody reads may be thrown away between two frames.
 PLAIN = WireFormatOptions(tight=False, cache=False)
@@ -74,11 +76,15 @@ def xid(number: int) -> Xid:
 
 
 class Victims:
-    """The belongings. `number` is that of the input: each has message ids and duplicate ids of its own."""
+    """The belongings. `number` is that of the next messages of the victims, of which others know the ids.
+
+    `known`: these numbers, for others.
+    """
 
     def __init__(self, server: MixedServer) -> None:
         self.server = server
         self.number = 0
+        self.known: tuple[int, ...] = (0,)
         self._users()
         core = self.core = server.login("admin")
         for name in ("secret.a", "secret.in", "secret.out", SHARED, CLOSED):
@@ -97,7 +103,7 @@ class Victims:
         stomp.subscribe("/topic/secret.t", "1", ack="client")
         cores = self._branches()
         self._kept_subscription()
-        self._senders()
+        self.connect_senders()
         self.conns = (
             core.conn, watcher.conn, victim.conn, stomp.conn, *(each.conn for each in cores),
             self.failover.conn, self.bridge.conn, self.member.conn, self.application.conn,
@@ -177,8 +183,8 @@ class Victims:
         server.lost(near.conn)
         self.core.publish(KEPT_TOPIC, SECRET, routing_type=0)
 
-    def _senders(self) -> None:
-        """Clients whose messages have ids by which a repeat is known."""
+    def connect_senders(self) -> None:
+        """Connects the clients whose messages have ids by which a repeat is known."""
         server = self.server
         self.failover = OpenWireClient(server, FAILOVER_CONNECTION.removeprefix("ID:"), PLAIN)
         self.failover.greet()
@@ -232,6 +238,44 @@ class Victims:
         """Returns True if nobody with all rights has taken anything."""
         return len(self.state()) == self.belongings and self.can_send()
 
+    def restart(self) -> None:
+        """Restarts the server with a compacted journal: what lasts is there, and so are the messages sent after it."""
+        server = self.server
+        before = self.lasting()
+        server.settle()
+        server.compact(server.journal.last // 2)
+        server.settle()
+        server.restart()
+        after = self.lasting()
+        for name, value in before.items():
+            assert after.get(name) == value, f"a restart changed {name}: {value} to {after.get(name)}"
+        self.connect_senders()
+        self.number = AFTER_RESTART
+        self.send()
+        validate(server.broker)
+
+    def lasting(self) -> dict[str, object]:
+        """Returns what is in the journal."""
+        broker = self.server.broker
+        found: dict[str, object] = {}
+        counts: dict[str, int] = {}
+        for message in broker.store.messages.values():
+            if message.durable:
+                for reference in broker.store.references_of(message):
+                    counts[reference.queue.name] = counts.get(reference.queue.name, 0) + 1
+        for name in (*QUEUES, self.kept):
+            spec = broker.queues[name].spec
+            found[name] = (counts.get(name, 0), spec.user, spec.address)
+        for number in (4, 5, 7):
+            branch = broker.branches.by_xid.get(key(xid(number)))
+            ended = broker.branches.heuristics.get(key(xid(number)))
+            if branch is not None:
+                work = branch.transaction
+                found[f"branch {number}"] = (branch.state, branch.user, len(branch.plans), len(work.acknowledged))
+            if ended is not None:
+                found[f"heuristic {number}"] = (ended.outcome, ended.user)
+        return found
+
     def xids(self) -> list[Xid]:
         """Returns the xids that are still the victims'."""
         branches = self.server.broker.branches
@@ -240,27 +284,18 @@ class Victims:
         return [each for each, found in named.items() if found is not None and found.user == "victim"]
 
     # -- messages that are confirmed ------------------------------------------------------------
+    def begin(self, lasting: bool) -> None:
+        """Begins an input, whose user may know the ids that the victims use next, and after a restart (`lasting`)."""
+        self.number += 1
+        self.known = (self.number, AFTER_RESTART) if lasting else (self.number,)
+
     def ids(self) -> list[str | bytes]:
         """Returns the duplicate ids by which the next messages of the victims could be taken for repeats."""
-        number = self.number
-        sent = f"{FAILOVER_CONNECTION}:1:1:{number}"
-        brought = f"{ORIGIN.connection_id}:1:1:{number}"
-        found: list[str | bytes] = [sent, brought, f"once-{number}", f"member-{number}"]
-        for text in (sent, brought, f"member-{number}"):
-            found += [text.encode(), encode_utf16(text)]
-        for space in (user_space(CLIENT, "victim"), NETWORK, user_space(BRIDGE, "cluster")):
-            found += [sent_id(begin_of_sent(space, "", hops), text) for text in (sent, brought) for hops in (0, 1)]
-        found.append(user_bridge_id("cluster", f"member-{number}".encode()))
-        return found
+        return [each for number in self.known for each in duplicate_ids(number)]
 
     def message_ids(self) -> list[MessageId]:
         """Returns the ids of those messages in OpenWire."""
-        number = self.number
-        failover = ProducerId(FAILOVER_CONNECTION, 1, 1)
-        found = [MessageId(None, failover, number), MessageId(None, ORIGIN, number)]
-        found += [MessageId(f"{FAILOVER_CONNECTION}:1:1:{number}", None, number)]
-        found += [MessageId(f"{ORIGIN.connection_id}:1:1:{number}", failover, number)]
-        return found
+        return [each for number in self.known for each in openwire_ids(number)]
 
     def can_send(self) -> bool:
         """Returns True if nobody with all rights has removed the queues or the senders, or added queues beside them."""
@@ -296,6 +331,29 @@ class Victims:
         send()
         self.server.settle()
         assert queue.message_count == before + 1, f"{what} was confirmed and is not in {name}"
+
+
+def duplicate_ids(number: int) -> list[str | bytes]:
+    """Returns the duplicate ids that clients can write, and those that the node makes of the messages' ids."""
+    sent = f"{FAILOVER_CONNECTION}:1:1:{number}"
+    brought = f"{ORIGIN.connection_id}:1:1:{number}"
+    found: list[str | bytes] = [sent, brought, f"once-{number}", f"member-{number}"]
+    for text in (sent, brought, f"member-{number}"):
+        found += [text.encode(), encode_utf16(text)]
+    for space in (user_space(CLIENT, "victim"), NETWORK, user_space(BRIDGE, "cluster")):
+        found += [sent_id(begin_of_sent(space, "", hops), text) for text in (sent, brought) for hops in (0, 1)]
+    found.append(user_bridge_id("cluster", f"member-{number}".encode()))
+    return found
+
+
+def openwire_ids(number: int) -> list[MessageId]:
+    """Returns the ids of the messages of the failover client and of the bridge, and texts that show them."""
+    failover = ProducerId(FAILOVER_CONNECTION, 1, 1)
+    return [
+        MessageId(None, failover, number), MessageId(None, ORIGIN, number),
+        MessageId(f"{FAILOVER_CONNECTION}:1:1:{number}", None, number),
+        MessageId(f"{ORIGIN.connection_id}:1:1:{number}", failover, number),
+    ]  # fmt: skip
 
 
 def confirmed(client: Client, address: str, header: str, value: str | bytes) -> None:

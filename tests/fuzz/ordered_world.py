@@ -2,7 +2,7 @@
 
 A victim of each protocol has what `ordered_victims.py` lists. Whatever the other users do with well-formed commands:
 nothing is raised, nobody gets a message or makes a destination without the right to, what is the victims' stays as it
-is, and the messages that they send afterwards are confirmed and there.
+is, and the messages that they send afterwards are confirmed and there. So it is after a restart.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class OrderedWorld:
         self.queues = dict.fromkeys(broker.queues, True)
         self.present = [conn for conn in self.victims.conns if conn in self.server.connections]
         self.noted = self.victims.state()
-        self.victims.number += 1
+        self.victims.begin(user != ALL)
 
     def turn(self) -> None:
         """Ends a turn. The commands of the input so far have their effect; what is sent to its user is looked at."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from atalanta.kernel.journal import records
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.security.security import CONSUME, MANAGE
 from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
@@ -18,7 +19,7 @@ from tests.fuzz.ordered_core import CHANNEL, CoreSessions
 from tests.fuzz.ordered_openwire import OpenWireSessions
 from tests.fuzz.ordered_stomp import StompSessions
 from tests.fuzz.ordered_targets import Sessions
-from tests.fuzz.ordered_victims import CLOSED, SHARED
+from tests.fuzz.ordered_victims import AFTER_RESTART, CLOSED, SHARED, confirmed
 from tests.fuzz.ordered_world import COMMANDS_OF_AN_INPUT, LOW, Choices, OrderedWorld
 
 INPUTS_MAX = 300
@@ -144,6 +145,26 @@ class CoreMessages(CoreSessions):
 
     def step(self) -> None:
         self.client.send(self._message(), CHANNEL)
+
+
+@pytest.mark.parametrize(("user", "address", "header", "lost"), [
+    ("admin", CLOSED, "DUPL_ID", "an application"), ("cluster", SHARED, "BRIDGE_DUP", "a member"),
+])  # fmt: skip
+def test_an_id_that_was_used_before_a_restart_is_seen(user: str, address: str, header: str, lost: str) -> None:
+    world = OrderedWorld()
+    client = world.server.login(user, "secret" if user == "cluster" else user)
+    word: str | bytes = f"once-{AFTER_RESTART}" if user == "admin" else f"member-{AFTER_RESTART}".encode()
+    confirmed(client, address, header, word)
+    with pytest.raises(AssertionError, match=f"{lost} was confirmed and is not in {address}"):
+        world.victims.restart()
+
+
+def test_a_restart_that_loses_something_is_seen() -> None:
+    world = OrderedWorld()
+    journal = world.server.journal
+    journal.records = [record for record in journal.records if record[1] != records.XA_PREPARED]
+    with pytest.raises(AssertionError, match="a restart changed branch 4"):
+        world.victims.restart()
 
 
 # -- numbers ----------------------------------------------------------------------------------------
