@@ -19,7 +19,7 @@ from atalanta.wire.openwire.encoding.structure import Command, DataStructure
 from atalanta.wire.openwire.encoding.throwable import Throwable
 from atalanta.wire.openwire.server.bridge.duplex_end import SUBSCRIPTIONS_VERSION_MIN
 from tests.fuzz.ordered_openwire import LONG_TEXTS, OpenWireSessions
-from tests.fuzz.ordered_victims import FAR, KEPT_TOPIC, NEAR, advisory
+from tests.fuzz.ordered_victims import FAR, KEPT_TOPIC, NEAR, SHARED, advisory
 
 FLAGS = (
     "conduitSubscriptions", "conduitNetworkQueueSubscriptions", "dynamicOnly", "decreaseNetworkConsumerPriority",
@@ -147,6 +147,10 @@ class BridgeSessions(OpenWireSessions):
         made = self._message()
         made.broker_path = choices.of(([BrokerId(f"ID:{FAR}")], self._long_path()))
         origin = ProducerId(choices.of(("ID:origin", "ID:y", self._connection())), choices.number(), choices.number())
-        if choices.flag():
+        named = choices.below(3)
+        if named == 0:
             made.message_id = MessageId(None, origin, choices.number())
+        elif named == 1:
+            made.message_id = choices.of(self.world.victims.message_ids())
+            made.destination, made.transaction_id = ActiveMQQueue(SHARED), None
         return made
