@@ -65,6 +65,7 @@ class Outcome:
     slowest_seconds: float = 0.0
     most_bytes: int = 0
     looked_at: int = 0
+    summary: str = ""
     findings: list[Finding] = field(default_factory=list)
 
     def __str__(self) -> str:
@@ -73,6 +74,7 @@ class Outcome:
             f"{self.target}: {self.inputs} inputs ({rate:.0f}/s), {self.refused} refused,"
             f" {self.edges} branches, {self.kept} kept, slowest {self.slowest_seconds * 1000:.0f} ms,"
             f" most {self.most_bytes >> 10} KiB, {self.looked_at} looked at, {len(self.findings)} findings"
+            f"{', ' if self.summary else ''}{self.summary}"
         )
 
 
@@ -111,6 +113,7 @@ class Fuzzer:
             gc.unfreeze()
         self.outcome.edges = self.branches.reached if self.branches else 0
         self.outcome.kept = len(self.kept)
+        self.outcome.summary = self.target.summary()
         self.outcome.seconds = time.process_time() - begin
         return self.outcome
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+from atalanta.kernel.transactions.branch_right import USER_KEY, USER_MARK
 from atalanta.message.message import Message
 from atalanta.message.properties import BYTE, INT, LONG, SHORT
 from atalanta.wire.core.packets import codec, consumer, producer, query, queue, session, transaction
@@ -29,6 +30,7 @@ from atalanta.wire.core.packets.connection import Ping
 from atalanta.wire.core.packets.message import SendContinuation, SendLargeMessage, SendMessage
 from atalanta.wire.core.packets.topology import SubscribeTopologyV2
 from atalanta.wire.core.packets.transaction import Xid
+from tests.fuzz.ordered_victims import CLOSED, SHARED
 from tests.fuzz.ordered_world import Choices, OrderedWorld
 from tests.wire.core.server.server_rig import Client, text_message
 
@@ -54,6 +56,7 @@ HEADERS = (
     "_AMQ_VALIDATED_USER", "JMSReplyTo", "JMSCorrelationID", "AMQ_SCHEDULED_DELAY", "_AMQ_NotifType", "n", "_AMQ_",
     "_AMQ_ResourceName", "_AMQ_OperationName", "_AMQ_Attribute", "__AMQ_CID", "_AMQ_RedeliveryDelay",
 )  # fmt: skip
+DUPLICATE_IDS = ("_AMQ_DUPL_ID", "_AMQ_BRIDGE_DUP")
 
 
 class CoreSessions:
@@ -67,14 +70,14 @@ class CoreSessions:
         self.conn = self.client.conn
         login = session.CreateSessionV2(
             name=f"s{self.conn}", session_channel=CHANNEL, version=136, user=world.user, password=world.user,
-            auto_commit_sends=choices.flag(), auto_commit_acks=choices.flag(), xa=choices.below(4) == 0,
+            auto_commit_sends=choices.flag(), auto_commit_acks=choices.flag(), xa=choices.flag(),
             pre_acknowledge=choices.below(8) == 0, confirmation_window=choices.of((-1, 500)),
-            client_id=choices.of((None, "c", "victim")),
+            client_id=choices.of((None, "c", "victim", "failover")),
         )  # fmt: skip
         self.client.send(login, 1)
         world.turn()
         self.client.send(session.SessionStart(), CHANNEL)
-        self.ids: list[int] = [0]
+        self.large = False  # pieces of a large message may follow
 
     def step(self) -> None:
         """Sends one command."""
@@ -97,15 +100,22 @@ class CoreSessions:
             b"x" * 99, continues=choices.flag(), body_size=choices.number(), requires_response=True,
             correlation=choices.number(), sender_id=choices.number(32),
         )  # fmt: skip
+        if choices.flag():
+            self.large = not self.large
+            return SendLargeMessage(head) if self.large else piece
         found: list[Packet] = [
-            SendLargeMessage(head), piece, Ping(choices.number()),
+            Ping(choices.number()),
             SubscribeTopologyV2(choices.flag(), choices.number(32)),
         ]  # fmt: skip
         return choices.of(found)
 
     def _message(self) -> SendMessage:
         choices = self.choices
-        message = self._spoiled(text_message(choices.name(), choices.of(("", "text", "x" * 5_000)), choices.flag()))
+        repeats = choices.below(5) == 0
+        address = choices.of((SHARED, SHARED, CLOSED)) if repeats else choices.name()
+        message = self._spoiled(text_message(address, choices.of(("", "text", "x" * 5_000)), choices.flag()))
+        if repeats:
+            message.put_property(choices.of(DUPLICATE_IDS), choices.of(self.world.victims.ids()))
         return SendMessage(
             message, requires_response=choices.flag(), correlation=choices.number(), sender_id=choices.number(32)
         )
@@ -151,8 +161,13 @@ class CoreSessions:
         if encoding in (SIMPLE_STRING, NULLABLE_SIMPLE_STRING, STRING, NULLABLE_STRING):
             if name == "filter":
                 return choices.selector()
+            if name in ("key", "value") and choices.flag():
+                return USER_KEY if name == "key" else f"{USER_MARK}victim"
             return choices.name() if name in ("queue", "address", "name") else choices.text()
         if encoding == XID:
+            victims = self.world.victims.xids()
+            if victims and choices.flag():
+                return choices.of(victims)
             return Xid(choices.number(32), choices.of((b"a", b"", b"x" * 64, b"y" * 300)), choices.of((b"", b"b")))
         if encoding == SIMPLE_STRINGS:
             return [choices.text() for _ in range(choices.below(3))]

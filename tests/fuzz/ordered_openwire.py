@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from atalanta.wire.openwire.bodies import text_content
+from dataclasses import replace
+
+from atalanta.wire.openwire.bodies import compressed, text_content
 from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
 from atalanta.wire.openwire.commands.connections import (
     ConnectionControl,
@@ -55,12 +57,21 @@ from atalanta.wire.openwire.encoding.primitives import encode_map
 from atalanta.wire.openwire.encoding.structure import Command, EncodeError, Identifier
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
 from atalanta.wire.openwire.wire_format import WireFormat
+from tests.fuzz.ordered_victims import (
+    CLOSED,
+    FAILOVER_CONNECTION,
+    SHARED,
+    VICTIM_CONNECTION,
+    openwire_xid,
+)
 from tests.fuzz.ordered_world import Choices, OrderedWorld
 
 PROPERTIES = (
     "n", "JMSXGroupID", "AMQ_SCHEDULED_DELAY", "_AMQ_SCHED_DELIVERY", "_AMQ_ROUTING_TYPE", "JMSReplyTo",
     "JMSXDeliveryCount", "_AMQ_GROUP_ID", "é",
 )  # fmt: skip
+DUPLICATE_IDS = ("_AMQ_DUPL_ID", "_AMQ_BRIDGE_DUP")
+PATHS = (64, 65, 999, 1_000, 1_001, 1_500)  # lengths at the edges
 LONG_TEXTS = ("x" * 1_025, "x" * 32_766, "x" * 32_767, "x" * 65_535, "é" * 20_000)
 MESSAGES = (
     ActiveMQTextMessage, ActiveMQBytesMessage, ActiveMQMessage, ActiveMQMapMessage, ActiveMQStreamMessage,
@@ -69,30 +80,42 @@ MESSAGES = (
 
 
 class OpenWireSessions:
-    """One connection of a user, in loose form: it carries longer texts than others can be told."""
+    """One connection of a user, in loose form: it carries longer texts than others can be told.
+
+    What ends a connection is rare: a session is to reach what its user may not have.
+    """
+
+    VERSIONS: tuple[int, ...] = (12, 12, 12, 12, 11, 9, 1)
 
     def __init__(self, world: OrderedWorld, choices: Choices) -> None:
         self.world = world
         self.choices = choices
         self.server = world.server
         self.conn = world.server.connect().conn
-        self.id = f"ID:x-{self.conn}:1"
+        self.id = FAILOVER_CONNECTION if choices.below(6) == 0 else f"ID:x-{self.conn}:1"
         options = WireFormatOptions(
-            version=choices.of((12, 12, 11, 9, 1)), tight=choices.below(3) == 0, cache=False,
+            version=choices.of(self.VERSIONS), tight=choices.below(3) == 0, cache=False,
             stack_traces=choices.flag(),
         )  # fmt: skip
-        self.form = WireFormat(options)
+        self.form = WireFormat(replace(options, stack_traces=False))  # as the server announces it
         self.commands = 0
         self.sent = 0
         self.server.data(self.conn, WireFormat(HANDSHAKE).encode(info_of(options)))
+        self._introduce()
+        client_id = f"c{self.conn}"
+        if choices.below(10) == 0:
+            client_id = choices.of(("victim", "failover", "NC_far_outbound", choices.text()))
         login = ConnectionInfo(
-            ConnectionId(self.id), choices.of((f"c{self.conn}", "victim", choices.text())), world.user, world.user,
-            fault_tolerant=choices.flag(), manageable=choices.flag(), failover_reconnect=choices.flag(),
+            ConnectionId(self.id), client_id, world.user, world.user, fault_tolerant=choices.flag(),
+            manageable=choices.flag(), failover_reconnect=choices.flag(),
         )  # fmt: skip
         self._send(login)
         world.turn()
         self._send(SessionInfo(SessionId(self.id, 1)))
         self._send(ProducerInfo(ProducerId(self.id, 1, 1)))
+
+    def _introduce(self) -> None:
+        """Sends what comes before the login."""
 
     def _send(self, command: Command) -> None:
         self.commands += 1
@@ -122,7 +145,7 @@ class OpenWireSessions:
     def _connection(self) -> str:
         choices = self.choices
         if choices.below(6) == 0:
-            return choices.of(("ID:victim-3", "ID:victim:1", choices.text(), choices.of(LONG_TEXTS)))
+            return choices.of((VICTIM_CONNECTION, FAILOVER_CONNECTION, choices.text(), choices.of(LONG_TEXTS)))
         return self.id
 
     def _text(self) -> str | None:
@@ -133,23 +156,26 @@ class OpenWireSessions:
         choices = self.choices
         kind = choices.of((ActiveMQQueue, ActiveMQQueue, ActiveMQTopic, ActiveMQTempQueue, ActiveMQTempTopic))
         if kind in (ActiveMQTempQueue, ActiveMQTempTopic):
-            return kind(choices.of((f"{self.id}:{choices.below(3)}", "ID:victim-3:1", choices.name())))
+            return kind(choices.of((f"{self.id}:{choices.below(3)}", f"{VICTIM_CONNECTION}:1", choices.name())))
         return kind(choices.name() if choices.below(12) else choices.of(LONG_TEXTS))
 
     def _consumer_id(self) -> ConsumerId:
         choices = self.choices
-        return ConsumerId(self._connection(), choices.of((1, 1, -1, choices.number())), choices.below(4))
+        number = choices.below(4) if choices.below(8) else choices.number()
+        return ConsumerId(self._connection(), choices.of((1, 1, -1, choices.number())), number)
 
     def _producer_id(self) -> ProducerId:
         return ProducerId(self.id, 1, 1)
 
     def _path(self) -> list[BrokerId] | None:
         choices = self.choices
-        if choices.below(12):
-            return None
+        return self._long_path() if choices.below(12) == 0 else None
+
+    def _long_path(self) -> list[BrokerId]:
+        choices = self.choices
         if choices.below(8) == 0:
-            return [BrokerId(f"b{number}") for number in range(1_500)]
-        values = ("b", "", None, choices.of(LONG_TEXTS))
+            return [BrokerId(f"b{number}") for number in range(choices.of(PATHS))]
+        values = ("b", "", None, "ID:far", choices.of(LONG_TEXTS))
         return [BrokerId(choices.of(values)) for _ in range(choices.below(3))]
 
     def _transaction(self) -> TransactionId | None:
@@ -157,6 +183,9 @@ class OpenWireSessions:
         local = LocalTransactionId(choices.of((1, 1, choices.number())), ConnectionId(self._connection()))
         both = choices.of((b"g", b"", b"x" * 64, b"x" * 70, None)), choices.of((b"b", None))
         xid = XATransactionId(choices.number(32), *both)
+        victims = self.world.victims.xids()
+        if victims and choices.flag():
+            xid = openwire_xid(choices.of(victims))
         return choices.of((None, local, xid))
 
     def _message_id(self) -> MessageId:
@@ -173,6 +202,10 @@ class OpenWireSessions:
         made.producer_id = self._producer_id()
         made.destination = self._destination()
         made.message_id = MessageId(None, made.producer_id, self.sent)
+        if choices.below(5) == 0:
+            made.message_id = choices.of(self.world.victims.message_ids())
+            made.destination = ActiveMQQueue(choices.of((SHARED, SHARED, CLOSED)))
+            made.producer_id = choices.of((made.producer_id, made.message_id.producer_id))
         made.persistent = choices.flag()
         made.transaction_id = self._transaction() if choices.below(4) == 0 else None
         made.priority = choices.number(8)
@@ -180,7 +213,6 @@ class OpenWireSessions:
         made.timestamp = choices.number()
         made.group_sequence = choices.number(32)
         made.redelivery_counter = choices.number(32)
-        made.compressed = choices.below(5) == 0
         made.broker_path = self._path()
         if choices.below(3) == 0:
             made.reply_to = self._destination()
@@ -189,10 +221,18 @@ class OpenWireSessions:
             made.group_id = self._text()
             made.user_id = self._text()
         content = text_content("text") if isinstance(made, ActiveMQTextMessage) else b"\x00\x00\x00\x00"
-        made.content = choices.of((None, content, b"x" * 5_000, b"\x7f\xff\xff\xff"))
+        made.content = choices.of((None, content, content, content))
+        if choices.below(5) == 0:
+            made.compressed, made.content = True, compressed(made.code(), content)
+        if choices.below(16) == 0:
+            made.content = choices.of((b"x" * 5_000, b"\x7f\xff\xff\xff"))
         if choices.below(3) == 0:
             value = choices.of((choices.number(), choices.text(), True, 1.5))
             made.marshalled_properties = encode_map("properties", {choices.of(PROPERTIES): value})
+        elif choices.below(8) == 0:
+            named: dict[str, object] = {choices.of(DUPLICATE_IDS): choices.of(self.world.victims.ids())}
+            made.marshalled_properties = encode_map("properties", named)
+            made.destination = ActiveMQQueue(choices.of((SHARED, SHARED, CLOSED)))
         return made
 
     def _consumer(self) -> ConsumerInfo:
@@ -212,10 +252,17 @@ class OpenWireSessions:
             info.broker_path = self._path()
             info.network_subscription = choices.flag()
             info.network_consumer_path = [self._consumer_id() for _ in range(choices.below(3))]
-            hops = choices.of((0, 1, 5, 60))
-            broker = BrokerId(choices.of(("b", "a%_!'", None)))
-            info.additional_predicate = NetworkBridgeFilter(hops, broker, hops, hops)
+            broker = BrokerId(choices.of(("b", "a%_!'", "a,b", None, choices.of(LONG_TEXTS))))
+            info.additional_predicate = NetworkBridgeFilter(self._hops(), broker, self._hops(), self._hops())
         return info
+
+    def _operation(self) -> int:
+        """What is done to a destination: it is made or removed, or what no broker knows."""
+        return self.choices.of((0, 0, 0, 1)) if self.choices.below(10) else self.choices.number(8)
+
+    def _hops(self) -> int:
+        """A time to live in brokers."""
+        return self.choices.of((-1, 0, 1, 60, self.choices.number(32)))
 
     def _acknowledgement(self) -> MessageAck:
         choices = self.choices
@@ -230,14 +277,13 @@ class OpenWireSessions:
         choices = self.choices
         consumer, producer = self._consumer_id(), ProducerId(self._connection(), choices.below(3), 1)
         removed: tuple[Identifier, ...] = (
-            consumer, consumer, producer, SessionId(self._connection(), 1), ConnectionId("ID:victim-3"),
+            consumer, consumer, producer, SessionId(self._connection(), 1), ConnectionId(VICTIM_CONNECTION),
         )  # fmt: skip
         found: list[Command] = [
             SessionInfo(SessionId(self._connection(), choices.number())),
             ProducerInfo(producer, self._destination(), self._path(), window_size=choices.number(32)),
             DestinationInfo(
-                ConnectionId(self._connection()), self._destination(), choices.of((0, 0, 1, 2)), choices.number(),
-                self._path(),
+                ConnectionId(self._connection()), self._destination(), self._operation(), choices.number(), self._path()
             ),
             MessagePull(consumer, self._destination(), choices.of((-1, 0, 1, choices.number())), self._text()),
             ConsumerControl(self._destination(), choices.below(4) == 0, consumer, choices.number(32)),

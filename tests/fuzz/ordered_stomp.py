@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from atalanta.wire.stomp.frame import V12, encoded_frame
+from tests.fuzz.ordered_victims import CLOSED, SHARED
 from tests.fuzz.ordered_world import Choices, OrderedWorld
 from tests.wire.stomp.stomp_rig import StompClient
 
@@ -38,9 +39,12 @@ class StompSessions:
         self.conn = self.client.conn
         headers = [("login", world.user), ("passcode", world.user)]
         headers.append(("accept-version", choices.of(("1.0", "1.1", "1.2"))))
-        for name in ("client-id", "heart-beat", "request-id"):
+        for name in ("client-id", "request-id"):
             if choices.below(4) == 0:
-                headers.append((name, choices.of(("1,1", "0,500", "victim", choices.text(), "9223372036854775807,1"))))
+                headers.append((name, choices.of(("victim", "failover", choices.text()))))
+        if choices.below(4) == 0:
+            beats = choices.of(("9223372036854775807,1", "-1,0", choices.text()))
+            headers.append(("heart-beat", choices.of(("1,1", "0,500")) if choices.below(4) else beats))
         self._send("CONNECT", headers)
         world.turn()
 
@@ -60,6 +64,10 @@ class StompSessions:
             headers.append(("id", f"{choices.below(4)},{choices.of(live) if choices.flag() else choices.number()}"))
         if command in ("BEGIN", "COMMIT", "ABORT"):
             headers.append(("transaction", choices.of(TRANSACTIONS)))
+        if command == "SEND" and choices.below(3) == 0:
+            headers[0] = ("destination", choices.of((SHARED, CLOSED)))
+            ids = [each for each in self.world.victims.ids() if isinstance(each, str)]
+            headers.append((choices.of(("_AMQ_DUPL_ID", "_AMQ_DUPL_ID", "_AMQ_BRIDGE_DUP")), choices.of(ids)))
         offered = HEADERS.get(command, ("receipt",))
         for _ in range(choices.below(4)):
             name = choices.of(offered)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Protocol
 
+from tests.fuzz.ordered_bridge import BridgeSessions
 from tests.fuzz.ordered_core import CoreSessions
 from tests.fuzz.ordered_openwire import OpenWireSessions
 from tests.fuzz.ordered_stomp import StompSessions
@@ -12,6 +13,7 @@ from tests.fuzz.ordered_world import COMMANDS_OF_AN_INPUT, USERS, Choices, Order
 from tests.fuzz.target import Target
 
 INPUTS_OF_A_WORLD = 40
+RESTARTED_EVERY = 24
 SEEDS = 40
 
 
@@ -34,6 +36,7 @@ class OrderedTarget(Target):
 
     def __init__(self) -> None:
         self.inputs = 0
+        self.commands = 0  # over all worlds
         self.world = OrderedWorld()
 
     def seeds(self) -> list[bytes]:
@@ -45,11 +48,15 @@ class OrderedTarget(Target):
         self.world = OrderedWorld()
 
     def stale(self) -> bool:
-        return self.inputs >= INPUTS_OF_A_WORLD
+        """Also when users with all rights have left too little to the victims."""
+        return self.inputs >= INPUTS_OF_A_WORLD or not self.world.victims.complete()
 
     def sessions(self, choices: Choices) -> Sessions:
         """Returns a new connection of the user, which has logged in."""
         raise NotImplementedError
+
+    def summary(self) -> str:
+        return f"{self.commands} commands"
 
     def run(self, data: bytes) -> None:
         self.inputs += 1
@@ -64,9 +71,13 @@ class OrderedTarget(Target):
                 connected.append(self.sessions(choices))
                 continue
             one.step()
+            self.commands += 1
             if choices.below(4) == 0:
                 world.turn()
         world.end([each.conn for each in connected])
+        if choices.below(RESTARTED_EVERY) == 0 and world.victims.complete():
+            world.victims.restart()
+            self.inputs = INPUTS_OF_A_WORLD  # it has ended
 
 
 class CoreOrderedTarget(OrderedTarget):
@@ -84,7 +95,7 @@ class OpenWireOrderedTarget(OrderedTarget):
     name = "openwire in order"
 
     def sessions(self, choices: Choices) -> Sessions:
-        return OpenWireSessions(self.world, choices)
+        return (OpenWireSessions if choices.below(3) else BridgeSessions)(self.world, choices)
 
 
 class StompOrderedTarget(OrderedTarget):

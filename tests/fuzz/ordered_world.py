@@ -1,8 +1,8 @@
 """A server of every protocol for fuzz in order: users with no, few and all rights, and what belongs to others.
 
-A victim of each protocol has queues, a durable subscription, a temporary queue and transactions. Whatever the other
-users do with well-formed commands: nothing is raised, nobody gets a message or makes a destination without the right
-to, and the victims lose nothing.
+A victim of each protocol has what `ordered_victims.py` lists. Whatever the other users do with well-formed commands:
+nothing is raised, nobody gets a message or makes a destination without the right to, what is the victims' stays as it
+is, and the messages that they send afterwards are confirmed and there. So it is after a restart.
 """
 
 from __future__ import annotations
@@ -13,17 +13,14 @@ from typing import TypeVar
 
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.security.security import PERMISSIONS
-from atalanta.wire.openwire.commands.destinations import ActiveMQQueue, ActiveMQTopic
+from tests.fuzz.ordered_victims import SECRETS, SHARED, Victims
 from tests.kernel.broker_rig import SECOND
 from tests.wire.mixed_server import MixedServer
 
 T = TypeVar("T")
-SECRET = "SECRETBODY"
-SECRETS = (SECRET.encode(), SECRET.encode("utf-16-le"))
 # Users: no rights, those on `pub.#`, all.
 NONE, LOW, ALL = "guest", "low", "admin"
-USERS = (NONE, LOW, LOW, ALL)
-VICTIMS_QUEUES = ("secret.a", "secret.b", "victim.sub")
+USERS = (NONE, LOW, LOW, LOW, LOW, ALL)
 # Texts of a message may be longer than every client of OpenWire can be told: the advisory of its expiry is left out.
 EXPIRED = "advisory with DeliveredMessage"
 # What the node reports when an exception has been caught, or something could not be told to somebody.
@@ -33,9 +30,11 @@ COMMANDS_OF_AN_INPUT = 50
 NUMBERS = (
     0, 1, 2, 4, 9, -1, -2, 100, 127, 128, -128, 255, 1 << 15, (1 << 15) - 1, 1 << 16, 1 << 30, (1 << 31) - 1, 1 << 31,
     -(1 << 31), (1 << 32) + 1, 1_700_000_000_000, 1 << 53, (1 << 62), (1 << 63) - 1, -(1 << 63),
+    64, 65, -129, (1 << 16) - 1, -(1 << 31) + 1,
 )  # fmt: skip
 NAMES = (
-    "pub.a", "pub.b", "pub.t", "pub.*", "pub.#", "pub.>", "pub.a::pub.b", "pub.a,pub.b", "pub.a?x=1", "secret.a",
+    "pub.a", "pub.b", "pub.t", "pub.*", "pub.#", "pub.>", "pub.a::pub.b", "pub.a,pub.b", SHARED, "secret.a",
+    "pub.a?x=1", "secret.in", "secret.once", "ID:victim-3:1",
     "secret.t", "secret.a::secret.a", "secret.#", "secret.>", "#", ">", "*", "victim.sub", "secret.t::victim.sub",
     "activemq.management", "activemq.notifications", "$.artemis.internal.sf.x", "$sys.x", "DLQ", "ActiveMQ.DLQ",
     "ActiveMQ.Advisory.>", "ActiveMQ.Advisory.Consumer.Queue.secret.a", "Consumer.a.VirtualTopic.b", "VirtualTopic.b",
@@ -78,8 +77,8 @@ class Choices:
         return value if -(1 << (bits - 1)) <= value < 1 << (bits - 1) else self.below(5)
 
     def name(self) -> str:
-        """A destination: every second one belongs to the user with few rights."""
-        return self.of(NAMES[:8]) if self.flag() else self.of(NAMES)
+        """A destination: the user with few rights has some on every second one."""
+        return self.of(NAMES[:9]) if self.flag() else self.of(NAMES)
 
     def text(self) -> str:
         return self.of(TEXTS)
@@ -95,38 +94,13 @@ class OrderedWorld:
         self.server = server = MixedServer()
         security = server.security
         security.add_user("low", "low", ["low"])
-        security.add_user("victim", "victim", ["victim"])
-        for match, role in (("pub.#", "low"), ("secret.#", "victim"), ("ID:victim.#", "victim")):
-            security.add_rule(match, {permission: ["admin", role] for permission in PERMISSIONS})
+        security.add_rule("pub.#", {permission: ["admin", "low"] for permission in PERMISSIONS})
+        self.victims = Victims(server)
         self.user = ALL
-        self._make_victims()
         self.addresses: dict[str, bool] = {}
         self.queues: dict[str, bool] = {}
-        # The victims' queues as they were made: users with all rights may make others of their names.
-        self.made = {name: server.broker.queues[name] for name in VICTIMS_QUEUES}
-        self.kept: dict[str, int] = {}
+        self.noted: dict[str, object] = {}
         self.present: list[int] = []
-
-    def _make_victims(self) -> None:
-        server = self.server
-        core = server.login("admin")
-        core.create_queue("secret.a")
-        core.create_queue("victim.sub", "secret.t", 0)
-        for number in range(5):
-            core.publish("secret.a", f"{SECRET} {number}")
-            core.publish("secret.t", f"{SECRET} {number}", routing_type=0)
-        watcher = server.openwire_client("watcher")
-        watcher.consume(ActiveMQTopic("ActiveMQ.Advisory.>"))
-        core.create_queue("told", "activemq.notifications", 0, temporary=True, durable=False)
-        core.consume("told")
-        victim = server.openwire_client("victim", user="victim")
-        victim.consume(ActiveMQQueue("secret.b"))
-        victim.producer(ActiveMQQueue("secret.b"))
-        victim.publish(SECRET, "secret.b")
-        stomp = server.stomp_client(login="victim", passcode="victim")
-        stomp.subscribe("/topic/secret.t", "1", ack="client")
-        self.victims = (core.conn, watcher.conn, victim.conn, stomp.conn)
-        server.settle()
 
     # -- one input ------------------------------------------------------------------------------
     def begin(self, user: str) -> None:
@@ -135,10 +109,9 @@ class OrderedWorld:
         broker = self.server.broker
         self.addresses = dict.fromkeys(broker.addresses, True)
         self.queues = dict.fromkeys(broker.queues, True)
-        self.present = [conn for conn in self.victims if conn in self.server.connections]
-        self.kept = {
-            name: queue.message_count for name, queue in self.made.items() if broker.queues.get(name) is queue
-        }
+        self.present = [conn for conn in self.victims.conns if conn in self.server.connections]
+        self.noted = self.victims.state()
+        self.victims.begin(user != ALL)
 
     def turn(self) -> None:
         """Ends a turn. The commands of the input so far have their effect; what is sent to its user is looked at."""
@@ -147,9 +120,10 @@ class OrderedWorld:
             server.verify()
         server.settle()
         for conn, written in server.wire.written.items():
-            if conn not in self.victims and self.user != ALL:
+            if conn not in self.victims.conns and self.user != ALL:
                 sent = b"".join(written)
-                assert not any(secret in sent for secret in SECRETS), f"{self.user} got a message of secret.#"
+                found = [secret for secret in SECRETS if secret in sent]
+                assert not found, f"{self.user} got {found} of a victim"
 
     def end(self, conns: list[int]) -> None:
         """Ends the connections of the input, and checks what must hold."""
@@ -159,10 +133,14 @@ class OrderedWorld:
         server.beat()
         self.turn()
         self._check_destinations()
+        self._check_victims()
         for conn in conns:
             if conn in server.connections:
                 server.lost(conn)
         server.settle()
+        self._check_victims()
+        if self.user != ALL and self.victims.can_send():
+            self.victims.send()
         failures = [
             (name, fields)
             for name, fields in server.trace.events
@@ -171,12 +149,18 @@ class OrderedWorld:
         assert not failures, failures
         server.trace.events.clear()
         server.wire.written.clear()
-        if self.user != ALL:
-            for conn in self.present:
-                assert conn in server.connections, server.wire.closed.get(conn)
-            for name, count in self.kept.items():
-                assert server.broker.queues[name].message_count == count, f"{self.user} changed {name}"
         validate(server.broker)
+
+    def _check_victims(self) -> None:
+        """The victims are connected, and have what they had."""
+        if self.user == ALL:
+            return
+        server = self.server
+        for conn in self.present:
+            assert conn in server.connections, f"{self.user} ended a victim: {server.wire.closed.get(conn)}"
+        state = self.victims.state()
+        for name, value in self.noted.items():
+            assert state.get(name) == value, f"{self.user} changed {name}: {value} to {state.get(name)}"
 
     def _check_destinations(self) -> None:
         """The destinations that are new: the user must have the right to make them."""

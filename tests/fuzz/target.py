@@ -41,5 +41,9 @@ class Target:
         """Whether `fresh` is due."""
         return False
 
+    def summary(self) -> str:
+        """What a run has done beside its inputs."""
+        return ""
+
     def run(self, data: bytes) -> None:
         raise NotImplementedError

@@ -160,6 +160,11 @@ def failed(session: Session, now: int, xid: bytes) -> None:
     """Fails the branch of a client whose connection was lost: it must not be committed any more."""
     _check(session, xid)
     branches = session.services.branches
+    ended = branches.heuristics.get(xid)
+    if ended is not None:  # an operator was faster
+        check_right(session, ended.user, xid)
+        session.enter_branch(None)
+        return
     branch = branches.by_xid.get(xid)
     if branch is None:
         branch = branches.add(now, xid, session.xa_timeout_s, right_of(session).user())

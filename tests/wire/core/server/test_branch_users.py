@@ -10,6 +10,7 @@ from atalanta.kernel.errors import SECURITY
 from atalanta.kernel.journal import records
 from atalanta.kernel.transactions import xa_records
 from atalanta.kernel.transactions.xa import identifier
+from atalanta.kernel.transactions.xa_session import XA_HEURCOM, XAER_DUPID
 from atalanta.message.encoding.buffer import Reader, Writer
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse
@@ -258,6 +259,24 @@ def test_a_heuristic_end_is_told_to_its_user(world: World) -> None:
     assert in_doubt(owner) == [ONE]
     ok(owner, XaForget(ONE))
     assert in_doubt(owner) == []
+
+
+def test_the_xid_of_a_heuristic_end_is_not_used_again(world: World) -> None:
+    """Until it is forgotten: a new branch of that name would hide the outcome from its manager, and end with it."""
+    victim = world.worked()
+    ok(victim, XaEnd(ONE, False), XaPrepare(ONE))
+    assert world.broker.branches.end_by_operator(world.now, _name(world), True)
+    stranger, other = world.xa("low"), world.openwire_client("s", "low")
+    assert REFUSED in refused(stranger, XaFailed(ONE))
+    assert REFUSED in other.fails(TransactionInfo(None, XID, BEGIN))[1]
+    owner, again = world.xa("victim"), world.openwire_client("v", "victim")
+    owner.send(XaFailed(ONE))  # too late to change anything
+    assert f"xaErrorCode:{XAER_DUPID}" in again.fails(TransactionInfo(None, XID, BEGIN))[1]
+    assert world.broker.branches.by_xid == {}
+    answer = owner.call(XaCommit(ONE, False))
+    assert isinstance(answer, XaResponse) and answer.code == XA_HEURCOM
+    ok(owner, XaForget(ONE))
+    again.succeeds(TransactionInfo(None, XID, BEGIN))
 
 
 def test_a_branch_of_an_older_journal_belongs_to_everybody(world: World) -> None:

@@ -14,6 +14,7 @@ from atalanta.kernel.transactions import xa
 from atalanta.kernel.transactions.xa_session import (
     XA_HEURCOM,
     XA_HEURRB,
+    XAER_DUPID,
     XAER_INVAL,
     XAER_NOTA,
     XAER_PROTO,
@@ -135,7 +136,7 @@ def _answer(session: OpenWireSession, now: int, info: TransactionInfo, key: byte
 
 
 def _begin(session: OpenWireSession, now: int, key: bytes) -> None:
-    """Begins a branch; one that is active is joined."""
+    """Begins a branch; one that is active is joined. The xid of a heuristic end is taken until it is forgotten."""
     branches = session.branches_of_node
     branch = branches.by_xid.get(key)
     if branch is not None:
@@ -143,6 +144,10 @@ def _begin(session: OpenWireSession, now: int, key: bytes) -> None:
         if branch.state != xa.ACTIVE:
             raise XaError(XAER_PROTO, branch.wrong_state().text)
         return
+    ended = branches.heuristics.get(key)
+    if ended is not None:
+        check_right(session.kernel, ended.user, key)
+        raise XaError(XAER_DUPID, f"the end of {xa.identifier(key)} is not forgotten yet")
     if len(branches.by_xid) - branches.prepared >= xa.BRANCHES_MAX:
         raise XaError(XAER_RMERR, f"more than {xa.BRANCHES_MAX} transactions are open")
     branches.add(now, key, NODE_TIMEOUT, right_of(session.kernel).user())
