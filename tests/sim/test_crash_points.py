@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.share import share
+from tests.share import in_one_build
 from tests.sim.crash_points import commits_of, violations
 
 # Nodes of the cluster, whether messages go through page files, and every how many commits the first node crashes.
@@ -17,8 +17,9 @@ CRASHES = [
 ]
 
 
+@in_one_build
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("nodes", "pages", "step"), share(CRASHES))
+@pytest.mark.parametrize(("nodes", "pages", "step"), CRASHES)
 def test_no_crash_point_breaks_a_promise(nodes: int, pages: bool, step: int) -> None:
     assert commits_of(nodes, pages) > 50
     reports = list(violations(nodes, pages, step))
