@@ -15,7 +15,10 @@ import pytest
 from atalanta.runtime.process.build import compiled_modules
 from tests.node import planted_conversations as conversations
 
-pytestmark = pytest.mark.skipif(bool(compiled_modules()), reason="needs the interpreted build")
+pytestmark = [
+    pytest.mark.skipif(bool(compiled_modules()), reason="needs the interpreted build"),
+    pytest.mark.timeout(600),  # For machines that have other things to do.
+]
 
 
 @pytest.fixture(scope="module")

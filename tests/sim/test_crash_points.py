@@ -11,7 +11,7 @@ from tests.sim.crash_points import commits_of, violations
 CRASHES = [
     (1, True, 2),
     (1, False, 3),
-    (2, False, 8),
+    (2, False, 24),
     pytest.param(1, False, 1, marks=pytest.mark.soak),
     pytest.param(2, False, 2, marks=pytest.mark.soak),
 ]

@@ -24,8 +24,6 @@ from atalanta.sim.loads.replays import Replays
 from atalanta.sim.loads.router import Routers
 from atalanta.sim.loads.slow_readers import SlowReaders
 from atalanta.sim.loads.xa.transactions import Transactions
-from atalanta.sim.scenario import Scenario
-from atalanta.sim.seed_run import ERRORS
 from atalanta.sim.subject import Subject
 from tests.sim.crash_points import violations
 from tests.sim.mutants import (
@@ -54,7 +52,7 @@ from tests.sim.mutants import (
     routers,
 )
 from tests.sim.mutants.patching import Mutant
-from tests.sim.rehearsals import SECONDS
+from tests.sim.rehearsals import breaks
 from tests.sim.worlds import (
     group_that_loses_power_at_deletions,
     group_with_slow_bodies,
@@ -185,15 +183,6 @@ BY_CRASH_POINTS = [
     (pages.page_named_before_its_file, True),
     (pages.page_forgets_which_messages_it_replaces, True),
 ]
-
-
-def breaks(seed: int, nodes: int, grouped: bool = False, networked: bool = False) -> bool:
-    """Tells whether the seed breaks a promise: as atalanta.sim.seed_run, without the second run for the report."""
-    try:
-        Scenario(seed, nodes, SECONDS, grouped=grouped, networked=networked).run()
-    except ERRORS:
-        return True
-    return False
 
 
 @pytest.mark.parametrize(("mutant", "first", "seeds"), BY_SEEDS)
