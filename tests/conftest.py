@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import chain, groupby, zip_longest
 from pathlib import Path
 
@@ -23,6 +23,9 @@ EARLY = {"sim": 0, "fuzz": 1, "node": 2, "examples": 3}
 # A file may leave that many descriptors open: Spark, which starts once, has some.
 LEFT_OPEN_MAX = 20
 DESCRIPTORS = Path("/proc/self/fd")
+
+# Each test of Spark lasts seconds: the second compiler and the parallel collector of Java cost more than they bring.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 # The same examples every time, and no deadline: the machine may be busy.
 settings.register_profile("atalanta", derandomize=True, deadline=None, database=None)
@@ -42,6 +45,17 @@ def pytest_sessionstart() -> None:
     found = "compiled" if compiled_modules() else "interpreted"
     if wanted != found:
         pytest.exit(f"ATALANTA_BUILD={wanted}, but {atalanta.__file__} is {found}", returncode=4)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Exempts what is imported and collected from garbage collection: it stays, and would be looked at all the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.fixture(scope="module", autouse=True)

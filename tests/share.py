@@ -7,7 +7,7 @@ nothing new in the other. The compiled build is the faster one.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 import pytest
@@ -22,6 +22,12 @@ BOTH_BUILDS = bool(os.environ.get("ATALANTA_BOTH_BUILDS"))
 in_one_build = pytest.mark.skipif(
     BOTH_BUILDS and not compiled_modules(), reason="the compiled build runs it"
 )
+
+
+def sampled(runs: Iterable[Run], every: int) -> list[Run]:
+    """All of them; where both builds run, the interpreted one takes each `every`-th: for tables of like cases."""
+    found = list(runs)
+    return found[::every] if BOTH_BUILDS and not compiled_modules() else found
 
 
 def share(runs: Sequence[Run]) -> list[Run]:

@@ -23,6 +23,7 @@ from atalanta.wire.core.packets.topology import ClusterTopology, SubscribeTopolo
 CHANNEL: Final = 10
 TTL_MS: Final = 5_000
 PING_NS: Final = 2 * SECOND
+REFUSED_RETRY_NS: Final = SECOND // 50
 SILENCE_NS: Final = 6 * SECOND
 
 
@@ -122,9 +123,11 @@ class RawClient(Machine):
         if conn != self.conn:
             return
         self.conn = 0
+        # A node that leaves refuses logins for a minute or more.
+        retry_ns = self.retry_ns if self.ready else max(self.retry_ns, REFUSED_RETRY_NS)
         self._session_lost()
         life = self.life
-        self.world.at(self.retry_ns, lambda: self._again(life))
+        self.world.at(retry_ns, lambda: self._again(life))
 
     def _again(self, life: int) -> None:
         if self.up and self.life == life and not self.conn:

@@ -5,6 +5,7 @@ A copy is a forked process: the node goes on from the state in which the command
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import sys
@@ -38,6 +39,7 @@ def in_a_copy(work: Callable[[], T]) -> T:
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
+        gc.disable()  # a collection would copy the pages of the whole process
         try:
             os.close(read)
             with os.fdopen(write, "wb") as pipe:
@@ -91,9 +93,10 @@ def calls_of(work: Callable[[], None]) -> list[Place]:
 
 def plant(place: Place, work: Callable[[], None]) -> None:
     """Does the work with an exception at the first such call."""
+    function = place[1]
 
     def trace(frame: FrameType, event: str, argument: object) -> None:
-        if _place(frame) == place:
+        if frame.f_code.co_qualname == function and _place(frame) == place:
             sys.settrace(None)
             raise Planted(f"planted in {place[0]}:{place[1]}")
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from atalanta.sim.scenario import Outcome
-from atalanta.sim.seed_run import Failure, run_seed
+from atalanta.sim.scenario import Outcome, Scenario
+from atalanta.sim.seed_run import ERRORS, Failure, run_seed
+from atalanta.sim.subject import Load
 
 SECONDS = 12.0
 
@@ -27,3 +28,14 @@ def rehearse_all(
     if reports:
         pytest.fail("\n\n".join(reports), pytrace=False)
     return outcomes
+
+
+def breaks(
+    seed: int, nodes: int, load: Load | None = None, grouped: bool = False, networked: bool = False
+) -> bool:
+    """Tells whether the seed breaks a promise: as `run_seed`, without the second run for the report."""
+    try:
+        Scenario(seed, nodes, SECONDS, load=load, grouped=grouped, networked=networked).run()
+    except ERRORS:
+        return True
+    return False

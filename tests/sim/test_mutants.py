@@ -24,7 +24,6 @@ from atalanta.sim.loads.replays import Replays
 from atalanta.sim.loads.router import Routers
 from atalanta.sim.loads.slow_readers import SlowReaders
 from atalanta.sim.loads.xa.transactions import Transactions
-from atalanta.sim.seed_run import Failure, run_seed
 from atalanta.sim.subject import Subject
 from tests.sim.crash_points import violations
 from tests.sim.mutants import (
@@ -53,6 +52,7 @@ from tests.sim.mutants import (
     routers,
 )
 from tests.sim.mutants.patching import Mutant
+from tests.sim.rehearsals import breaks
 from tests.sim.worlds import (
     group_that_loses_power_at_deletions,
     group_with_slow_bodies,
@@ -191,7 +191,7 @@ def test_seeds_find_the_mutant(
 ) -> None:
     mutant(monkeypatch)
     for seed in range(first, first + seeds):
-        if isinstance(run_seed(seed, 3, 12.0), Failure):
+        if breaks(seed, 3):
             return
     pytest.fail(f"{seeds} seeds do not see {mutant.__name__}")
 
@@ -202,7 +202,7 @@ def test_worlds_with_departures_find_the_mutant(
 ) -> None:
     mutant(monkeypatch)
     for seed in seeds_where_nodes_leave(first, worlds):
-        if isinstance(run_seed(seed, 3, 12.0), Failure):
+        if breaks(seed, 3):
             return
     pytest.fail(f"{worlds} worlds with departures do not see {mutant.__name__}")
 
@@ -213,7 +213,7 @@ def test_worlds_with_pairs_find_the_mutant(
 ) -> None:
     mutant(monkeypatch)
     for seed in seeds_with_pairs(first, worlds):
-        if isinstance(run_seed(seed, 3, 12.0), Failure):
+        if breaks(seed, 3):
             return
     pytest.fail(f"{worlds} worlds with pairs do not see {mutant.__name__}")
 
@@ -224,7 +224,7 @@ def test_groups_find_the_mutant(
 ) -> None:
     mutant(monkeypatch)
     for seed in range(first, first + worlds):
-        if isinstance(run_seed(seed, 1, 12.0, grouped=True), Failure):
+        if breaks(seed, 1, grouped=True):
             return
     pytest.fail(f"{worlds} groups do not see {mutant.__name__}")
 
@@ -235,7 +235,7 @@ def test_networks_find_the_mutant(
 ) -> None:
     mutant(monkeypatch)
     for seed in range(first, first + worlds):
-        if isinstance(run_seed(seed, 2, 12.0, networked=True), Failure):
+        if breaks(seed, 2, networked=True):
             return
     pytest.fail(f"{worlds} networks do not see {mutant.__name__}")
 
@@ -279,7 +279,7 @@ def test_worlds_with_the_subject_find_the_mutant(
 ) -> None:
     mutant(monkeypatch)
     for seed in seeds_with(subject, first, worlds):
-        if isinstance(run_seed(seed, 3, 12.0), Failure):
+        if breaks(seed, 3):
             return
     pytest.fail(f"{worlds} worlds with {subject.__name__} do not see {mutant.__name__}")
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from atalanta.sim.scenario import Scenario
+from tests.share import in_one_build
 from tests.sim.rehearsals import SECONDS, rehearse_all
 
 WORLDS = 4
 CHUNKS = [1, *(pytest.param(first, marks=pytest.mark.soak) for first in range(1001, 1300, 50))]
 
 
+@in_one_build
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("nodes", [2, 3, pytest.param(4, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("first", CHUNKS)

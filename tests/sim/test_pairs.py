@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.sim.scenario import Scenario
+from tests.share import in_one_build
 from tests.sim.rehearsals import SECONDS, rehearse_all
 from tests.sim.worlds import seeds_with_pairs, world_with_pauses_in_commits
 
@@ -12,6 +13,7 @@ WORLDS = 6
 CHUNKS = [1000, *(pytest.param(first, marks=pytest.mark.soak) for first in range(1100, 2000, 100))]
 
 
+@in_one_build
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("first", CHUNKS)
 def test_no_promise_is_broken_in_worlds_with_pairs(first: int) -> None:

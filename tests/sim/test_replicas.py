@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.sim.scenario import Scenario
+from tests.share import in_one_build
 from tests.sim.rehearsals import SECONDS, rehearse_all
 from tests.sim.worlds import group_that_loses_power_at_deletions, pair_whose_connection_breaks
 
@@ -13,6 +14,7 @@ CHUNKS = [1, *(pytest.param(first, marks=pytest.mark.soak) for first in range(10
 CLUSTERS = [1, *(pytest.param(first, marks=pytest.mark.soak) for first in range(101, 200, 20))]
 
 
+@in_one_build
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("first", CHUNKS)
 def test_no_promise_is_broken_in_a_group(first: int) -> None:
@@ -24,6 +26,7 @@ def test_no_promise_is_broken_in_a_group(first: int) -> None:
     assert sum(outcome.lost_epochs for outcome in outcomes) > 0
 
 
+@in_one_build
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("first", CLUSTERS)
 def test_no_promise_is_broken_in_a_cluster_with_a_group(first: int) -> None:

@@ -9,15 +9,16 @@ import pytest
 
 from atalanta.sim.scenario import Scenario
 from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MULTICAST
-from tests.share import share
+from tests.share import in_one_build
 from tests.sim.rehearsals import SECONDS, rehearse_all
 
 CHUNK_SEEDS = 16
 CHUNKS = [*range(4), *(pytest.param(chunk, marks=pytest.mark.soak) for chunk in range(4, 10))]
 
 
+@in_one_build
 @pytest.mark.timeout(600)  # For machines that have other things to do.
-@pytest.mark.parametrize("chunk", share(CHUNKS))
+@pytest.mark.parametrize("chunk", CHUNKS)
 def test_no_promise_is_broken(chunk: int) -> None:
     size = CHUNK_SEEDS
     outcomes = rehearse_all(range(1 + chunk * size, 1 + (chunk + 1) * size), 3, SECONDS)
@@ -33,11 +34,13 @@ def test_no_promise_is_broken(chunk: int) -> None:
     assert sum(outcome.replays for outcome in outcomes) > 2 * size
 
 
+@in_one_build
 @pytest.mark.parametrize("nodes", [1, 2, 5])
 def test_other_sizes_of_cluster(nodes: int) -> None:
     rehearse_all(range(300, 304), nodes, 8.0)
 
 
+@in_one_build
 def test_without_faults_nothing_is_delivered_twice() -> None:
     for seed in range(400, 404):
         scenario = Scenario(seed, 3, 6.0, faults=False)

@@ -11,6 +11,7 @@ from atalanta.message.properties import Byte, Int, PropertyValue, Short
 from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.commands.responses import ExceptionResponse
+from tests.share import sampled
 from tests.wire.extreme_numbers_rig import (
     ADDRESSES,
     EXTREMES,
@@ -134,7 +135,7 @@ SENDERS: dict[str, Sender] = {
 }
 
 
-@pytest.mark.parametrize("name", SENDERS)
+@pytest.mark.parametrize("name", sampled(SENDERS, 8))
 def test_no_number_ends_the_node(name: str) -> None:
     """Sent to every kind of destination, read by every protocol, redelivered, expired, recovered."""
     server = server_with_everything()

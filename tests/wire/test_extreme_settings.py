@@ -15,6 +15,7 @@ from atalanta.wire.core.config import AcceptorConfig, parse_acceptor
 from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.packets.query import BindingQuery, QueueQuery
 from atalanta.wire.uri import UriError
+from tests.share import sampled
 from tests.wire.extreme_numbers_rig import (
     EXTREMES,
     EveryProtocol,
@@ -72,7 +73,7 @@ def work(server: EveryProtocol) -> None:
     server.settle()
 
 
-@pytest.mark.parametrize("entry", numbers_of(AddressSettings), ids=lambda entry: str(entry.metadata["xml"]))
+@pytest.mark.parametrize("entry", sampled(numbers_of(AddressSettings), 6), ids=lambda entry: str(entry.metadata["xml"]))
 def test_an_address_setting(entry: Field[Any]) -> None:
     for value in accepted(entry.metadata):
         settings = AddressSettingsRepository()
@@ -86,7 +87,7 @@ def test_an_address_setting(entry: Field[Any]) -> None:
         assert server.broker.addresses["plain"].routed >= 0
 
 
-@pytest.mark.parametrize("entry", numbers_of(BrokerConfig), ids=lambda entry: str(entry.metadata["xml"]))
+@pytest.mark.parametrize("entry", sampled(numbers_of(BrokerConfig), 6), ids=lambda entry: str(entry.metadata["xml"]))
 def test_a_parameter_of_the_broker(entry: Field[Any]) -> None:
     for value in accepted(entry.metadata):
         config = BrokerConfig()

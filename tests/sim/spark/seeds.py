@@ -8,9 +8,9 @@ from atalanta.sim.scenario import Scenario
 from atalanta.sim.seed_run import Failure, run_seed
 from atalanta.sim.subject import Subject
 from tests.sim.mutants.patching import Mutant
+from tests.sim.rehearsals import SECONDS, breaks
 
 NODES = 3
-SECONDS = 12.0
 
 
 def check_seed(seed: int, load: type[Subject]) -> None:
@@ -30,6 +30,6 @@ def check_mutant(
     """Fails if none of the seeds finds the planted fault."""
     mutant(patch)
     for seed in range(first, first + seeds):
-        if isinstance(run_seed(seed, NODES, SECONDS, load=load), Failure):
+        if breaks(seed, NODES, load):
             return
     pytest.fail(f"{seeds} seeds do not see {mutant.__name__}")
