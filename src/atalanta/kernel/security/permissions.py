@@ -44,7 +44,7 @@ class Permissions:
             self.refused += 1
             for observer in self.observers:
                 observer.on_permission_refused(now, identity, permission, address)
-            raise BrokerError(SECURITY, _refusal(identity.user, permission, address))
+            raise BrokerError(SECURITY, refusal(identity.user, permission, address))
         self.granted += 1
 
     def allows(self, identity: Identity, permission: str, address: str) -> bool:
@@ -58,7 +58,8 @@ def check_type(permission: str) -> str:
     return "".join(parts)
 
 
-def _refusal(user: str, permission: str, address: str) -> str:
+def refusal(user: str, permission: str, address: str) -> str:
+    """Returns the words of Artemis for a permission that a user does not have."""
     bare, queue = split_fqqn(address)
     wanted = f"User: {user} does not have permission='{check_type(permission)}'"
     if queue:

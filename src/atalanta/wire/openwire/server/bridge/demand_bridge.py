@@ -320,7 +320,7 @@ class DemandBridge(DemandOwner):
             self._replace_by(now, demand)
         if changed:
             session = local.session
-            session.wildcard_queues.complete(now, local.conn, list(session.queues.by_name.values()))
+            session.wildcard_queues.complete(local.conn, list(session.queues.by_name.values()))
         return True
 
     # -- messages -------------------------------------------------------------------------------

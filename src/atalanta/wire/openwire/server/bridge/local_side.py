@@ -75,9 +75,9 @@ class LocalSide(OpenWireOutput):
         if not self.gone:
             self.receiver.take(command)
 
-    def left_out(self, queue: str, error: BrokerError) -> None:
+    def left_out(self, queue: str, error: BrokerError, news: bool) -> None:
         if not self.receiver.left_out(queue, error):
-            super().left_out(queue, error)
+            super().left_out(queue, error, news)
 
     def block_deliveries(self, blocked: bool) -> None:
         self.session.kernel.set_blocked(blocked)
