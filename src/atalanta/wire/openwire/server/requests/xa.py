@@ -143,9 +143,10 @@ def _begin(session: OpenWireSession, now: int, key: bytes) -> None:
         if branch.state != xa.ACTIVE:
             raise XaError(XAER_PROTO, branch.wrong_state().text)
         return
-    if len(branches.by_xid) - branches.prepared >= xa.BRANCHES_MAX:
+    user = right_of(session.kernel).user()
+    if not branches.has_room(user):
         raise XaError(XAER_RMERR, f"more than {xa.BRANCHES_MAX} transactions are open")
-    branches.add(now, key, NODE_TIMEOUT, right_of(session.kernel).user())
+    branches.add(now, key, NODE_TIMEOUT, user)
     session.branches[key] = []
 
 
