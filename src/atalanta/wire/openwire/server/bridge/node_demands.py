@@ -49,23 +49,41 @@ class DemandOwner(LocalReceiver):
 
 
 class Ways:
-    """The demands for one destination, the oldest first, each with its bridge. `suppressible`: how many of them are."""
+    """The demands for one destination, the oldest first, each with its bridge. `suppressible`: how many of them are.
+
+    `by_way`: how many have a consumer on their way; those that share none do not concern each other.
+    """
 
     def __init__(self) -> None:
         self.entries: dict[ConsumerId, tuple[Demand, DemandOwner]] = {}
         self.suppressible: int = 0
+        self.by_way: dict[ConsumerId, int] = {}
 
     def add(self, demand: Demand, owner: DemandOwner) -> None:
         """Adds a demand."""
         self.entries[demand.id] = (demand, owner)
         self.suppressible += demand.suppressible
+        for way in demand.ways:
+            self.by_way[way] = self.by_way.get(way, 0) + 1
 
     def remove(self, demand: Demand) -> bool:
         """Removes a demand; returns True if it was there."""
         if self.entries.pop(demand.id, None) is None:
             return False
         self.suppressible -= demand.suppressible
+        for way in demand.ways:
+            left = self.by_way.get(way, 0) - 1
+            if left > 0:
+                self.by_way[way] = left
+            else:
+                self.by_way.pop(way, None)
         return True
+
+    def concerns(self, demand: Demand) -> bool:
+        """Returns True if others may be better or worse ways to the same consumer."""
+        if self.suppressible == 0 and not demand.suppressible:
+            return False
+        return any(way in self.by_way for way in demand.ways)
 
     def next_refused(self, ended: Demand) -> list[tuple[Demand, DemandOwner]]:
         """Returns refused demands that may have the place of one that has ended: of its durable subscription, or a few.
@@ -93,8 +111,9 @@ class NodeDemands:
         ways = self.by_destination.get(demand.destination)
         if ways is None:
             self.by_destination[demand.destination] = ways = Ways()
+        concerned = ways.concerns(demand)
         ways.add(demand, owner)
-        if ways.suppressible > 0:
+        if concerned:
             _choose(now, ways, False)
         elif not demand.opened or demand.ending:
             owner.open_demand(now, demand)
@@ -119,7 +138,7 @@ class NodeDemands:
         if not ways.entries:
             del self.by_destination[destination]
             return
-        if ways.suppressible > 0:
+        if any(ways.concerns(each) for each in ended):
             _choose(now, ways, False)
         tried: dict[ConsumerId, bool] = {}
         for each in ended:
