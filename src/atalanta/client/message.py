@@ -183,6 +183,12 @@ class ReceivedMessage:
         return body
 
     @property
+    def stored_body(self) -> bytes:
+        """Returns the body as its sender gave it to the broker: of a compressed one these are the compressed bytes."""
+        file = self._file()
+        return self._message.body if file is None else file.read()
+
+    @property
     def head(self) -> bytes:
         """Returns the encoded headers and properties; they do not say that `body` was compressed."""
         message = self._message
@@ -209,7 +215,14 @@ class ReceivedMessage:
     def body_bytes(self) -> int:
         """Returns the size of the body as sent; the body need not be in memory."""
         file = self._file()
-        return len(self.body) if file is None else file.size
+        if file is not None:
+            return file.size
+        try:
+            return len(self.body)
+        except MessageTooLarge:
+            raise
+        except ClientError:
+            return len(self.stored_body)  # said to be compressed, and is not
 
     def _file(self) -> LargeFile | None:
         delivery = self._delivery

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import shutil
@@ -21,6 +22,7 @@ from tests.cli.calls import Cli
 
 pytestmark = pytest.mark.process
 
+BIG_BYTES = 300_000
 PAGED = """<address-settings><address-setting match="paged">
 <max-size-messages>50</max-size-messages><address-full-policy>PAGE</address-full-policy>
 </address-setting></address-settings>"""
@@ -37,6 +39,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cli("produce", "orders", "--text", "later", "--delay", "600000")
         cli("produce", "gone", "--non-durable")
         cli("produce", "paged", "--count", "300", "--size", "2000")
+        cli("produce", "big", "--count", "2", "--size", str(BIG_BYTES))
         cli("data", "show", str(folder), status=75)
         assert "a node uses it" in cli.errors
         assert [
@@ -91,11 +94,28 @@ def test_export_is_complete_and_in_order_and_overwrites_nothing(
     out = tmp_path / "all.jsonl"
     cli("data", "export", str(folder), "--output", str(out))
     lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    assert len(lines) == 304
+    assert len(lines) == 306
     numbers = [line["message_id"] for line in lines if line["queue"] == "paged"]
     assert len(numbers) == 300 and numbers == sorted(numbers)
     cli("data", "export", str(folder), "--output", str(out), status=73)
     assert len(cli("data", "export", str(folder), "--queue", "orders").splitlines()) == 4
+
+
+def test_large_messages_are_read_with_their_files(folder: Path) -> None:
+    """They were called damaged, left out of exports, and the command succeeded."""
+    cli = Cli()
+    before = digest(folder)
+    for place in (folder, folder / "etc" / "broker.xml", folder / "data"):
+        lines = [json.loads(line) for line in cli("data", "export", str(place), "--queue", "big").splitlines()]
+        assert "damaged" not in cli.errors
+        assert [len(base64.b64decode(line["body_base64"])) for line in lines] == [BIG_BYTES] * 2
+    assert queues(cli, folder)["big"]["messages"] == 2
+    assert f"{BIG_BYTES}" in cli("data", "messages", str(folder), "big")
+    assert digest(folder) == before
+    file = next((folder / "data").glob("large*/*/*.msg"))
+    file.write_bytes(file.read_bytes()[:-1])
+    cli("data", "verify", str(folder), status=65)
+    assert f"bytes_found={BIG_BYTES - 1}" in cli.errors
 
 
 def test_a_torn_tail_is_reported_and_damage_is_an_error(folder: Path) -> None:
@@ -149,7 +169,7 @@ def test_the_newest_epoch_of_a_pair_is_read_and_not_while_it_is_served(folder: P
 
     def pair() -> SharedStore:
         terms = LeaseTerms(400_000_000)
-        return SharedStore(data / "journal", data / "paging", data / "large-messages", terms, lambda: bytes(16))
+        return SharedStore(data / "journal", data / "paging", data / "largemessages", terms, lambda: bytes(16))
 
     for number in (1, 2):
         store = pair()

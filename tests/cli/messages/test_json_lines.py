@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cli.messages.json_lines import decoded, message_of
+from atalanta.cli.messages.browse import row_of
+from atalanta.cli.messages.json_lines import decoded, json_of, message_of
 from atalanta.cli.messages.typed_properties import parse_properties
 from atalanta.cli.output.outcome import Refused
+from atalanta.client import ReceivedMessage
+from atalanta.message.message import BYTES, COMPRESSED, MAP, TEXT, Message
 
 
 @pytest.mark.parametrize("text", ["?", "\u00e9", "AAE"])
@@ -38,3 +41,15 @@ def test_numbers_that_cannot_travel_are_refused_with_their_place(line: str, why:
 def test_numbers_beyond_their_type_are_refused(given: str) -> None:
     with pytest.raises(Refused, match="property a"):
         parse_properties([given])
+
+
+@pytest.mark.parametrize("kind", [BYTES, TEXT, MAP])
+def test_a_body_that_is_only_said_to_be_compressed_stops_nothing(kind: int) -> None:
+    """Any sender can set the property: one such message ended the export of a folder."""
+    message = Message(7, b"plain bytes")
+    message.address = "a"
+    message.kind = kind
+    message.properties.put(COMPRESSED, True)
+    received = ReceivedMessage(message, "a")
+    assert json_of(received)["body_base64"] == "cGxhaW4gYnl0ZXM="
+    assert "11" in row_of(received)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import time
+
 import pytest
 
+from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.wildcard import WildcardConfiguration
-from atalanta.kernel.routing.wildcard_addresses import AddressPattern, is_wildcard
+from atalanta.kernel.routing.wildcard_addresses import (
+    AddressPattern,
+    WildcardAddresses,
+    is_wildcard,
+)
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from tests.kernel.broker_rig import Bench, consume, endpoint
 
@@ -155,3 +163,41 @@ def test_a_consumer_of_the_wildcard_queue_acknowledges_as_ever(bench: Bench) -> 
     session.acknowledge(bench.now, 0, endpoint(session).message_ids[0], False, 2)
     bench.settle()
     assert bench.broker.queues["all"].message_count == 0
+
+
+def test_patterns_are_found_by_their_words_as_one_by_one() -> None:
+    """Those with the same words, with none, and with empty ones; in order of creation, also when some have gone."""
+    words = ["", "a", "b", "*", "#"]
+    names = [".".join(each) for size in (1, 2, 3) for each in itertools.product(words, repeat=size)]
+    registry = WildcardAddresses(WildcardConfiguration(), [], "$")
+    patterns = [Address(name, False, True, False) for name in names if is_wildcard(name, WildcardConfiguration())]
+    ordinary = [name for name in names if not is_wildcard(name, WildcardConfiguration())]
+    for address in patterns:
+        registry.enter(address, {})
+    for gone in (0, 3):
+        for address in patterns[:gone]:
+            registry.leave(address, {})
+        for name in ordinary:
+            expected = [
+                each for each in patterns[gone:] if AddressPattern(each.name, WildcardConfiguration()).matches(name)
+            ]
+            assert registry.matching(name) == expected, name
+    for address in patterns[3:]:
+        registry.leave(address, {})
+    assert registry.by_word == {} and registry.matching("a") == []
+
+
+def test_many_wildcard_addresses_do_not_slow_others_down() -> None:
+    """Any user who may create queues can have 20,000 of them; each address of anybody was compared with all, and all
+    with all at a restart."""
+    registry = WildcardAddresses(WildcardConfiguration(), [], "$")
+    for number in range(20_000):
+        registry.enter(Address(f"a.#.x{number}.#", False, True, False), {})
+    begin = time.process_time()
+    again = WildcardAddresses(WildcardConfiguration(), [], "$")
+    ordinary = [Address(f"a.b.x{number}.c", False, True, False) for number in range(20_000)]
+    again.enter_all([*ordinary, *[known.address for known in registry.known.values()]])
+    assert all(len(address.wildcards or []) == 1 for address in ordinary)
+    for number in range(1_000):
+        assert [each.name for each in registry.matching(f"a.b.x{number}.c")] == [f"a.#.x{number}.#"]
+    assert time.process_time() - begin < 10  # one by one: minutes

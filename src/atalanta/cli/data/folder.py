@@ -8,22 +8,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from atalanta.cli.output.outcome import NOT_THERE, Refused
-from atalanta.client import ReceivedMessage
+from atalanta.client import MessageTooLarge, ReceivedMessage
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.problems import ConfigError
 from atalanta.ha.folder_lease import ACTIVE
 from atalanta.kernel import ports
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.recovery import Recovery
-from atalanta.kernel.ports import BrokerPorts, Disk, Ids, PageError, Timers, Trace
+from atalanta.kernel.ports import BrokerPorts, Disk, Ids, LargeFiles, PageError, Timers, Trace
 from atalanta.kernel.queue.paging.page import Page
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.message.message import with_body
 from atalanta.runtime.disk.data_folder import JOURNAL_NAME, NODE_ID_NAME, read_node_id
 from atalanta.runtime.disk.folder_lock import DataFolderError, is_locked
+from atalanta.runtime.disk.large_files import SUFFIX, sizes_in
 from atalanta.runtime.ha.epoch_folders import Epochs
 from atalanta.runtime.ha.epoch_names import has_epochs
 from atalanta.runtime.ha.holder_lock import LOCKED, MISSING, look_at_lock
@@ -37,6 +39,8 @@ from atalanta.store.recovery_report import RecoveryReport
 from atalanta.store.segment import segment_number
 
 PAGING_NAME = "paging"
+LARGE_NAMES = ("largemessages", "large-messages")  # without a setting, and as `create` writes it
+LARGE_BYTES_MAX = 1 << 30  # of a body that is read into memory
 SUBFOLDERS = ("", JOURNAL_NAME, "data", f"data/{JOURNAL_NAME}")
 
 
@@ -77,6 +81,24 @@ class ReadOnlyDisk(Disk):
     def reuse(self, spare_name: str, name: str, head: bytes) -> None:
         return None
 
+
+
+class ReadOnlyLargeFiles(LargeFiles):
+    """The bodies of large messages. A recovery deletes none here."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def files(self) -> dict[int, int]:
+        return sizes_in(self._folder) if self._folder.is_dir() else {}
+
+    def delete(self, file: int) -> None:
+        return None
+
+    def content(self, file: int, size: int) -> bytes:
+        """Returns the first bytes of a file, all of them if it has fewer."""
+        with (self._folder / f"{file}{SUFFIX}").open("rb") as opened:
+            return opened.read(size)
 
 
 class NoJournal(ports.Journal):
@@ -129,7 +151,7 @@ class DataFolder:
     """The contents of a folder. JournalDamaged, JournalForeign or DecodeError for bad data."""
 
     def __init__(self, folder: Path, while_running: bool) -> None:
-        self.folder, pages = find_folders(folder)
+        self.folder, pages, large = find_folders(folder)
         found = read_node_id(self.folder)
         if found is None and self.folder.name == JOURNAL_NAME:
             found = read_node_id(self.folder.parent)
@@ -137,8 +159,9 @@ class DataFolder:
             raise Refused(f"{self.folder / NODE_ID_NAME} is missing", BAD_DATA)
         self.node_id = found
         pages /= str(found)
+        large /= str(found)
         if has_epochs(self.folder):
-            self.folder, pages = newest_epoch(self.folder, pages)
+            self.folder, pages, large = newest_epoch(self.folder, pages, large)
             self.running = is_held(self.folder)
         else:
             self.running = is_locked(self.folder) or is_locked(self.folder.parent)
@@ -149,13 +172,14 @@ class DataFolder:
         config = JournalConfig(journal_id=found.bytes)
         self.disk = ReadOnlyDisk(self.folder, pages)
         self.files = PageFiles(self.disk, found.bytes)
+        self.large = ReadOnlyLargeFiles(large)
         damage = FoundDamage()
         self.damaged: list[str] = damage.lines
         self.broker = Broker(
             BrokerConfig(),
             AddressSettingsRepository(),
             Security(enabled=False),
-            BrokerPorts(NoJournal(1 << 62), NoTimers(), Ids(), damage, self.files),
+            BrokerPorts(NoJournal(1 << 62), NoTimers(), Ids(), damage, self.files, self.large),
             str(found),
         )
         recovery = Recovery(self.broker)
@@ -198,25 +222,28 @@ class DataFolder:
             if reference.sequence == 0:
                 yield reference
 
-    def messages(self, queue: Queue) -> Iterator[ReceivedMessage]:
-        """Iterates over the messages of `references`, as clients see them."""
-        for reference in self.references(queue):
-            yield received(reference)
+    def received(self, reference: Reference) -> ReceivedMessage:
+        """Returns the message as clients see it; `delivery_count` is the number of deliveries so far.
+
+        MessageTooLarge for a body that is too much for memory.
+        """
+        message = reference.message
+        body = message.large
+        if body is not None:
+            if body.size > LARGE_BYTES_MAX:
+                text = f"message {message.id} of queue {reference.queue.name} has {body.size:,} bytes"
+                raise MessageTooLarge(f"{text}, too many for this command: consume it from its node")
+            message = with_body(message, self.large.content(body.file, body.size))
+        return ReceivedMessage(message, reference.queue.name, delivery_count=reference.delivery_count)
 
     def pages(self) -> list[Page]:
         """Returns all page files that the journal names."""
         return [self.broker.paging.pages[number] for number in sorted(self.broker.paging.pages)]
 
 
-def received(reference: Reference) -> ReceivedMessage:
-    """Returns the message as clients see it; `delivery_count` is the number of deliveries so far."""
-    count = reference.delivery_count
-    return ReceivedMessage(reference.message, reference.queue.name, delivery_count=count)
-
-
-def find_folders(place: Path) -> tuple[Path, Path]:
-    """Finds the folders of the journal and of the page files: from a broker.xml, or at the default paths. Refused
-    (66)."""
+def find_folders(place: Path) -> tuple[Path, Path, Path]:
+    """Finds the folders of the journal, the page files and the large messages: from a broker.xml, or at the default
+    paths. Refused (66)."""
     if place.is_file():
         try:
             configuration = read_broker_xml(place, dict(os.environ))
@@ -224,22 +251,23 @@ def find_folders(place: Path) -> tuple[Path, Path]:
             raise Refused(str(error.problems[0]), BAD_CONFIGURATION) from error
         folder, pages = configuration.journal_folder, configuration.paging_folder
         if has_journal(folder) or has_epochs(folder):
-            return folder, pages
+            return folder, pages, configuration.large_messages_folder
         raise Refused(f"{folder}: there is no journal of atalanta in it", NOT_THERE)
     if not place.exists():
         raise Refused(f"{place}: there is no such folder or file", NOT_THERE)
     for below in SUBFOLDERS:
         folder = (place / below).resolve()
         if has_journal(folder) or has_epochs(folder):
-            return folder, folder.parent / PAGING_NAME
+            large = [folder.parent / name for name in LARGE_NAMES]
+            return folder, folder.parent / PAGING_NAME, next((each for each in large if each.is_dir()), large[0])
     raise Refused(f"{place}: there is no journal of atalanta in it", NOT_THERE)
 
 
-def newest_epoch(journal: Path, pages: Path) -> tuple[Path, Path]:
+def newest_epoch(journal: Path, pages: Path, large: Path) -> tuple[Path, Path, Path]:
     """Returns the folders of a pair's messages: those of the newest epoch that has inherited everything."""
-    epochs = Epochs(journal, pages, pages)
+    epochs = Epochs(journal, pages, large)
     found = epochs.folders(epochs.newest_complete(epochs.newest() + 1))
-    return found.journal, found.pages
+    return found.journal, found.pages, found.large
 
 
 def is_held(epoch: Path) -> bool:

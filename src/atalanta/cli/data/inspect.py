@@ -11,13 +11,14 @@ from typing import Final
 
 import typer
 
-from atalanta.cli.data.folder import DataFolder, received
+from atalanta.cli.data.folder import DataFolder
 from atalanta.cli.messages.browse import COLUMNS, LEAST, NUMBERS, row_of
 from atalanta.cli.messages.json_lines import line_of_message
 from atalanta.cli.output.escape import counted, messages
 from atalanta.cli.output.outcome import Refused, reported
 from atalanta.cli.output.progress import Bar
 from atalanta.cli.output.tables import show_table
+from atalanta.client import MessageTooLarge
 from atalanta.kernel.journal import records
 from atalanta.kernel.ports import PageError
 from atalanta.kernel.queue.queue import Queue
@@ -167,7 +168,7 @@ def run_messages(
         data = opened(folder, while_running)
         queue = data.queue(name)
         chosen = (
-            received(reference)
+            data.received(reference)
             for reference in data.references(queue)
             if wanted is None or wanted.matches(reference.message)
         )
@@ -181,7 +182,11 @@ def run_messages(
 
 
 def run_export(folder: Path, names: list[str], output: Path | None, while_running: bool) -> None:
-    """Exports all queues except internal ones, or the named queues. An existing file is not overwritten."""
+    """Exports all queues except internal ones, or the named queues. An existing file is not overwritten.
+
+    What is too large for memory is named and left out; the exit status is 65 then.
+    """
+    left_out = 0
     with reported():
         data = opened(folder, while_running)
         queues = [data.queue(name) for name in names]
@@ -192,11 +197,19 @@ def run_export(folder: Path, names: list[str], output: Path | None, while_runnin
         total = sum(queue.message_count for queue in queues)
         with opening as out, Bar("exported", total, output is None) as bar:
             for queue in queues:
-                for message in data.messages(queue):
-                    out.write(line_of_message(message) + "\n")
-                    count += 1
+                for reference in data.references(queue):
                     bar.advance(1)
+                    try:
+                        line = line_of_message(data.received(reference))
+                    except MessageTooLarge as error:
+                        typer.echo(f"left out: {error}", err=True)
+                        left_out += 1
+                        continue
+                    out.write(line + "\n")
+                    count += 1
         typer.echo(f"exported {messages(count)} of {counted(len(queues), 'queue')}", err=True)
+    if left_out:
+        raise typer.Exit(BAD_DATA)
 
 
 def run_verify(folder: Path, while_running: bool, json_output: bool) -> None:

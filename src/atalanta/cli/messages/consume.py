@@ -16,9 +16,9 @@ from atalanta.cli.output.escape import escaped_text, messages
 from atalanta.cli.output.outcome import FAILED, USAGE, Refused, reported
 from atalanta.cli.target import Target
 from atalanta.client import (
+    ClientError,
     Connection,
     Consumer,
-    MessageTooLarge,
     Property,
     QueueDoesNotExist,
     QueueExists,
@@ -181,7 +181,7 @@ def readable(message: ReceivedMessage) -> str:
         if entries is not None:
             return pairs(entries)
         body = message.body
-    except MessageTooLarge:
+    except ClientError:  # too large for memory, or said to be compressed
         return f"<{message.body_bytes} bytes>"
     try:
         decoded = body.decode("utf-8")

@@ -17,6 +17,7 @@ from atalanta.cli.output.outcome import Refused
 from atalanta.client import (
     Byte,
     Char,
+    ClientError,
     Float,
     Int,
     Message,
@@ -88,7 +89,9 @@ def line_of_message(message: ReceivedMessage, oversized: bool = False) -> str:
 def _put_body(found: dict[str, object], message: ReceivedMessage) -> None:
     try:
         text, entries = message.text, message.map
-    except DecodeError:
+    except MessageTooLarge:
+        raise
+    except (DecodeError, ClientError):
         text = entries = None  # the body does not match its type: written as bytes
     if text is not None:
         found["text"] = text
@@ -97,8 +100,15 @@ def _put_body(found: dict[str, object], message: ReceivedMessage) -> None:
         found["map"] = values
         if types:
             found["map_types"] = types
-    elif message.body:
-        found["body_base64"] = encoded(message.body)
+    else:
+        try:
+            body = message.body
+        except MessageTooLarge:
+            raise
+        except ClientError:
+            body = message.stored_body  # any sender may say that a body is compressed
+        if body:
+            found["body_base64"] = encoded(body)
 
 
 def _put_properties(found: dict[str, object], properties: dict[str, Property]) -> None:

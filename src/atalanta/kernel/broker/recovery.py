@@ -365,8 +365,7 @@ class Recovery:
             for lease in queue.log.leases.values():
                 lease.active = lease.ttl_ns > 0
                 lease.until = now + lease.ttl_ns
-        for address in list(broker.addresses.values()):
-            broker.address_registry.add(address)
+        broker.address_registry.add_all(list(broker.addresses.values()))
         broker.queue_registry.count_leased()
         retention.restore(broker.values, broker.paging, broker.queue_registry.by_id)
         for queue in broker.queues.values():

@@ -154,6 +154,14 @@ class AddressRegistry:
         self.apply_settings(address)
         self.wildcards.enter(address, self.by_name)
 
+    def add_all(self, addresses: list[Address]) -> None:
+        """Adds the addresses that a recovery has read."""
+        self.command.begin_change()
+        for address in addresses:
+            self.by_name[address.name] = address
+            self.apply_settings(address)
+        self.wildcards.enter_all(addresses)
+
     def remove(self, address: Address) -> None:
         """Removes what `add` added."""
         self.command.begin_change()

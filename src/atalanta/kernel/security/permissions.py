@@ -41,7 +41,7 @@ class Permissions:
     def _take(self, now: int, identity: Identity, permission: str, address: str, allowed: bool) -> None:
         """Counts an answer, and raises BrokerError for a refusal."""
         if not allowed:
-            raise self.refusal(now, identity, permission, address, _refusal(identity.user, permission, address))
+            raise self.refusal(now, identity, permission, address, refusal_text(identity.user, permission, address))
         self.granted += 1
 
     def refusal(self, now: int, identity: Identity, permission: str, address: str, why: str) -> BrokerError:
@@ -62,7 +62,8 @@ def check_type(permission: str) -> str:
     return "".join(parts)
 
 
-def _refusal(user: str, permission: str, address: str) -> str:
+def refusal_text(user: str, permission: str, address: str) -> str:
+    """Returns the words of Artemis for a permission that a user does not have."""
     bare, queue = split_fqqn(address)
     wanted = f"User: {user} does not have permission='{check_type(permission)}'"
     if queue:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 XA_TIMER: Final = "kernel.xa"
 BRANCHES_MAX: Final = 10_000  # of one node, without prepared ones
+BRANCHES_EACH: Final = 1_000  # that each user may have also when others have all of those
 XID_BYTES_MAX: Final = 1_024
 # States of a branch.
 ACTIVE: Final = 0
@@ -143,6 +144,16 @@ class Branches:
         for branch in self.by_xid.values():
             held += branch.transaction.held_bytes()
         return held
+
+    def has_room(self, user: str | None) -> bool:
+        """Returns True if the user may begin one more branch: others cannot take the last one."""
+        if len(self.by_xid) - self.prepared < BRANCHES_MAX:
+            return True
+        own = 0
+        for branch in self.by_xid.values():
+            if branch.state != PREPARED and branch.user == user:
+                own += 1
+        return own < BRANCHES_EACH
 
     # -- the two phases -------------------------------------------------------------------------
     def add(self, now: int, xid: bytes, timeout_s: int, user: str | None) -> Branch:

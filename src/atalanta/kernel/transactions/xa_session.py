@@ -91,11 +91,16 @@ def start(session: Session, now: int, xid: bytes) -> None:
     branches = session.services.branches
     if xid in branches.by_xid or xid in branches.heuristics:
         raise XaError(XAER_DUPID, f"cannot start, there is already a xid {xa.identifier(xid)}")
-    if len(branches.by_xid) - branches.prepared >= xa.BRANCHES_MAX:
-        raise XaError(XAER_RMERR, f"more than {xa.BRANCHES_MAX} transactions are open")
+    _check_room(session)
     if session.branch is not None:
         branches.abandon(now, session.branch)
     session.enter_branch(branches.add(now, xid, session.xa_timeout_s, right_of(session).user()))
+
+
+def _check_room(session: Session) -> None:
+    """Raises XaError if the user has too many branches."""
+    if not session.services.branches.has_room(right_of(session).user()):
+        raise XaError(XAER_RMERR, f"more than {xa.BRANCHES_MAX} transactions are open")
 
 
 def end(session: Session, now: int, xid: bytes) -> None:
@@ -167,6 +172,7 @@ def failed(session: Session, now: int, xid: bytes) -> None:
         return
     branch = branches.by_xid.get(xid)
     if branch is None:
+        _check_room(session)  # an unknown branch cannot be committed either
         branch = branches.add(now, xid, session.xa_timeout_s, right_of(session).user())
     check_right(session, branch.user, xid)
     session.services.command.begin_change()

@@ -36,6 +36,18 @@ class OpenFile:
         self.end = end
 
 
+def sizes_in(folder: Path) -> dict[int, int]:
+    """Returns number -> bytes of every file in the folder; other names are ignored."""
+    found: dict[int, int] = {}
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = entry.name
+            digits = name.removesuffix(SUFFIX)
+            if name.endswith(SUFFIX) and digits.isascii() and digits.isdigit():
+                found[int(digits)] = entry.stat(follow_symlinks=False).st_size
+    return found
+
+
 class FolderLargeFiles(LargeFiles):
     """The files of one existing folder; other names in it are ignored."""
 
@@ -79,14 +91,7 @@ class FolderLargeFiles(LargeFiles):
 
     def files(self) -> dict[int, int]:
         """Implements LargeFiles.files."""
-        found: dict[int, int] = {}
-        with os.scandir(self.folder) as entries:
-            for entry in entries:
-                name = entry.name
-                digits = name.removesuffix(SUFFIX)
-                if name.endswith(SUFFIX) and digits.isascii() and digits.isdigit():
-                    found[int(digits)] = entry.stat(follow_symlinks=False).st_size
-        return found
+        return sizes_in(self.folder)
 
     def create(self, file: int, will_sync: bool) -> None:
         """Implements LargeFiles.create."""

@@ -286,6 +286,15 @@ def test_after_a_failover_the_branch_can_only_be_rolled_back(server: Server) -> 
     ok(client, XaRollback(ONE))
 
 
+def test_failed_branches_have_the_limit_of_others(server: Server) -> None:
+    """A client named any number of branches that it had never begun."""
+    client = xa_client(server)
+    for number in range(xa.BRANCHES_MAX + 1):
+        client.send(XaFailed(Xid(1, b"%d" % number, b"g")))
+    assert len(server.broker.branches.by_xid) == xa.BRANCHES_MAX
+    assert client.receive() == []
+
+
 def test_a_branch_that_takes_too_long_is_rolled_back(server: Server) -> None:
     client = xa_client(server)
     client.publish("in", "order", wait=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ from atalanta.wire.openwire.commands.destinations import (
 )
 from atalanta.wire.openwire.commands.identifiers import BrokerId, ConsumerId
 from atalanta.wire.openwire.networks.broker_path import longer_path
-from atalanta.wire.openwire.server.bridge.demand_table import WANTED_MAX, DemandTable
+from atalanta.wire.openwire.server.bridge.demand_shares import WANTED_MAX, DemandShares
+from atalanta.wire.openwire.server.bridge.demand_table import PATTERNS_MAX, DemandTable
 from atalanta.wire.openwire.server.bridge.rules import BridgeNames, BridgeRules, DestinationList
 
 A, B, C = BrokerId("a"), BrokerId("b"), BrokerId("c")
@@ -25,7 +27,7 @@ ORDERS, NEWS = ActiveMQQueue("orders"), ActiveMQTopic("news")
 
 def table(**values: Any) -> DemandTable:
     """The demand of B at A."""
-    return DemandTable(BridgeRules(BridgeNames("NC", "a", "b"), **values), A, B, "ID:bridge")
+    return DemandTable(BridgeRules(BridgeNames("NC", "a", "b"), **values), A, B, "ID:bridge", DemandShares(), "user")
 
 
 def consumer(number: int, destination: ActiveMQDestination, **values: Any) -> ConsumerInfo:
@@ -68,7 +70,7 @@ def test_consumers_of_farther_brokers_stay_apart_unless_asked() -> None:
         made = table(consumer_ttl=5, conduit_network_queues=together)
         made.add(consumer(1, ORDERS))
         made.add(consumer(2, ORDERS, broker_path=longer_path(None, C), network_subscription=True))
-        assert len(made.by_id) == count
+        assert len(made.index.by_id) == count
 
 
 def test_parts_of_composite_destinations() -> None:
@@ -128,3 +130,42 @@ def test_the_other_broker_cannot_fill_the_table() -> None:
         made.add(consumer(WANTED_MAX, NEWS))
     made.remove(ConsumerId("ID:client", 1, 0))
     assert len(made.add(consumer(WANTED_MAX, NEWS))) == 1
+
+
+def test_bridges_of_one_user_share_a_limit() -> None:
+    """Also over their connections: whoever may log in can open any number of them."""
+    shares = DemandShares()
+    made = [DemandTable(BridgeRules(BridgeNames("NC", "a", "b")), A, B, f"ID:{n}", shares, "user") for n in range(2)]
+    shares.change("user", WANTED_MAX - 2)
+    for each in made:
+        each.add(consumer(1, ORDERS))
+    with pytest.raises(BrokerError, match="of one user serve at most 100,000 consumers"):
+        made[1].add(consumer(2, NEWS))
+    assert len(made[0].close()) == 1
+    assert len(made[1].add(consumer(2, NEWS))) == 1
+    made[1].close()
+    assert shares.by_user == {"user": WANTED_MAX - 2}
+
+
+def test_many_destinations_are_not_compared_with_each_other() -> None:
+    """The other broker has any number of queues: a list of them is not searched for each."""
+    made = table()
+    begin = time.process_time()
+    for number in range(20_000):
+        made.add(consumer(number, ActiveMQQueue(f"q{number}")))
+    for number in range(20_000):
+        assert len(made.remove(ConsumerId("ID:client", 1, number))) == 1
+    assert time.process_time() - begin < 20  # in a list: minutes
+    assert not made.index.by_id
+
+
+def test_destinations_with_wildcards_are_few() -> None:
+    made = table()
+    for number in range(PATTERNS_MAX):
+        made.add(consumer(number, ActiveMQTopic(f"news{number}.>")))
+    with pytest.raises(BrokerError, match="at most 1,000 destinations with wildcards"):
+        made.add(consumer(PATTERNS_MAX, ActiveMQTopic("news.>")))
+    assert made.add(consumer(PATTERNS_MAX, ActiveMQTopic("news7.eu"))) == []
+    assert len(made.add(consumer(PATTERNS_MAX + 1, ActiveMQTopic("bills.eu")))) == 1
+    made.remove(ConsumerId("ID:client", 1, 8))
+    assert len(made.add(consumer(PATTERNS_MAX + 2, ActiveMQTopic("news.>")))) == 1

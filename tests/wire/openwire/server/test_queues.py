@@ -6,6 +6,7 @@ from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.wire.openwire.commands.connections import ConnectionError, RemoveInfo
 from atalanta.wire.openwire.commands.consumers import ConsumerControl
 from atalanta.wire.openwire.commands.deliveries import MessageDispatch
+from atalanta.wire.openwire.commands.destinations import ActiveMQQueue
 from atalanta.wire.openwire.commands.identifiers import ConnectionId, SessionId
 from atalanta.wire.openwire.commands.producers import ProducerAck
 from atalanta.wire.openwire.commands.responses import Response
@@ -373,6 +374,16 @@ def test_a_composite_destination(server: OpenWireServer) -> None:
     assert count(server) == 0 and count(server, "b") == 0
 
 
+def test_a_composite_destination_with_a_forbidden_part_is_refused_whole(server: OpenWireServer) -> None:
+    """The part before it had the message, and got it again when the client tried again."""
+    server.openwire_client().publish("0", "open,closed")
+    server.security.add_rule("open", {"send": ["guest"]})
+    server.security.add_rule("closed", {"send": ["admin"]})
+    guest = server.openwire_client("g", "guest")
+    kind, _ = guest.fails(guest.message("1", ActiveMQQueue("open,closed")))
+    assert "Security" in kind and count(server, "open") == 1
+
+
 def test_wildcards_of_queues(server: OpenWireServer) -> None:
     client, sender = server.openwire_client(), server.openwire_client("d")
     sender.publish("1", "orders.eu")
@@ -432,7 +443,7 @@ def test_a_deleted_queue_ends_the_connection_of_its_consumer(server: OpenWireSer
 
 
 def test_pulls_that_wait_no_more_are_not_counted(server: OpenWireServer) -> None:
-    """Those that got a message, and those of clients that have gone: else one client refuses the pulls of all."""
+    """Those that got a message, and those of clients that have gone."""
     pulls = server.openwire.node_clients.pulls
     gone, sender, client = (server.openwire_client(name) for name in ("gone", "sender", "client"))
     lost = gone.consume("empty", prefetch=0)

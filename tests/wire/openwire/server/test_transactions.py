@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.kernel.transactions import xa
 from atalanta.wire.openwire.commands.destinations import ActiveMQTempQueue
 from atalanta.wire.openwire.commands.identifiers import ConnectionId
 from atalanta.wire.openwire.commands.responses import DataArrayResponse, IntegerResponse
@@ -218,3 +219,17 @@ def test_a_lost_connection_abandons_its_branch(server: OpenWireServer) -> None:
     assert other.texts() == ["1"]
     _, why = other.fails(step(other, PREPARE))
     assert why.endswith("xaErrorCode:-4")
+
+
+def test_one_user_cannot_take_the_branches_of_others(server: OpenWireServer) -> None:
+    """The limit was one for the node: nobody else could begin a transaction."""
+    guest, client = server.openwire_client("g", "guest"), server.openwire_client()
+    for number in range(xa.BRANCHES_MAX):
+        guest.send(step(guest, BEGIN, XATransactionId(1, b"%d" % number, b"")))
+    _, why = guest.fails(step(guest, BEGIN))
+    assert f"more than {xa.BRANCHES_MAX} transactions are open" in why
+    for number in range(xa.BRANCHES_EACH):
+        client.send(step(client, BEGIN, XATransactionId(2, b"%d" % number, b"")))
+    assert len(server.broker.branches.by_xid) == xa.BRANCHES_MAX + xa.BRANCHES_EACH
+    _, why = client.fails(step(client, BEGIN))
+    assert "transactions are open" in why

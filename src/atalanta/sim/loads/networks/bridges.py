@@ -104,8 +104,8 @@ def bridges_of(node: Node) -> list[DemandBridge]:
     for protocol in node.host.protocols:
         if isinstance(protocol, OpenWireProtocol):
             shared = protocol.node_clients.bridges
-            for entries in shared.demands.by_destination.values():
-                for _, owner in entries:
+            for ways in shared.demands.by_destination.values():
+                for _, owner in ways.entries.values():
                     if isinstance(owner, DemandBridge):
                         found[id(owner)] = owner
     return list(found.values())

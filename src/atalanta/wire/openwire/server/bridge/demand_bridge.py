@@ -29,6 +29,7 @@ from atalanta.wire.openwire.conversion.destination import (
 from atalanta.wire.openwire.conversion.message_id import id_text
 from atalanta.wire.openwire.networks.bridge_filter import returning_selector
 from atalanta.wire.openwire.networks.broker_path import longer_path
+from atalanta.wire.openwire.server.bridge.demand_shares import DemandShares
 from atalanta.wire.openwire.server.bridge.demand_table import DemandTable
 from atalanta.wire.openwire.server.bridge.forwarded_message import forwarded_message
 from atalanta.wire.openwire.server.bridge.kept_subscriptions import KeptSubscriptions
@@ -121,7 +122,9 @@ class DemandBridge(DemandOwner):
         self.local: LocalSide = LocalSide(host, shared, host.broker.now, client_id, identity, self)
         self.kept = KeptSubscriptions(broker.queue_registry, broker.security, client_id, identity)
         self.rules_version: int = broker.security.version
-        self.table: DemandTable = DemandTable(rules, self.own, remote, self.local.id)
+        # What an operator's own bridges ask for has a share for each.
+        shares = DemandShares() if identity.cluster else shared.demand_shares
+        self.table: DemandTable = DemandTable(rules, self.own, remote, self.local.id, shares, identity.user)
         self.unanswered: dict[int, Sent] = {}
         self.settled: list[Sent] = []
         self.forwarded: int = 0
@@ -287,7 +290,7 @@ class DemandBridge(DemandOwner):
                 self._forget_subscription(now, demand)
             else:
                 self.close_demand(now, demand)
-            self.shared.demands.remove(now, demand)
+        self.shared.demands.remove_all(now, demands)
 
     def _forget_subscription(self, now: int, demand: Demand) -> None:
         name = demand.info.subscription_name
@@ -337,13 +340,17 @@ class DemandBridge(DemandOwner):
             return False
         changed = security.version != self.rules_version
         self.rules_version = security.version
-        for demand in list(self.table.by_id.values()):
-            if demand.refused and (changed or (demand.destination.physical_name or "") in created):
-                self.shared.demands.choose(now, demand.destination)
-                self._replace_by(now, demand)
+        refused = [
+            demand for demand in self.table.index.by_id.values()
+            if demand.refused and (changed or (demand.destination.physical_name or "") in created)
+        ]  # fmt: skip
+        for destination in dict.fromkeys(demand.destination for demand in refused):
+            self.shared.demands.choose(now, destination)
+        for demand in refused:
+            self._replace_by(now, demand)
         if changed:
             session = local.session
-            session.wildcard_queues.complete(now, local.conn, list(session.queues.by_name.values()))
+            session.wildcard_queues.complete(local.conn, list(session.queues.by_name.values()))
         return True
 
     # -- messages -------------------------------------------------------------------------------
@@ -355,7 +362,7 @@ class DemandBridge(DemandOwner):
         """Sends a message on. One of a demand that ends is not sent: it goes back with its consumer."""
         message, consumer_id = dispatch.message, dispatch.consumer_id
         assert message is not None and consumer_id is not None
-        demand = self.table.by_id.get(consumer_id)
+        demand = self.table.index.by_id.get(consumer_id)
         if demand is None or demand.ending:
             return
         sent = Sent(demand, dispatch.destination, message.message_id)
@@ -443,9 +450,9 @@ class DemandBridge(DemandOwner):
 
     def close(self, now: int) -> None:
         """Ends the bridge: what was not answered returns to its queues."""
-        demands = list(self.table.by_id.values())
         for name in list(self.other_ways):
             self._forget_way(name)
+        demands = self.table.close()
         self.unanswered.clear()
         self.settled.clear()
         for demand in demands:
@@ -453,7 +460,7 @@ class DemandBridge(DemandOwner):
         self.local.closed(now, "the bridge ended")
         for demand in demands:
             demand.close()
-            self.shared.demands.remove(now, demand)
+        self.shared.demands.remove_all(now, demands)
 
 
 def id_of(message_id: MessageId | None) -> str:

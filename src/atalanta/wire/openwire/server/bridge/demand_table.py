@@ -13,6 +13,7 @@ from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo
 from atalanta.wire.openwire.commands.identifiers import ConsumerId
 from atalanta.wire.openwire.conversion.destination import (
+    has_wildcard,
     is_advisory,
     is_queue,
     is_temporary,
@@ -21,6 +22,8 @@ from atalanta.wire.openwire.conversion.destination import (
 from atalanta.wire.openwire.networks.bridge_filter import takes_demand
 from atalanta.wire.openwire.networks.broker_path import longer_path
 from atalanta.wire.openwire.server.bridge.demand import Demand
+from atalanta.wire.openwire.server.bridge.demand_index import DemandIndex
+from atalanta.wire.openwire.server.bridge.demand_shares import DemandShares
 from atalanta.wire.openwire.server.bridge.local_side import SESSION
 
 if TYPE_CHECKING:
@@ -28,24 +31,30 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.identifiers import BrokerId
     from atalanta.wire.openwire.server.bridge.rules import BridgeRules
 
-WANTED_MAX: Final = 100_000
+PATTERNS_MAX: Final = 1_000  # of one bridge: each is compared with what the other broker wants
 
 
 class DemandTable:
-    """The demand of the broker `remote`, for the broker `own`. `by_id`: by the id of the consumer here.
+    """The demand of the broker `remote`, for the broker `own`.
 
     `connection_id` is that of the bridge at its own broker. `known`: the destinations of each consumer there, `wanted`
-    in all.
+    in all. `shares`: what the bridges of each user serve; of `user` this one `counted`.
     """
 
-    def __init__(self, rules: BridgeRules, own: BrokerId, remote: BrokerId, connection_id: str) -> None:
+    def __init__(
+        self, rules: BridgeRules, own: BrokerId, remote: BrokerId, connection_id: str, shares: DemandShares,
+        user: str,
+    ) -> None:  # fmt: skip
         self.rules = rules
         self.own = own
         self.remote = remote
         self.connection_id = connection_id
-        self.by_id: dict[ConsumerId, Demand] = {}
-        self.known: dict[ConsumerId, list[ActiveMQDestination]] = {}
+        self.shares = shares
+        self.user = user
+        self.index = DemandIndex()
+        self.known: dict[ConsumerId, dict[ActiveMQDestination, bool]] = {}
         self.wanted: int = 0
+        self.counted: int = 0
         self.last_number: int = 0
         self.durables_stay: bool = rules.conduit and not rules.dynamic_only
 
@@ -61,15 +70,30 @@ class DemandTable:
         if not takes_demand(info.broker_path, self.own, self.rules.consumer_ttl):
             return opened
         parts = parts_of(info.destination)
-        if max(self.wanted, len(self.by_id)) + len(parts) > WANTED_MAX:
-            raise BrokerError(ILLEGAL_STATE, f"a bridge serves at most {WANTED_MAX:,} consumers")
+        self.shares.check(self.user, len(parts))
+        self._check_patterns(parts)
+        known = self.known.get(consumer_id, {})
         for part in parts:
-            known = self.known.get(consumer_id, [])
             if part not in known and not is_advisory(part) and self.rules.permits(part):
-                self.known[consumer_id] = [*known, part]
+                known[part] = True
+                self.known[consumer_id] = known
                 self.wanted += 1
                 self._add_part(info, consumer_id, part, opened)
+        self._count()
         return opened
+
+    def _check_patterns(self, parts: list[ActiveMQDestination]) -> None:
+        """Raises BrokerError if there would be too many destinations with wildcards."""
+        patterns = self.index.patterns
+        more = [part for part in parts if has_wildcard(part.physical_name or "") and part not in patterns]
+        if more and len(patterns) + len(more) > PATTERNS_MAX:
+            raise BrokerError(ILLEGAL_STATE, f"a bridge serves at most {PATTERNS_MAX:,} destinations with wildcards")
+
+    def _count(self) -> None:
+        """Counts the consumers in the share of the user."""
+        count = max(self.wanted, len(self.index.by_id))
+        self.shares.change(self.user, count - self.counted)
+        self.counted = count
 
     def _add_part(
         self, info: ConsumerInfo, consumer_id: ConsumerId, part: ActiveMQDestination, opened: list[Demand]
@@ -83,7 +107,7 @@ class DemandTable:
         if name is not None and self._continues(name, consumer_id, part, subscription):
             return
         demand = self._made(info, part, name, info.network_subscription)
-        demand.join(consumer_id, subscription)
+        self.index.join(demand, consumer_id, subscription)
         opened.append(demand)
 
     def replaced_by(self, demand: Demand) -> list[Demand]:
@@ -91,11 +115,11 @@ class DemandTable:
         if not (demand.durable and self.rules.conduit):
             return []
         found: list[Demand] = []
-        for other in list(self.by_id.values()):
-            if other is not demand and other.destination == demand.destination and not (other.durable or other.network):
+        for other in self.index.at(demand.destination):
+            if other is not demand and not (other.durable or other.network):
                 demand.take_over(other)
-                found.append(self._removed(other))
-        return found
+                found.append(other)
+        return self._removed(found)
 
     def _joins(
         self, info: ConsumerInfo, consumer_id: ConsumerId, part: ActiveMQDestination,
@@ -105,13 +129,13 @@ class DemandTable:
         if info.network_subscription and is_queue(part) and not self.rules.conduit_network_queues:
             return False
         joined = False
-        for demand in self.by_id.values():
+        for demand in self.index.covering(part):
             if demand.network and not demand.permanent:
                 continue  # a consumer of a third broker stays apart, as its way is longer
             if demand.refused and (demand.destination != part or demand.durable != (subscription is not None)):
                 continue  # what it covers may be allowed
-            if demand.covers(part) and (demand.durable or subscription is None):
-                demand.join(consumer_id, subscription)
+            if demand.durable or subscription is None:
+                self.index.join(demand, consumer_id, subscription)
                 joined = True
         return joined
 
@@ -119,11 +143,11 @@ class DemandTable:
         self, name: str, consumer_id: ConsumerId, part: ActiveMQDestination, subscription: tuple[str, str] | None
     ) -> bool:
         """Adds the consumer to the demand of the same durable subscription: its client was away, or has two ways."""
-        for demand in self.by_id.values():
-            if demand.durable and demand.destination == part and demand.info.subscription_name == name:
-                demand.join(consumer_id, subscription)
-                return True
-        return False
+        demand = self.index.named(name, part)
+        if demand is None:
+            return False
+        self.index.join(demand, consumer_id, subscription)
+        return True
 
     def _name_of(self, part: ActiveMQDestination, subscription: tuple[str, str] | None) -> str | None:
         """Returns the name of the durable subscription here, None without one."""
@@ -138,9 +162,11 @@ class DemandTable:
         """Adds a demand that needs no consumer; None if there is one already, or the bridge does not forward it."""
         if not self.rules.permits(destination):
             return None
-        if any(demand.destination == destination for demand in self.by_id.values()):
+        if self.index.at(destination):
             return None
-        return self._made(ConsumerInfo(), destination, subscription_name, True, True)
+        made = self._made(ConsumerInfo(), destination, subscription_name, True, True)
+        self._count()
+        return made
 
     def _made(
         self, source: ConsumerInfo, part: ActiveMQDestination, name: str | None, network: bool, permanent: bool = False
@@ -184,7 +210,7 @@ class DemandTable:
     def _entered(self, info: ConsumerInfo, part: ActiveMQDestination, network: bool, permanent: bool) -> Demand:
         assert info.consumer_id is not None
         demand = Demand(info, info.consumer_id, part, network, permanent)
-        self.by_id[info.consumer_id] = demand
+        self.index.add(demand)
         return demand
 
     def add_returning(self, demand: Demand, selector: str, priority: int) -> Demand:
@@ -193,35 +219,40 @@ class DemandTable:
         info = self._consumer(demand.destination, selector, priority, path, [], None, False, False)
         found = self._entered(info, demand.destination, True, True)
         found.let_return()
+        self._count()
         return found
 
     # -- the end --------------------------------------------------------------------------------
     def remove(self, consumer_id: ConsumerId) -> list[Demand]:
         """Removes a consumer of the other broker; returns the demands that have lost their reason."""
-        self.wanted -= len(self.known.pop(consumer_id, []))
-        ended = [
-            demand for demand in self.by_id.values()
-            if demand.leave(consumer_id) and not demand.is_needed(self.durables_stay)
-        ]  # fmt: skip
-        return [self._removed(demand) for demand in ended]
+        parts = self.known.pop(consumer_id, {})
+        self.wanted -= len(parts)
+        left: list[Demand] = []
+        for part in parts:
+            left.extend([demand for demand in self.index.covering(part) if demand.leave(consumer_id)])
+        return self._removed([demand for demand in left if not demand.is_needed(self.durables_stay)])
 
     def remove_subscription(self, client_id: str, name: str) -> list[Demand]:
         """Removes a durable subscription of the other broker; returns the demands that have lost their reason."""
-        ended = [
-            demand for demand in self.by_id.values()
-            if demand.end_subscription((client_id, name)) and not demand.is_needed(self.durables_stay)
-        ]  # fmt: skip
-        return [self._removed(demand) for demand in ended]
+        ended = self.index.end_subscription((client_id, name))
+        return self._removed([demand for demand in ended if not demand.is_needed(self.durables_stay)])
 
     def remove_destination(self, destination: ActiveMQDestination) -> list[Demand]:
         """Removes the demands for a temporary destination that has ended, and returns them."""
-        ended = [demand for demand in self.by_id.values() if demand.destination == destination]
-        return [self._removed(demand) for demand in ended]
+        return self._removed(self.index.at(destination))
 
     def discard(self, demand: Demand) -> None:
         """Removes a demand."""
-        self.by_id.pop(demand.id, None)
+        self._removed([demand])
 
-    def _removed(self, demand: Demand) -> Demand:
-        self.by_id.pop(demand.id, None)
-        return demand
+    def close(self) -> list[Demand]:
+        """Ends all demands, and returns them."""
+        self.known.clear()
+        self.wanted = 0
+        return self._removed(list(self.index.by_id.values()))
+
+    def _removed(self, demands: list[Demand]) -> list[Demand]:
+        for demand in demands:
+            self.index.remove(demand)
+        self._count()
+        return demands

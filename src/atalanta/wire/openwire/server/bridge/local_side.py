@@ -76,9 +76,9 @@ class LocalSide(OpenWireOutput):
         if not self.gone:
             self.receiver.take(command)
 
-    def left_out(self, queue: str, error: BrokerError) -> None:
+    def left_out(self, queue: str, error: BrokerError, news: bool) -> None:
         if not self.receiver.left_out(queue, error):
-            super().left_out(queue, error)
+            super().left_out(queue, error, news)
 
     def temporary_taken(self, now: int, destination: ActiveMQDestination) -> None:
         self.session.temporary.pop(destination.physical_name or "", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.wire.openwire.server.bridge.demand_shares import DemandShares
 from atalanta.wire.openwire.server.bridge.node_demands import NodeDemands
 from atalanta.wire.openwire.server.bridge.other_ways import OtherWays
 from atalanta.wire.openwire.server.bridge.refusals import Refusals
@@ -35,6 +36,7 @@ class NodeBridges:
         self.wildcard_queues = wildcard_queues
         self.correlations = correlations
         self.demands = NodeDemands()
+        self.demand_shares = DemandShares()
         self.stuck_queues = StuckQueues(timers, queues)
         self.refused_demands = RefusedDemands(timers)
         self.other_ways = OtherWays(timers)

@@ -53,12 +53,13 @@ class Watched:
 
 
 class StuckQueues(ClientObserver):
-    """The queues of a node with demand behind bridges, by name."""
+    """The queues of a node with demand behind bridges, by name. `armed_at`: when the timer is set to (ns), 0: not."""
 
     def __init__(self, timers: Timers, queues: QueueRegistry) -> None:
         self.timers = timers
         self.queues = queues
         self.by_queue: dict[str, list[Watched]] = {}
+        self.armed_at: int = 0
 
     def watch(self, now: int, bridge: DemandOwner, demand: Demand) -> None:
         """Begins to watch the queue of a demand."""
@@ -99,20 +100,17 @@ class StuckQueues(ClientObserver):
 
     def _wait(self, now: int, watched: Watched) -> None:
         watched.wait(now + watched.bridge.replay_delay_ms() * NS_PER_MS)
-        self._arm()
+        if self.armed_at == 0 or watched.due_at < self.armed_at:
+            self._arm(watched.due_at)
 
-    def _arm(self) -> None:
-        """Sets the timer for the queue that is due first."""
-        first = 0
-        for entries in self.by_queue.values():
-            for each in entries:
-                if each.due_at and (first == 0 or each.due_at < first):
-                    first = each.due_at
-        if first:
-            self.timers.set(STUCK_TIMER, first)
+    def _arm(self, at: int) -> None:
+        self.armed_at = at
+        self.timers.set(STUCK_TIMER, at)
 
     def on_timer(self, now: int) -> None:
         """Opens the ways back of the queues in which messages wait; the others are looked at again later."""
+        self.armed_at = 0
+        first = 0
         for name, entries in list(self.by_queue.items()):
             queue = self.queues.by_name.get(name)
             waiting = 0 if queue is None else queue.message_count - queue.delivering_count
@@ -121,8 +119,11 @@ class StuckQueues(ClientObserver):
                     if waiting > 0:
                         each.open(now)
                     else:
-                        self._wait(now, each)
-        self._arm()
+                        each.wait(now + each.bridge.replay_delay_ms() * NS_PER_MS)
+                if each.due_at and (first == 0 or each.due_at < first):
+                    first = each.due_at
+        if first:
+            self._arm(first)
 
 
 def _is_application(consumer: Consumer) -> bool:

@@ -72,9 +72,11 @@ def answer(session: OpenWireSession, now: int, command: Command) -> bool:
         pull(session, now, command)
     else:
         advisories = session.advisories
-        before = advisories.watchers.sent
+        wildcard_queues = session.wildcard_queues
+        before, looked = advisories.watchers.sent, wildcard_queues.looked
         _answer_change(session, now, command)
         advisories.watchers.pace(session.connection, before)
+        wildcard_queues.pace(session.connection, looked)
     return True
 
 

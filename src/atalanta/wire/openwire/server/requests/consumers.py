@@ -8,6 +8,7 @@ from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, SECURITY, BrokerError
 from atalanta.kernel.queue.reference import DELIVERING
 from atalanta.kernel.queue.spec import ANYCAST
+from atalanta.kernel.security.permissions import refusal_text
 from atalanta.kernel.security.security import BROWSE, CONSUME
 from atalanta.kernel.sessions.subscription_queue import end_queue
 from atalanta.message.fqqn import join_fqqn
@@ -39,6 +40,7 @@ from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardConsu
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.sessions.subscription_queue import SubscriptionQueue
     from atalanta.wire.openwire.commands.consumers import (
         ConsumerControl,
@@ -128,26 +130,34 @@ def _add_matching(
     session: OpenWireSession, now: int, subscription: Subscription, pattern: ActiveMQDestination
 ) -> None:
     """Adds a part for each queue that the pattern means. A browser does not get the queues that come later."""
-    consumer = WildcardConsumer(name_of(pattern), _adder(session, subscription))
-    for queue in list(session.queues.by_name.values()):
-        if consumer.takes(queue):
-            consumer.add(now, queue.name)
-    if not subscription.browser:
-        session.wildcard_queues.watch(session.connection.conn, subscription.id, consumer)
+    consumer = WildcardConsumer(name_of(pattern), not subscription.browser, _adder(session, subscription))
+    wildcard_queues = session.wildcard_queues
+    wildcard_queues.watch(session.kernel.identity, session.connection.conn, subscription.id, consumer)
+    wildcard_queues.add_all(now, consumer, list(session.queues.by_name.values()))
 
 
-def _adder(session: OpenWireSession, subscription: Subscription) -> Callable[[int, str], None]:
+def _adder(session: OpenWireSession, subscription: Subscription) -> Callable[[int, Queue], None]:
     """Returns the function that adds a queue to a consumer with wildcards."""
-    return lambda now, name: _add_queue(session, now, subscription, name)
+    return lambda now, queue: _add_queue(session, now, subscription, queue)
 
 
-def _add_queue(session: OpenWireSession, now: int, subscription: Subscription, name: str) -> None:
-    """Adds a queue. One that the user may not consume, or that takes no further consumer, is left out."""
-    for part in subscription.parts.values():
-        if part.destination.physical_name == name:
-            return
+def _add_queue(session: OpenWireSession, now: int, subscription: Subscription, queue: Queue) -> None:
+    """Adds a queue. One that the user may not consume, or that takes no further consumer, is left out.
+
+    The user has not asked for that very queue: to be without the right is no event of security.
+    """
+    name = queue.name
+    part = ActiveMQQueue(name)
+    if subscription.has_part(part):
+        return
+    kernel = session.kernel
+    permission = BROWSE if subscription.browser else CONSUME
+    wanted = join_fqqn(queue.spec.address, name)
+    if not kernel.services.permissions.allows(kernel.identity, permission, wanted):
+        session.report_left_out(name, BrokerError(SECURITY, refusal_text(kernel.identity.user, permission, wanted)))
+        return
     try:
-        _add_part(session, now, subscription, ActiveMQQueue(name))
+        _add_part(session, now, subscription, part)
     except BrokerError as error:
         session.report_left_out(name, error)
         return
@@ -266,8 +276,8 @@ def _close(
 ) -> None:
     """Closes the kernel's consumers. The deliveries in `unseen` count as if they were not made."""
     session.pulls.end(subscription)
-    session.wildcard_queues.unwatch(session.connection.conn, subscription.id)
     kernel = session.kernel
+    session.wildcard_queues.unwatch(kernel.identity, session.connection.conn, subscription.id)
     if not subscription.browser:
         for number in unseen:
             reference = subscription.held[number].reference

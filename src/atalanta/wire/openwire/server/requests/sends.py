@@ -98,6 +98,9 @@ def _send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
     _check_producer(session, command)
     targets = route.targets
     _check_temporary(session, targets)
+    if len(targets) > 1:  # all parts or none: the client sends again what is refused
+        for target in targets:
+            session.kernel.check("send", target.name())
     size = room = len(command.content or b"") + len(command.marshalled_properties or b"")
     inflation: Inflation | None = None
     if command.compressed and command.content:

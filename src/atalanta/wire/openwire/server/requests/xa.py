@@ -144,13 +144,14 @@ def _begin(session: OpenWireSession, now: int, key: bytes) -> None:
         if branch.state != xa.ACTIVE:
             raise XaError(XAER_PROTO, branch.wrong_state().text)
         return
+    user = right_of(session.kernel).user()
     ended = branches.heuristics.get(key)
     if ended is not None:
         check_right(session.kernel, ended.user, key)
         raise XaError(XAER_DUPID, f"the end of {xa.identifier(key)} is not forgotten yet")
-    if len(branches.by_xid) - branches.prepared >= xa.BRANCHES_MAX:
+    if not branches.has_room(user):
         raise XaError(XAER_RMERR, f"more than {xa.BRANCHES_MAX} transactions are open")
-    branches.add(now, key, NODE_TIMEOUT, right_of(session.kernel).user())
+    branches.add(now, key, NODE_TIMEOUT, user)
     session.branches[key] = []
 
 

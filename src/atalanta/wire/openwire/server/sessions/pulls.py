@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.wire.openwire.commands.deliveries import MessageDispatch
 
 if TYPE_CHECKING:
@@ -19,14 +18,14 @@ PULL_TIMER: Final = "wire.openwire.pulls"
 NOT_WAITING: Final = -1
 NS_PER_MS: Final = 1_000_000
 WAIT_MS_MAX: Final = 365 * 86_400_000
-PULLS_MAX: Final = 100_000  # with a timeout, of one node
 SWEPT_MIN: Final = 1_000
 
 
 class Pulls:
     """The pulls of a node that wait. `due`: time (ns), number of the pull, its session, connection and consumer.
 
-    Most are answered long before their time: at `sweep_at` entries those that wait no more are forgotten.
+    Most are answered long before their time: at `sweep_at` entries those that wait no more are forgotten. A consumer
+    has one that waits, and the memory of consumers has its limits: nothing else is refused here.
     """
 
     def __init__(self, timers: Timers) -> None:
@@ -38,14 +37,9 @@ class Pulls:
     def pull(
         self, kernel: Session, connection: OpenWireOutput, now: int, subscription: Subscription, pull: MessagePull
     ) -> None:
-        """Asks for one message. `timeout`: 0 waits for ever, -1 not at all, else so many ms.
-
-        BrokerError: too many wait.
-        """
+        """Asks for one message. `timeout`: 0 waits for ever, -1 not at all, else so many ms."""
         if len(self.due) >= self.sweep_at:
             self._sweep()
-        if len(self.due) >= PULLS_MAX:
-            raise BrokerError(ILLEGAL_STATE, f"more than {PULLS_MAX} pulls wait at this node")
         self.number += 1
         subscription.begin_pull(self.number)
         for part in subscription.parts.values():
@@ -97,7 +91,7 @@ class Pulls:
         """Forgets the pulls that are answered, or whose client has gone."""
         self.due = [entry for entry in self.due if not entry[3].gone and entry[4].waits_for(entry[1])]
         heapq.heapify(self.due)
-        self.sweep_at = min(max(2 * len(self.due), SWEPT_MIN), PULLS_MAX)
+        self.sweep_at = max(2 * len(self.due), SWEPT_MIN)
 
     def _arm(self) -> None:
         if self.due:

@@ -234,7 +234,9 @@ class OpenWireSession(SessionEndpoint):
 
     def report_left_out(self, queue: str, error: BrokerError) -> None:
         """Reports a queue that matches the wildcards of a consumer, but cannot be consumed."""
-        self.connection.left_out(queue, error)
+        self.connection.left_out(
+            queue, error, self.wildcard_queues.is_news(self.kernel.identity.user, queue, error.text)
+        )
 
     def consumer_gone(self, consumer: Consumer, why: str) -> None:
         """Closes the connection: a failover client comes back, and creates queue and consumer again."""
@@ -297,7 +299,7 @@ class OpenWireSession(SessionEndpoint):
         self.watchers.clear()
         for subscription in list(self.subscriptions.values()):
             self.pulls.end(subscription)
-            self.wildcard_queues.unwatch(conn, subscription.id)
+            self.wildcard_queues.unwatch(self.kernel.identity, conn, subscription.id)
             advisories.consumers.remove(conn, subscription.id)
         for producer_id in list(self.producers.by_id):
             advisories.producers.remove(conn, producer_id)

@@ -77,6 +77,7 @@ class Subscription:
         self.set_prefetch(info.prefetch_size)
         self.extension: int = 0
         self.parts: dict[int, Part] = {}
+        self._parts_of: dict[ActiveMQDestination, int] = {}
         self.held: dict[int, Delivery] = {}
         self.pull_number: int = 0  # of the latest pull
         self.pulling: bool = False
@@ -126,9 +127,16 @@ class Subscription:
 
     def add_part(self, part: Part) -> None:
         self.parts[part.number] = part
+        self._parts_of[part.destination] = part.number
 
     def remove_part(self, number: int) -> None:
-        self.parts.pop(number, None)
+        part = self.parts.pop(number, None)
+        if part is not None and self._parts_of.get(part.destination) == number:
+            del self._parts_of[part.destination]
+
+    def has_part(self, destination: ActiveMQDestination) -> bool:
+        """Returns True if a part has that destination."""
+        return destination in self._parts_of
 
     # -- deliveries -----------------------------------------------------------------------------
     def hold(self, delivery: Delivery) -> None:
