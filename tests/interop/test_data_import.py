@@ -93,7 +93,7 @@ def contents(client: Connection) -> dict[str, list[object]]:
                 properties.pop("_AMQ_DUPL_ID", None)  # only one of those that share it can keep it
             duplicate_ids.add(message.duplicate_id)
             typed = {name: (type(value), value) for name, value in properties.items()}
-            times = (message.timestamp_ms, message.expiration_ms)
+            times = (message.timestamp_ms, message.expires_at_ms)
             heads = (message.type, message.priority, message.durable, message.user_id)
             found[queue].append((message.body, typed, times, heads))
     return found

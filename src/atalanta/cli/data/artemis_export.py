@@ -68,7 +68,7 @@ class Exported:
             type=TYPE_NUMBERS.get(given.get("type", "default"), 0),
             properties=properties,
             priority=int(given.get("priority", "4")),
-            expiration_ms=int(given.get("expiration", "0")),
+            expires_at_ms=int(given.get("expiration", "0")),
             timestamp_ms=int(given.get("timestamp", "0")) or None,
             user_id=uuid.UUID(user) if len(user) == 36 else None,
             duplicate_id=duplicate if isinstance(duplicate, (str, bytes)) else None,

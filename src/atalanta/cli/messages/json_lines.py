@@ -53,7 +53,7 @@ def json_of(message: ReceivedMessage, oversized: bool = False) -> dict[str, obje
         "durable": message.durable,
         "priority": message.priority,
         "timestamp": message.timestamp_ms,
-        "expiration": message.expiration_ms,
+        "expiration": message.expires_at_ms,
         "delivery_count": message.delivery_count,
     }
     optional = {
@@ -165,7 +165,7 @@ def _message(given: dict[str, object], place: str) -> Message:
         properties=_values(given.get("properties") or {}, given.get("property_types"), place),
         durable=given.get("durable") is not False,
         priority=_whole(given, "priority", 4, PRIORITY_MAX),
-        expiration_ms=_whole(given, "expiration", 0, LONG_MAX),
+        expires_at_ms=_whole(given, "expiration", 0, LONG_MAX),
         timestamp_ms=_whole(given, "timestamp", 0, LONG_MAX) or None,
         group_id=_text(given.get("group_id")),
         correlation_id=_text(correlation),

@@ -13,12 +13,11 @@ from typing import BinaryIO, Final
 from atalanta.cli.messages.json_lines import message_of
 from atalanta.cli.output.outcome import USAGE, Refused
 from atalanta.client import Message, Property
-from atalanta.client.message import now_ms
+from atalanta.client.message import SCHEDULED, now_ms
 
 BATCH: Final = 100
 READ_BYTES: Final = 1 << 16
 LINE_BYTES_MAX: Final = 256 << 20
-SCHEDULED: Final = "_AMQ_SCHED_DELIVERY"
 PATTERN: Final = bytes(range(251))
 
 
@@ -64,6 +63,8 @@ class Template:
         ]
         if len(given) > 1:
             raise Refused(f"{' and '.join(given)} cannot be given together", USAGE)
+        if self.ttl_ms and self.ttl_ms <= self.delay_ms:
+            raise Refused("--ttl ends before --delay: both begin with the send", USAGE)
         if json_lines and file is None:
             raise Refused("--json-lines needs --file", USAGE)
         if body_file == Path("-") and count is not None and count > 1:
@@ -100,7 +101,7 @@ class Template:
                 reply_to=self.reply_to,
             )
         if self.ttl_ms:
-            message.expiration_ms = now_ms() + self.ttl_ms
+            message.expires_at_ms = now_ms() + self.ttl_ms
         if self.duplicate_prefix is not None:
             message.duplicate_id = f"{self.duplicate_prefix}-{number}"
         return message

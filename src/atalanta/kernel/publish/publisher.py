@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, DUPLICATE_ID, BrokerError
+from atalanta.kernel.endpoint import REPEATED, UNROUTED
+from atalanta.kernel.errors import (
+    ADDRESS_DOES_NOT_EXIST,
+    DUPLICATE_ID,
+    QUEUE_DOES_NOT_EXIST,
+    BrokerError,
+)
 from atalanta.kernel.publish.acknowledged_routes import set_acknowledged_aside
 from atalanta.kernel.publish.duplicate_detection import (
     headers_of_links,
@@ -16,6 +22,7 @@ from atalanta.kernel.publish.duplicate_detection import (
 )
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.registry.duplicate_spaces import BRIDGE_PREFIX, application_id
 from atalanta.kernel.routing.router import add_remote_route, join_route, route_by_ids
@@ -86,8 +93,12 @@ class Publisher:
                     return 1
         plan = self.prepare(now, message)
         if plan.repeats_lsn >= 0:
+            if endpoint is not None:
+                endpoint.notice(token, REPEATED)
             self.store.reply_when_durable(plan.repeats_lsn, endpoint, token)
             return 0
+        if plan.unrouted and endpoint is not None:
+            endpoint.notice(token, UNROUTED)
         self.plans.commit(plan, endpoint, token)
         return len(plan.routes)
 
@@ -117,11 +128,13 @@ class Publisher:
         address.count_routed(taken)
         if not taken:
             self.diverts.route_unrouted(now, plan, name)
+            plan.unrouted = not plan.is_routed() and expects_queue(address, message.routing_type)
         return plan
 
-    def prepare_all(self, now: int, messages: list[Message]) -> list[Plan]:
+    def prepare_all(self, now: int, messages: list[Message], strict: bool) -> list[Plan]:
         """Prepares the messages of a transaction. Raises BrokerError with DUPLICATE_ID for a repeat.
 
+        With `strict` a message that no queue takes is an error, too, unless its address may be without subscribers.
         Raises Undecided if the node of a group is not known yet; then the messages can be prepared again.
         """
         plans: list[Plan] = []
@@ -135,6 +148,8 @@ class Publisher:
                 continue
             if plan.repeats_lsn >= 0:
                 raise BrokerError(DUPLICATE_ID, f"duplicate message detected on {message.address}")
+            if strict and plan.unrouted:
+                raise BrokerError(QUEUE_DOES_NOT_EXIST, f"no queue of address {message.address} takes the message")
             plans.append(plan)
         if undecided:
             put_back(headers)
@@ -209,3 +224,13 @@ class Publisher:
         )
         if not plan.routes:
             plan.routes = self.unknown_bindings.route(now, message, unknown)
+
+
+def expects_queue(address: Address, routing_type: int) -> bool:
+    """Returns True if a sender may expect that a queue takes its message; a topic may be without subscribers.
+
+    Without a routing type (-1) an address that its first message has created is none that anybody has made a topic.
+    """
+    if routing_type >= 0:
+        return routing_type == ANYCAST
+    return address.auto_created or not address.multicast

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from atalanta.kernel.endpoint import DROPPED
 from atalanta.kernel.errors import (
+    ADDRESS_FULL,
     ILLEGAL_STATE,
     BrokerError,
 )
@@ -30,7 +32,7 @@ from atalanta.kernel.sessions.session_consumer import (
 from atalanta.kernel.sessions.session_producers import SessionProducers
 from atalanta.kernel.transactions.owner import TransactionOwner
 from atalanta.kernel.transactions.transaction import Transaction
-from atalanta.message.fqqn import join_fqqn
+from atalanta.message.fqqn import join_fqqn, split_fqqn
 from atalanta.message.internal_headers import SCALEDOWN_TO, disclaim
 
 if TYPE_CHECKING:
@@ -137,13 +139,15 @@ class Session(TransactionOwner):
             if services.memory.refusing and services.full_addresses.drops(
                 message, peer, self.endpoint
             ):
-                self.endpoint.done(token)
+                self._dropped(message, token)
                 return
             if services.ingress_headers.wanted:
                 services.ingress_headers.add(now, self.identity, message)
             if not self.auto_commit_sends:
-                services.transaction_sends.add(self.identity, self.transaction, address, message)
-                self.endpoint.done(token)
+                if services.transaction_sends.add(self.identity, self.transaction, address, message):
+                    self.endpoint.done(token)
+                else:
+                    self._dropped(message, token)
                 return
         except BrokerError as error:
             if not self.auto_commit_sends:
@@ -153,6 +157,17 @@ class Session(TransactionOwner):
             services.publisher.publish(now, message, self.endpoint, token, address)
         except Undecided as undecided:
             self._send_later(now, undecided, message, token)
+
+    def _dropped(self, message: Message, token: int) -> None:
+        """Confirms a message that a full address has dropped; who takes notices is told, or cannot commit."""
+        if self.endpoint.takes_notices():
+            if self.auto_commit_sends:
+                self.endpoint.notice(token, DROPPED)
+            else:
+                name = split_fqqn(message.address)[0]
+                why = f"AMQ229102: address {name} is full and has dropped a message of the transaction"
+                self.transaction.rollback_only = BrokerError(ADDRESS_FULL, why)
+        self.endpoint.done(token)
 
     def _send_later(self, now: int, undecided: Undecided, message: Message, token: int) -> None:
         """Sends the message again when the queues of its groups are chosen."""

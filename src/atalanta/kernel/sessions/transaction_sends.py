@@ -49,8 +49,8 @@ class TransactionSends:
         transaction: Transaction,
         address: Address | None,
         message: Message,
-    ) -> None:
-        """Adds the message, unless a full address drops it. BrokerError ADDRESS_FULL if it fails senders.
+    ) -> bool:
+        """Adds the message; returns False if a full address drops it. BrokerError ADDRESS_FULL if it fails senders.
 
         `address`: if the caller knows it. After a repeated duplicate id or too many bytes the transaction cannot be
         committed.
@@ -58,7 +58,7 @@ class TransactionSends:
         if not identity.cluster and self.full_addresses.drops_in_transaction(
             transaction, address, message
         ):
-            return
+            return False
         self.branches.store.command.begin_change()
         duplicate_id, own = message.sent_id, message.duplicate_id
         if duplicate_id is not None or (own is not None and not message.has_property(BRIDGE_DUPLICATE)):
@@ -78,6 +78,7 @@ class TransactionSends:
         self.memory.uncommitted_bytes += message.size
         if self.memory.uncommitted_bytes > TRANSACTION_BYTES_MAX:
             self._limit_uncommitted(identity, transaction)
+        return True
 
     def _limit_uncommitted(self, identity: Identity, transaction: Transaction) -> None:
         """Limits what all transactions hold to global-max-size, or to what one transaction may hold, if that is more.
