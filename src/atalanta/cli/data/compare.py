@@ -34,7 +34,7 @@ class MemberData:
     """The journal and the page files of one member. JournalDamaged, JournalForeign; DataFolderError if it runs."""
 
     def __init__(self, place: Path) -> None:
-        self.folder, pages = find_folders(place)
+        self.folder, pages, _ = find_folders(place)
         if is_locked(self.folder):
             raise DataFolderError(f"{self.folder}: a node uses it; stop that node")
         node_id = read_node_id(self.folder)

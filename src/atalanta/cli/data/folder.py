@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from atalanta.cli.data.large_bodies import ReadOnlyLargeFiles, StoredMessage
 from atalanta.cli.output.outcome import NOT_THERE, Refused
-from atalanta.client import ReceivedMessage
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.problems import ConfigError
 from atalanta.ha.folder_lease import ACTIVE
@@ -37,6 +37,7 @@ from atalanta.store.recovery_report import RecoveryReport
 from atalanta.store.segment import segment_number
 
 PAGING_NAME = "paging"
+LARGE_NAMES = ("large-messages", "largemessages")  # of `atalanta create`, and without the element in a broker.xml
 SUBFOLDERS = ("", JOURNAL_NAME, "data", f"data/{JOURNAL_NAME}")
 
 
@@ -129,7 +130,7 @@ class DataFolder:
     """The contents of a folder. JournalDamaged, JournalForeign or DecodeError for bad data."""
 
     def __init__(self, folder: Path, while_running: bool) -> None:
-        self.folder, pages = find_folders(folder)
+        self.folder, pages, large = find_folders(folder)
         found = read_node_id(self.folder)
         if found is None and self.folder.name == JOURNAL_NAME:
             found = read_node_id(self.folder.parent)
@@ -137,8 +138,9 @@ class DataFolder:
             raise Refused(f"{self.folder / NODE_ID_NAME} is missing", BAD_DATA)
         self.node_id = found
         pages /= str(found)
+        large /= str(found)
         if has_epochs(self.folder):
-            self.folder, pages = newest_epoch(self.folder, pages)
+            self.folder, pages, large = newest_epoch(self.folder, pages, large)
             self.running = is_held(self.folder)
         else:
             self.running = is_locked(self.folder) or is_locked(self.folder.parent)
@@ -149,13 +151,14 @@ class DataFolder:
         config = JournalConfig(journal_id=found.bytes)
         self.disk = ReadOnlyDisk(self.folder, pages)
         self.files = PageFiles(self.disk, found.bytes)
+        self.large = ReadOnlyLargeFiles(large)
         damage = FoundDamage()
         self.damaged: list[str] = damage.lines
         self.broker = Broker(
             BrokerConfig(),
             AddressSettingsRepository(),
             Security(enabled=False),
-            BrokerPorts(NoJournal(1 << 62), NoTimers(), Ids(), damage, self.files),
+            BrokerPorts(NoJournal(1 << 62), NoTimers(), Ids(), damage, self.files, self.large),
             str(found),
         )
         recovery = Recovery(self.broker)
@@ -198,25 +201,23 @@ class DataFolder:
             if reference.sequence == 0:
                 yield reference
 
-    def messages(self, queue: Queue) -> Iterator[ReceivedMessage]:
+    def messages(self, queue: Queue) -> Iterator[StoredMessage]:
         """Iterates over the messages of `references`, as clients see them."""
         for reference in self.references(queue):
-            yield received(reference)
+            yield self.received(reference)
+
+    def received(self, reference: Reference) -> StoredMessage:
+        """Returns the message as clients see it; `delivery_count` is the number of deliveries so far."""
+        return StoredMessage(reference, self.large.folder)
 
     def pages(self) -> list[Page]:
         """Returns all page files that the journal names."""
         return [self.broker.paging.pages[number] for number in sorted(self.broker.paging.pages)]
 
 
-def received(reference: Reference) -> ReceivedMessage:
-    """Returns the message as clients see it; `delivery_count` is the number of deliveries so far."""
-    count = reference.delivery_count
-    return ReceivedMessage(reference.message, reference.queue.name, delivery_count=count)
-
-
-def find_folders(place: Path) -> tuple[Path, Path]:
-    """Finds the folders of the journal and of the page files: from a broker.xml, or at the default paths. Refused
-    (66)."""
+def find_folders(place: Path) -> tuple[Path, Path, Path]:
+    """Finds the folders of the journal, the page files and large messages: from a broker.xml, or at the default paths.
+    Refused (66)."""
     if place.is_file():
         try:
             configuration = read_broker_xml(place, dict(os.environ))
@@ -224,22 +225,24 @@ def find_folders(place: Path) -> tuple[Path, Path]:
             raise Refused(str(error.problems[0]), BAD_CONFIGURATION) from error
         folder, pages = configuration.journal_folder, configuration.paging_folder
         if has_journal(folder) or has_epochs(folder):
-            return folder, pages
+            return folder, pages, configuration.large_messages_folder
         raise Refused(f"{folder}: there is no journal of atalanta in it", NOT_THERE)
     if not place.exists():
         raise Refused(f"{place}: there is no such folder or file", NOT_THERE)
     for below in SUBFOLDERS:
         folder = (place / below).resolve()
         if has_journal(folder) or has_epochs(folder):
-            return folder, folder.parent / PAGING_NAME
+            places = [folder.parent / name for name in LARGE_NAMES]
+            large = next((found for found in places if found.is_dir()), places[0])
+            return folder, folder.parent / PAGING_NAME, large
     raise Refused(f"{place}: there is no journal of atalanta in it", NOT_THERE)
 
 
-def newest_epoch(journal: Path, pages: Path) -> tuple[Path, Path]:
+def newest_epoch(journal: Path, pages: Path, large: Path) -> tuple[Path, Path, Path]:
     """Returns the folders of a pair's messages: those of the newest epoch that has inherited everything."""
-    epochs = Epochs(journal, pages, pages)
+    epochs = Epochs(journal, pages, large)
     found = epochs.folders(epochs.newest_complete(epochs.newest() + 1))
-    return found.journal, found.pages
+    return found.journal, found.pages, found.large
 
 
 def is_held(epoch: Path) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from atalanta.cli.messages.json_lines import message_of
+from atalanta.cli.messages.json_lines import QUEUE, is_definition, message_of
 from atalanta.cli.output.outcome import USAGE, Refused
 from atalanta.client import Message, Property
 from atalanta.client.message import SCHEDULED, now_ms
@@ -114,7 +114,7 @@ class Template:
             for first in range(1, last + 1, batch_size):
                 yield [self.message(n) for n in range(first, min(first + batch_size, last + 1))]
             return
-        number = 0
+        number = queues = 0
         name = "stdin" if self.file == Path("-") else str(self.file)
         async for lines in read_lines(self.file, name):
             for at in range(0, len(lines), BATCH):
@@ -122,6 +122,15 @@ class Template:
                 for line in lines[at : at + BATCH]:
                     if self.count is not None and number >= self.count:
                         break
+                    if self.json_lines and is_definition(line):
+                        queues += line.startswith(f'{{"{QUEUE}":')
+                        if queues > 1:
+                            raise Refused(
+                                f"{name}: an export of several queues, and all would be sent to one: `atalanta data "
+                                "import` sends each message to its queue, `data export --queue` writes one queue",
+                                USAGE,
+                            )
+                        continue
                     number += 1
                     batch.append(self.message(number, line, f"{name}:{number}"))
                 if batch:

@@ -63,6 +63,14 @@ class DuplicateDetection:
                 trace_message(self.trace, "trace_repeated", plan.message, cache_name)
         return lsn
 
+    def note_own(self, plan: Plan, message: Message) -> None:
+        """Stores the application's id of a message that another id has told from repeats: its sender may repeat it."""
+        duplicate_id = message.duplicate_id
+        if duplicate_id is not None:
+            known = application_id(message.address, duplicate_id)
+            if self.caches.cache_of(message.address).first_lsn_of(known) < 0:
+                plan.duplicates.append((message.address, known))
+
     def take_shipment_ids(self, plans: list[Plan], batch: Batch) -> list[tuple[str, bytes]]:
         """Stores the duplicate ids of a leaving node's branch; they leave the plans, for `add` after the write.
 

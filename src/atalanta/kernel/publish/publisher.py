@@ -24,7 +24,7 @@ from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
-from atalanta.kernel.registry.duplicate_spaces import BRIDGE_PREFIX, application_id
+from atalanta.kernel.registry.duplicate_spaces import BRIDGE_PREFIX, IMPORT, application_id
 from atalanta.kernel.routing.router import add_remote_route, join_route, route_by_ids
 from atalanta.message.fqqn import split_fqqn
 from atalanta.message.internal_headers import (
@@ -157,14 +157,19 @@ class Publisher:
         return plans
 
     def _prepare_from_peer(self, now: int, plan: Plan, message: Message) -> None:
-        """Prepares a message that another node forwards: routed by binding ids, repeats dropped by the bridge's id."""
+        """Prepares a message that another node forwards, or an operator imports: routed by binding ids, repeats dropped
+        by the bridge's id. No divert sends an imported one elsewhere."""
         raw_ids = message.property_value(ROUTE_TO)
         bridge_id = message.property_value(BRIDGE_DUPLICATE)
+        imported = False
         if isinstance(bridge_id, bytes):
             name = BRIDGE_PREFIX + message.address
             plan.repeats_lsn = self.duplicates.find_id(plan, name, bridge_id)
             if plan.repeats_lsn >= 0:
                 return
+            imported = bridge_id.startswith(IMPORT)
+            if imported:
+                self.duplicates.note_own(plan, message)
         else:
             duplicate_id = message.duplicate_id
             if duplicate_id is not None:
@@ -177,7 +182,7 @@ class Publisher:
         if message.special and message.has_property(ORIGIN):
             self.origins.note()
         address = self.registry.routable(message.address)
-        if address is not None and self.diverts.divert_exclusively(now, plan, address):
+        if address is not None and not imported and self.diverts.divert_exclusively(now, plan, address):
             return
         if isinstance(raw_ids, bytes):
             plan.routes, unknown, away = route_by_ids(

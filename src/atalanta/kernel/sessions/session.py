@@ -17,6 +17,7 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.publish.duplicate_detection import keep_apart
 from atalanta.kernel.publish.grouping import Undecided
+from atalanta.kernel.publish.named_queues import disclaim_unless_manager
 from atalanta.kernel.queue.consumers import add_consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.queue.spec import ANYCAST
@@ -34,6 +35,7 @@ from atalanta.kernel.transactions.owner import TransactionOwner
 from atalanta.kernel.transactions.transaction import Transaction
 from atalanta.message.fqqn import join_fqqn, split_fqqn
 from atalanta.message.internal_headers import SCALEDOWN_TO, disclaim
+from atalanta.message.message import ROUTE_TO
 
 if TYPE_CHECKING:
     from atalanta.kernel.memory.large_body import LargeBody, LargeStream
@@ -112,7 +114,10 @@ class Session(TransactionOwner):
         peer = self.identity.cluster
         if message.special:
             if not peer:
-                disclaim(message)
+                if message.has_property(ROUTE_TO):
+                    self._disclaim(message)
+                else:
+                    disclaim(message)
                 if message.has_property(BRIDGE_DUPLICATE):
                     keep_apart(services.permissions, self.identity, services.config.management_address, message)
             elif message.has_property(SCALEDOWN_TO):
@@ -157,6 +162,19 @@ class Session(TransactionOwner):
             services.publisher.publish(now, message, self.endpoint, token, address)
         except Undecided as undecided:
             self._send_later(now, undecided, message, token)
+
+    def _disclaim(self, message: Message) -> None:
+        """Removes the headers of members from a message that names queues, unless its user may name them."""
+        services = self.services
+        management = services.config.management_address
+        try:
+            disclaim_unless_manager(
+                services.permissions, self.identity, management, services.publisher.queues_by_id, message
+            )
+        except BrokerError as unknown:
+            if not self.auto_commit_sends:
+                self.transaction.rollback_only = unknown
+            raise
 
     def _dropped(self, message: Message, token: int) -> None:
         """Confirms a message that a full address has dropped; who takes notices is told, or cannot commit."""

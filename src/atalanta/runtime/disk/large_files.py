@@ -28,6 +28,18 @@ OPEN_FILES_MAX = 64
 Job = Callable[[], None]
 
 
+def sizes_of_files(folder: Path) -> dict[int, int]:
+    """Returns the sizes of a folder's bodies by number. OSError."""
+    found: dict[int, int] = {}
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = entry.name
+            digits = name.removesuffix(SUFFIX)
+            if name.endswith(SUFFIX) and digits.isascii() and digits.isdigit():
+                found[int(digits)] = entry.stat(follow_symlinks=False).st_size
+    return found
+
+
 class OpenFile:
     """A file that the worker has open; `end` is the offset of the next append."""
 
@@ -79,14 +91,7 @@ class FolderLargeFiles(LargeFiles):
 
     def files(self) -> dict[int, int]:
         """Implements LargeFiles.files."""
-        found: dict[int, int] = {}
-        with os.scandir(self.folder) as entries:
-            for entry in entries:
-                name = entry.name
-                digits = name.removesuffix(SUFFIX)
-                if name.endswith(SUFFIX) and digits.isascii() and digits.isdigit():
-                    found[int(digits)] = entry.stat(follow_symlinks=False).st_size
-        return found
+        return sizes_of_files(self.folder)
 
     def create(self, file: int, will_sync: bool) -> None:
         """Implements LargeFiles.create."""
