@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.errors import DUPLICATE_ID, BrokerError
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.registry.duplicate_caches import (
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.permissions import Permissions
     from atalanta.kernel.security.security import Identity
 
+SHOWN_MAX: Final = 100  # characters of an id in an error
 LINK_HEADERS: Final = (ROUTE_TO, BRIDGE_DUPLICATE, ACK_ROUTE_TO)
 
 
@@ -92,6 +94,18 @@ class DuplicateDetection:
         """Adds ids that the record at `lsn` holds to the caches of those names."""
         for name, duplicate_id in ids:
             self.caches.cache_of(name).add(duplicate_id, lsn)
+
+
+def repeat_error(message: Message) -> BrokerError:
+    """Returns the error of a transaction with a repeat, in Artemis' words (PostOfficeImpl): programs look for them."""
+    given = message.property_value("_AMQ_DUPL_ID")
+    shown = given if isinstance(given, str) else given.hex() if isinstance(given, bytes) else ""
+    known = f", _AMQ_DUPL_ID={shown[:SHOWN_MAX]}" if shown else ""
+    return BrokerError(
+        DUPLICATE_ID,
+        "Duplicate message detected - message will not be routed. Message information: "
+        f"address={message.address}{known}",
+    )
 
 
 def keep_apart(permissions: Permissions, identity: Identity, address: str, message: Message) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import QUEUE_DOES_NOT_EXIST, BrokerError
+from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
+from atalanta.kernel.registry.duplicate_spaces import IMPORT
 from atalanta.kernel.security.security import MANAGE
 from atalanta.message.internal_headers import disclaim
 from atalanta.message.message import ROUTE_TO, Message
@@ -29,11 +31,14 @@ def disclaim_unless_manager(
 ) -> None:
     """Removes the headers of members from a client's message; who may manage keeps the queues that it names.
 
+    A message with the id of a bridge is no import: its ids are those of another node.
     `management`: the management address. BrokerError QUEUE_DOES_NOT_EXIST for an id that is no queue of applications.
     """
     ids = message.property_value(ROUTE_TO)
+    bridge_id = message.property_value(BRIDGE_DUPLICATE)
+    bridged = isinstance(bridge_id, bytes) and not bridge_id.startswith(IMPORT)
     disclaim(message)
-    if not isinstance(ids, bytes) or not permissions.allows(identity, MANAGE, management):
+    if bridged or not isinstance(ids, bytes) or not permissions.allows(identity, MANAGE, management):
         return
     for start in range(0, len(ids), 8):
         queue_id = int.from_bytes(ids[start : start + 8], "big", signed=True)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.endpoint import REPEATED, UNROUTED
 from atalanta.kernel.errors import (
     ADDRESS_DOES_NOT_EXIST,
-    DUPLICATE_ID,
     QUEUE_DOES_NOT_EXIST,
     BrokerError,
 )
@@ -18,6 +17,7 @@ from atalanta.kernel.publish.acknowledged_routes import set_acknowledged_aside
 from atalanta.kernel.publish.duplicate_detection import (
     headers_of_links,
     put_back,
+    repeat_error,
     restore_bridge_id,
 )
 from atalanta.kernel.publish.grouping import Undecided
@@ -147,7 +147,7 @@ class Publisher:
                 undecided.extend(waiting.ids)
                 continue
             if plan.repeats_lsn >= 0:
-                raise BrokerError(DUPLICATE_ID, f"duplicate message detected on {message.address}")
+                raise repeat_error(message)
             if strict and plan.unrouted:
                 raise BrokerError(QUEUE_DOES_NOT_EXIST, f"no queue of address {message.address} takes the message")
             plans.append(plan)

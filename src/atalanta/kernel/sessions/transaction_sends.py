@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.errors import DUPLICATE_ID, BrokerError
+from atalanta.kernel.publish.duplicate_detection import repeat_error
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.registry.duplicate_spaces import application_id
 from atalanta.kernel.transactions.transaction import TRANSACTION_BYTES_MAX
@@ -69,10 +69,7 @@ class TransactionSends:
             cache = self.caches.cache_of(name)
             key = (name, duplicate_id)
             if cache.first_lsn_of(duplicate_id) >= 0 or key in transaction.duplicate_ids:
-                transaction.rollback_only = BrokerError(
-                    DUPLICATE_ID,
-                    f"duplicate message detected on {name}: message will not be routed",
-                )
+                transaction.rollback_only = repeat_error(message)
             transaction.duplicate_ids[key] = True
         transaction.add_send(message)
         self.memory.uncommitted_bytes += message.size

@@ -152,7 +152,7 @@ class FolderLargeFiles(LargeFiles):
         except OSError as error:
             self._given_up[file] = True
             self._forget(file)
-            self._report(self._failed, file, str(error))
+            self._report(self._failed, file, error.strerror or "the file system does not say why")
 
     def _path(self, file: int) -> Path:
         return self.folder / f"{file}{SUFFIX}"

@@ -90,6 +90,12 @@ def test_an_import_is_stored_once_and_keeps_the_application_s_id(server: Server)
     assert counts(server, "a", "b", "c") == [1, 1, 0]
 
 
+def test_a_bridge_names_no_queues(server: Server) -> None:
+    client = subscriptions(server)
+    client.publish("news", "x", _AMQ_ROUTE_TO=queues(server, "a"), _AMQ_BRIDGE_DUP=b"of a bridge")
+    assert counts(server, "a", "b", "c") == [1, 1, 1]
+
+
 def test_no_divert_takes_an_import(server: Server) -> None:
     client = subscriptions(server)
     client.create_queue("elsewhere")
