@@ -10,6 +10,7 @@ import pytest
 from atalanta.client import AddressFull, Message, MessageDropped, QueueDoesNotExist, SendFailed, Xid
 from atalanta.client.blocking import Connection, connect
 from tests.broker_process import BrokerProcess, free_port, write_broker_xml
+from tests.cli.calls import Cli
 
 pytestmark = pytest.mark.process
 
@@ -79,6 +80,19 @@ def test_a_transaction_with_a_dropped_message_is_rolled_back(node: Connection) -
             branch.prepare()
     assert (count(node, "other"), count(node, name)) == (0, before)
     assert node.xa_resource.recover() == []
+
+
+def test_the_command_line_says_so(node: Connection) -> None:
+    cli = Cli(str(node.server))
+    name = filled(node, "small.three")
+    cli("produce", name, "--text", "x", status=1)
+    assert f"address {name} is full" in cli.errors
+    cli("produce", "topic://fresh.topic", "--text", "x")
+    cli("produce", "fresh.topic", "--count", "3", status=1)
+    assert "3 messages were refused" in cli.errors and "no queue of address fresh.topic takes it" in cli.errors
+    cli("produce", "news", "--text", "x")
+    cli("produce", "x", "--ttl", "100", "--delay", "100", status=2)
+    assert "--ttl ends before --delay" in cli.errors
 
 
 def nobody(client: Connection) -> str:

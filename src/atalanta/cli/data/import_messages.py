@@ -7,6 +7,7 @@ the other subscriptions of the address do not get it. The id by which the node f
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -17,6 +18,7 @@ import typer
 from atalanta.cli.data.artemis_export import ArtemisExport
 from atalanta.cli.data.exported import Binding, Export, ExportedMessage, Survey
 from atalanta.cli.data.node_export import NodeExport
+from atalanta.cli.messages.produce import report_blocked
 from atalanta.cli.output.escape import counted, messages
 from atalanta.cli.output.outcome import NOT_ALLOWED, NOT_THERE, Refused, reported
 from atalanta.cli.output.progress import Bar
@@ -56,6 +58,7 @@ class Import:
         self._management = Management(connection)
         self._producers: dict[tuple[str, str | None], Producer] = {}
         self._ids: dict[str, bytes] = {}  # of queues, 8 bytes each
+        self._watching: list[asyncio.Task[None]] = []
 
     @property
     def total(self) -> int:
@@ -108,6 +111,13 @@ class Import:
 
     async def send_all(self, bar: Bar) -> None:
         """Sends everything; returns when the broker has stored it."""
+        try:
+            await self._send_all(bar)
+        finally:
+            for each in self._watching:
+                each.cancel()
+
+    async def _send_all(self, bar: Bar) -> None:
         for exported in self._survey.export.messages():
             with nullcontext() if exported.body is None else closing(exported.body):
                 for queue in exported.queues:
@@ -167,6 +177,7 @@ class Import:
         found = self._producers.get((address, routing))
         if found is None:
             found = self._producers[address, routing] = await self._connection.producer(address, routing)
+            self._watching.append(asyncio.create_task(report_blocked(found, False)))
         return found
 
     async def _create_address(self, name: str) -> None:

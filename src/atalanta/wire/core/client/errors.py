@@ -191,8 +191,8 @@ def dropped(outcome: int, address: str) -> MessageDropped:
             f"the message was dropped: address {address} is full (address-full-policy DROP)", ADDRESS_FULL
         )
     return MessageDropped(
-        f"the message was dropped: no queue of address {address} takes it; routing='anycast' creates a queue,"
-        " with routing='multicast' there may be no subscriber",
+        f"the message was dropped: no queue of address {address} takes it; with routing type anycast one is created,"
+        " with multicast the address may be without subscribers",
         QUEUE_DOES_NOT_EXIST,
     )
 
