@@ -143,7 +143,12 @@ def test_a_dry_run_sends_nothing_and_a_second_run_only_what_is_new(tmp_path: Pat
         "empty": ("news", 0, False), "orders": ("orders", 2, False), "paper": ("news", 1, False),
         "radio": ("news", 2, False), "unnamed": ("unnamed", 1, False),
     }  # fmt: skip
-    assert fresh.rows("data", "import", str(file))[0] == {"sent": 6, "repeated": 0, "left": planned["left"]}
+    assert planned["created"] == {
+        "addresses": ["news", "orders", "unheard", "unnamed"],
+        "queues": ["empty", "orders", "paper", "radio", "unnamed"],
+    }
+    (done,) = fresh.rows("data", "import", str(file))
+    assert done == {"sent": 6, "repeated": 0, "left": planned["left"], "created": planned["created"]}
     first = counts(fresh)
     assert first == {"paper": 1, "radio": 2, "orders": 2, "unnamed": 1, "empty": 0}
     fresh("consume", "orders", "--count", "1")
@@ -171,6 +176,7 @@ def test_a_broken_file_or_another_address_sends_nothing(tmp_path: Path, fresh: C
         client.delete_queue("radio")
         client.create_queue("radio", "news", "multicast", filter="n = 77")
     fresh("data", "import", str(file))
+    assert "created addresses: orders, unheard, unnamed\ncreated queues: empty, orders, paper, unnamed" in fresh.errors
     assert "queue radio stays as it is: its filter is n = 77, in the export there is none" in fresh.errors
     assert counts(fresh)["radio"] == 2
 

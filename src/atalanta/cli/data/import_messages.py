@@ -19,7 +19,7 @@ from atalanta.cli.data.artemis_export import ArtemisExport
 from atalanta.cli.data.exported import Binding, Export, ExportedMessage, Survey
 from atalanta.cli.data.node_export import NodeExport
 from atalanta.cli.messages.produce import report_blocked
-from atalanta.cli.output.escape import counted, messages
+from atalanta.cli.output.escape import counted, messages, plain
 from atalanta.cli.output.outcome import NOT_ALLOWED, NOT_THERE, Refused, reported
 from atalanta.cli.output.progress import Bar
 from atalanta.cli.output.tables import show_table
@@ -52,6 +52,8 @@ class Import:
         self.repeated = 0  # those that the node had already
         self.left = {name: count for name, count in survey.messages.items() if name.startswith(INTERNAL_PREFIX)}
         self.there: dict[str, int] = {}  # messages in queues that exist
+        self.new_addresses: list[str] = []
+        self.new_queues: list[str] = []
         self.notes: list[str] = []
         self._survey = survey
         self._connection = connection
@@ -75,6 +77,7 @@ class Import:
         for binding in self.bindings():
             found = await self._connection.query_queue(binding.name)
             if not found.exists:
+                self.new_queues.append(binding.name)
                 continue
             if found.address != binding.address:
                 raise Refused(
@@ -89,7 +92,15 @@ class Import:
                 if here != wanted and binding.name in self._survey.export.bindings:
                     was = "in the export there is none" if wanted is None else f"in the export it is {wanted}"
                     self.notes.append(f"queue {binding.name} stays as it is: its {what} is {here or 'none'}, {was}")
+        addresses = {*self._survey.export.addresses, *(binding.address for binding in self.bindings())}
+        for name in sorted(addresses):
+            if not name.startswith(INTERNAL_PREFIX) and not (await self._connection.query_address(name)).exists:
+                self.new_addresses.append(name)
         await self._compare_limit()
+
+    def created(self) -> dict[str, list[str]]:
+        """Returns the names of what the node did not have."""
+        return {"addresses": self.new_addresses, "queues": self.new_queues}
 
     async def _compare_limit(self) -> None:
         """Notes addresses of which the node cannot remember all messages."""
@@ -232,8 +243,12 @@ def run_import(file: Path, target: Target, dry_run: bool, json_output: bool, qui
         if dry_run:
             show_plan(work, survey, json_output)
         elif json_output:
-            typer.echo(json.dumps({"sent": work.sent, "repeated": work.repeated, "left": work.left}))
+            found = {"sent": work.sent, "repeated": work.repeated, "left": work.left, "created": work.created()}
+            typer.echo(json.dumps(found))
         elif not quiet:
+            for what, names in work.created().items():
+                if names:
+                    typer.echo(f"created {what}: {', '.join(plain(name) for name in names)}", err=True)
             again = f"; {messages(work.repeated)} of an earlier import were there already" if work.repeated else ""
             typer.echo(f"sent {messages(work.sent)}{again}", err=True)
         for queue, count in work.left.items():
@@ -261,8 +276,11 @@ def show_plan(work: Import, survey: Survey, json_output: bool) -> None:
         for binding in work.bindings()
     ]
     if json_output:
-        typer.echo(json.dumps({"dry_run": True, "messages": work.total, "queues": rows, "left": work.left}))
+        found = {"dry_run": True, "messages": work.total, "queues": rows, "left": work.left, "created": work.created()}
+        typer.echo(json.dumps(found))
         return
+    if work.new_addresses:
+        typer.echo(f"would create addresses: {', '.join(plain(name) for name in work.new_addresses)}", err=True)
     show_table(
         COLUMNS,
         [

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from librt.strings import BytesWriter, read_i64_be, write_i32_be, write_i64_be
-from mypy_extensions import i32, i64
+from mypy_extensions import i32, i64, u8
 
 from atalanta.kernel.endpoint import SILENT, Reply
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
@@ -265,7 +265,7 @@ class CoreSession(SessionEndpoint):
         """Writes NULL_RESPONSE with one byte more, which only a client that has asked for it gets."""
         out = self.connection.start_frame(packet_types.NULL_RESPONSE, self.channel, 9)
         write_i64_be(out, token)
-        out.append(outcome)
+        out.append(u8(outcome))
 
     def takes_notices(self) -> bool:
         return self.notices is not None
