@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -161,3 +162,26 @@ def test_artemis_own_import_puts_messages_into_their_queues_only(
         after = contents(client)
         for queue in QUEUES:
             assert [(each[0], each[4]) for each in after[queue]] == [(each[0], each[4]) for each in before[queue]]
+
+
+def test_an_export_of_a_node_comes_into_the_queues_of_a_real_artemis(brokers: Lineup, tmp_path: Path) -> None:
+    (real,) = brokers.cluster("artemis", lambda index, ports: Shape(addresses=ADDRESSES))
+    file = tmp_path / "lines.jsonl"
+    head = {"timestamp": 1_700_000_000_000, "address": "news", "routing_type": "multicast"}
+    queues = [{"export": {"version": 1, "node_id": "one"}}] + [
+        {"export_queue": {"name": name, "address": "news", "routing_type": "multicast", "ring_size": 50}}
+        for name in ("one", "two")
+    ]
+    messages = [
+        {**head, "message_id": n, "queue": name, "text": f"{name} {n}"} for n in (1, 2) for name in ("one", "two")
+    ]
+    file.write_text("\n".join(json.dumps(line) for line in (*queues, *messages)), encoding="utf-8")
+    real.start()
+    cli = Cli(f"tcp://127.0.0.1:{real.port}")
+    cli.environment |= {"ATALANTA_USER": USER, "ATALANTA_PASSWORD": PASSWORD}
+    for _ in range(2):
+        cli("data", "import", str(file))
+        with connect(f"tcp://127.0.0.1:{real.port}", user=USER, password=PASSWORD) as client:
+            for name in ("one", "two"):
+                found = [(each.address, each.text) for each in client.consumer(f"news::{name}", browse=True)]
+                assert found == [("news", f"{name} 1"), ("news", f"{name} 2")]
