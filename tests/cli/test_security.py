@@ -34,11 +34,12 @@ def cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
     etc: Path = tmp_path_factory.mktemp("node") / "etc"
     etc.mkdir()
     port = free_port()
-    permissions = "".join(f'<permission type="{name}" roles="amq"/>' for name in TYPES)
+    roles = {name: "amq" if name == "manage" else "amq,workers" for name in TYPES}
+    permissions = "".join(f'<permission type="{name}" roles="{roles[name]}"/>' for name in TYPES)
     xml = etc / "broker.xml"
     xml.write_text(BROKER_XML.format(port=port, permissions=permissions))
     local = Cli()
-    for name, role in (("anna", "amq"), ("bert", "guests")):
+    for name, role in (("anna", "amq"), ("bert", "guests"), ("carl", "workers")):
         local("user", "add", name, "--role", role, "--password", "pw", "--etc", str(etc))
     with BrokerProcess(xml):
         yield Cli(f"tcp://127.0.0.1:{port}")
@@ -52,6 +53,16 @@ def test_who_may_does(cli: Cli) -> None:
     (row,) = json.loads(anna("queue", "stat", "x", "--json"))
     assert row["messageCount"] == 1
     assert anna("consume", "x", "--count", "1") == "secret\n"
+
+
+def test_an_import_needs_the_right_to_manage(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "one.jsonl"
+    file.write_text('{"message_id":1,"queue":"q","address":"imported","text":"x"}\n')
+    cli("data", "import", str(file), "--user", "carl", "--password", "pw", status=77)
+    assert "an import needs the permission manage, to name the queues; nothing was sent" in cli.errors
+    (done,) = cli.rows("data", "import", str(file), "--user", "anna", "--password", "pw")
+    assert done["sent"] == 1
+    assert cli("consume", "imported::q", "--count", "1", "--user", "carl", "--password", "pw") == "x\n"
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_everything_arrives_as_it_was_sent() -> None:
         properties=properties,
         durable=False,
         priority=9,
-        expiration_ms=5,
+        expires_at_ms=5,
         timestamp_ms=7,
         user_id=user_id,
         group_id="g",
@@ -69,7 +69,7 @@ def test_everything_arrives_as_it_was_sent() -> None:
     assert (got.address, got.routing_type, got.durable, got.priority) == (
         "ad\u00e9", "anycast", False, 9,
     )  # fmt: skip
-    assert (got.expiration_ms, got.timestamp_ms, got.user_id) == (5, 7, user_id)
+    assert (got.expires_at_ms, got.timestamp_ms, got.user_id) == (5, 7, user_id)
     assert (got.group_id, got.correlation_id, got.reply_to) == ("g", b"c", "queue://r")
     assert got.duplicate_id == "d"
     copy = got.copy()

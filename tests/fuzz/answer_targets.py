@@ -169,7 +169,7 @@ class ReceivedTarget(Target):
 
     def run(self, data: bytes) -> None:
         message = ReceivedMessage(decode_message(Reader(data)), "q")
-        repr((message.properties, message.type, message.timestamp_ms, message.expiration_ms, message.priority))
+        repr((message.properties, message.type, message.timestamp_ms, message.expires_at_ms, message.priority))
         repr((message.correlation_id, message.reply_to, message.group_id, message.duplicate_id, message.user_id))
         repr((message.text, message.map, len(message.body)))
 

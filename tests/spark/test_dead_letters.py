@@ -64,7 +64,7 @@ def fill_dead(brokers: BrokerCluster) -> None:
             refused.acknowledge()
             work.rollback()
         with connection.producer("orders", routing="multicast") as producer:
-            producer.send(Message(text="late", expiration_ms=1))
+            producer.send(Message(text="late", expires_at_ms=1))
         with connection.consumer("orders::store") as consumer:
             kept = consumer.receive(10)
             assert kept is not None and kept.text == "poison"

@@ -70,12 +70,30 @@ class Producer:
     def resent(self) -> int:
         return self._producer.resent
 
-    def send(self, message: Message | ReceivedMessage) -> None:
-        self._shell.call(self._producer.send(message))
+    @property
+    def repeats(self) -> int:
+        return self._producer.repeats
 
-    def send_soon(self, message: Message | ReceivedMessage) -> None:
+    def send(
+        self,
+        message: Message | ReceivedMessage,
+        *,
+        ttl_s: float | None = None,
+        delay_s: float | None = None,
+        priority: int | None = None,
+    ) -> None:
+        self._shell.call(self._producer.send(message, ttl_s=ttl_s, delay_s=delay_s, priority=priority))
+
+    def send_soon(
+        self,
+        message: Message | ReceivedMessage,
+        *,
+        ttl_s: float | None = None,
+        delay_s: float | None = None,
+        priority: int | None = None,
+    ) -> None:
         with self._shell.lock:
-            wait = self._producer.send_soon(message)
+            wait = self._producer.send_soon(message, ttl_s=ttl_s, delay_s=delay_s, priority=priority)
         if wait is not READY:
             self._shell.call(_awaited(wait))
 
@@ -142,9 +160,19 @@ class Transaction:
         return self
 
     def send(
-        self, address: str, message: Message | ReceivedMessage, routing: str | None = None
+        self,
+        address: str,
+        message: Message | ReceivedMessage,
+        routing: str | None = None,
+        *,
+        ttl_s: float | None = None,
+        delay_s: float | None = None,
+        priority: int | None = None,
     ) -> None:
-        self._shell.call(self._transaction.send(address, message, routing))
+        made = self._transaction.send(
+            address, message, routing, ttl_s=ttl_s, delay_s=delay_s, priority=priority
+        )
+        self._shell.call(made)
 
     def consumer(self, queue: str, selector: str | None = None, ack: str = CUMULATIVE) -> Consumer:
         return Consumer(self._shell, self._shell.call(self._transaction.consumer(queue, selector, ack)))

@@ -474,6 +474,7 @@ class Connection:
             producer_window=options.producer_window_size,
             client_id=options.client_id,
             default_address=_preference(options),
+            notices=True,
         )
 
 

@@ -35,6 +35,8 @@ MULTICAST: Final = "multicast"
 ROUTING_NAMES: Final = (MULTICAST, ANYCAST)
 # The factor by which an inflated body may exceed largeMessageMaxBytes, the limit of the packed one.
 INFLATED_BYTES_MAX: Final = 256 << 20
+SCHEDULED: Final = "_AMQ_SCHED_DELIVERY"  # the instant from which on a message is delivered
+LONG_MAX: Final = (1 << 63) - 1
 
 
 class Message:
@@ -48,13 +50,14 @@ class Message:
     is the number of bytes to send; a shorter stream is an error.
 
     properties: str -> bool, int (Java long), float (double), str, bytes or None; Byte, Short, Int, Float and Char keep
-    the other Java types. Times are milliseconds since the epoch. `timestamp_ms` defaults to the current time;
-    `expiration_ms` 0 means never. `duplicate_id`: a broker accepts only the first message with the same id. `type` is
-    CORE's message type; by default the body decides it.
+    the other Java types. `timestamp_ms` and `expires_at_ms` are instants, in milliseconds since the epoch: the first
+    defaults to the current time, the second is 0 for never. A time to live or a delay is an argument of `send`.
+    `duplicate_id`: a broker accepts only the first message with the same id. `type` is CORE's message type; by default
+    the body decides it.
     """
 
     __slots__ = (
-        "body", "correlation_id", "duplicate_id", "durable", "expiration_ms", "group_id",
+        "body", "correlation_id", "duplicate_id", "durable", "expires_at_ms", "group_id",
         "priority", "properties", "reply_to", "size", "stream", "timestamp_ms", "type", "user_id",
     )  # fmt: skip
 
@@ -69,7 +72,7 @@ class Message:
         properties: Mapping[str, Property] | None = None,
         durable: bool = True,
         priority: int = 4,
-        expiration_ms: int = 0,
+        expires_at_ms: int = 0,
         timestamp_ms: int | None = None,
         user_id: uuid.UUID | None = None,
         group_id: str | None = None,
@@ -108,7 +111,7 @@ class Message:
         self.properties = properties
         self.durable = durable
         self.priority = priority
-        self.expiration_ms = expiration_ms
+        self.expires_at_ms = expires_at_ms
         self.timestamp_ms = timestamp_ms
         self.user_id = user_id
         self.group_id = group_id
@@ -122,6 +125,25 @@ class Message:
         if self.type != TEXT or not self.body:
             return None
         return Reader(self.body).nullable_simple_string("text body")
+
+    def with_times(self, ttl_s: float | None, delay_s: float | None, priority: int | None) -> Message:
+        """Returns a copy that expires and becomes available so many seconds from now, None: as this one does."""
+        if delay_s is not None and not 0 <= delay_s < math.inf:
+            raise ValueError(f"delay_s={delay_s!r}: it is a number of seconds, at least 0")
+        if ttl_s is not None and not 0 < ttl_s < math.inf:
+            raise ValueError(f"ttl_s={ttl_s!r}: it is a number of seconds above 0; without it the message stays")
+        if ttl_s is not None and delay_s is not None and ttl_s <= delay_s:
+            raise ValueError(f"ttl_s={ttl_s!r} ends before delay_s={delay_s!r}: both begin with the send")
+        again = copy(self)
+        now = now_ms()
+        if ttl_s is not None:
+            again.expires_at_ms = min(now + math.ceil(ttl_s * 1_000), LONG_MAX)
+        if delay_s:
+            at = min(now + math.ceil(delay_s * 1_000), LONG_MAX)
+            again.properties = {**(self.properties or {}), SCHEDULED: at}
+        if priority is not None:
+            again.priority = priority
+        return again
 
     def with_body(self, body: bytes) -> Message:
         """Returns a copy with this body in place of its stream."""
@@ -269,8 +291,8 @@ class ReceivedMessage:
         return self._message.priority
 
     @property
-    def expiration_ms(self) -> int:
-        """Returns the expiration; 0 means never."""
+    def expires_at_ms(self) -> int:
+        """Returns the instant of expiry, in milliseconds since the epoch; 0 means never."""
         return self._message.expiration
 
     @property
@@ -382,7 +404,7 @@ class ReceivedMessage:
             properties=dict(self.properties),
             durable=self.durable,
             priority=self.priority,
-            expiration_ms=self.expiration_ms,
+            expires_at_ms=self.expires_at_ms,
             timestamp_ms=self.timestamp_ms,
             user_id=self.user_id,
             group_id=self.group_id,

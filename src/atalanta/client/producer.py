@@ -95,10 +95,10 @@ class Encoder:
         durable = 1 if message.durable else 0
         try:
             fixed = _fixed(
-                0, message.type, durable, message.expiration_ms, timestamp, priority
+                0, message.type, durable, message.expires_at_ms, timestamp, priority
             )
         except struct.error as error:
-            raise ValueError(f"type, expiration_ms or timestamp_ms: {error}") from None
+            raise ValueError(f"type, expires_at_ms or timestamp_ms: {error}") from None
         return fixed if user_id is None else b"\x01" + user_id.bytes + fixed[1:]
 
 
@@ -140,15 +140,33 @@ class Producer:
         return self._producer.resent
 
     @property
+    def repeats(self) -> int:
+        """Returns the number of messages whose duplicate id the node had before; 0 with a broker that does not say."""
+        return self._producer.repeats
+
+    @property
     def blocked(self) -> bool:
         """Returns True if messages wait for credits: the broker grants none while the address or the disk is full."""
         return len(self._producer.queue.waiting) > 0
 
-    async def send(self, message: Message | ReceivedMessage) -> None:
+    async def send(
+        self,
+        message: Message | ReceivedMessage,
+        *,
+        ttl_s: float | None = None,
+        delay_s: float | None = None,
+        priority: int | None = None,
+    ) -> None:
         """Sends a message and returns when the broker has confirmed it. Raises the broker's error.
 
-        A message with a `stream` is always confirmed, and is sent after all earlier messages of this producer.
+        MessageDropped: an Atalanta node has confirmed it and dropped it, as it says.
+
+        `ttl_s`: it expires so many seconds from now; `delay_s`: it is delivered no sooner than that; `priority` 0 to 9.
+        They replace those of the message. A message with a `stream` is always confirmed, and is sent after all earlier
+        messages of this producer.
         """
+        if ttl_s is not None or delay_s is not None or priority is not None:
+            message = outgoing(message).with_times(ttl_s, delay_s, priority)
         if isinstance(message, Message) and message.stream is not None:
             whole = await self._streamed(message)
             if whole is None:
@@ -162,11 +180,20 @@ class Producer:
         else:
             await self._credits
 
-    def send_soon(self, message: Message | ReceivedMessage) -> Acknowledgement:
+    def send_soon(
+        self,
+        message: Message | ReceivedMessage,
+        *,
+        ttl_s: float | None = None,
+        delay_s: float | None = None,
+        priority: int | None = None,
+    ) -> Acknowledgement:
         """Sends a message without waiting for the confirmation. Await the result: it waits while the window is full.
 
-        The next call or `drain` raises SendFailed for a refused message.
+        The next call or `drain` raises SendFailed for a refused message. The arguments are those of `send`.
         """
+        if ttl_s is not None or delay_s is not None or priority is not None:
+            message = outgoing(message).with_times(ttl_s, delay_s, priority)
         if self._producer.errors:
             self._raise_errors()
         _, confirm = self._send(message)

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 # The token of a request whose client asked for no answer.
 SILENT: Final = -(1 << 62)
+# What became of a message that is confirmed, and is in no queue by this send.
+DROPPED: Final = 1  # its address is full and drops messages
+UNROUTED: Final = 2  # no queue takes it, where a sender may expect one
+REPEATED: Final = 3  # the broker has it already
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -30,6 +34,14 @@ class Reply:
     def failed(self, token: int, error: BrokerError) -> None:
         """Reports that the request was refused after it had been accepted."""
         raise NotImplementedError
+
+    def takes_notices(self) -> bool:
+        """Tells whether the client has asked for `notice`. Its transactions fail with a message that gets one."""
+        return False
+
+    def notice(self, token: int, outcome: int) -> None:
+        """Tells what became of a message (DROPPED …), before `done(token)` confirms it."""
+        return None
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

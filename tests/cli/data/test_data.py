@@ -94,6 +94,8 @@ def test_export_is_complete_and_in_order_and_overwrites_nothing(
     out = tmp_path / "all.jsonl"
     cli("data", "export", str(folder), "--output", str(out))
     lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert [next(iter(line)) for line in lines[:9]] == ["export", *["export_address"] * 4, *["export_queue"] * 4]
+    lines = lines[9:]
     assert len(lines) == 306
     numbers = [line["message_id"] for line in lines if line["queue"] == "paged"]
     assert len(numbers) == 300 and numbers == sorted(numbers)

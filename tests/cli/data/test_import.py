@@ -24,6 +24,12 @@ def cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
         yield found
 
 
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Cli]:
+    with node(tmp_path / "node") as found:
+        yield found
+
+
 def encoded(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode("ascii")
 
@@ -94,6 +100,7 @@ def test_queues_and_messages_arrive_as_they_were(tmp_path: Path, cli: Cli) -> No
         for queue in ("paper", "radio"):
             message = client.consumer(f"news::{queue}").receive(timeout_s=20)
             assert message is not None and message.text == "größer"
+            assert (message.address, message.queue, message.duplicate_id) == ("news", queue, "once")
             assert (message.priority, message.timestamp_ms) == (7, 1_700_000_000_000)
             assert str(message.user_id) == "7da096d6-e6f3-11f1-927e-db8e28600313"
             assert message.durable and message.group_id == "g1"
@@ -106,7 +113,7 @@ def test_queues_and_messages_arrive_as_they_were(tmp_path: Path, cli: Cli) -> No
         assert unheard.supports_anycast and unheard.supports_multicast
         consumer = client.consumer("orders")
         large, small = consumer.receive(timeout_s=20), consumer.receive(timeout_s=20)
-        assert large is not None and large.body == LARGE and large.type == 4
+        assert large is not None and large.body == LARGE and large.type == 4 and large.address == "orders"
         assert small is not None and small.body == b"" and small.type == 0
         assert consumer.receive(timeout_s=0) is None
         assert client.consumer("unnamed").receive(timeout_s=20) is not None
@@ -115,6 +122,63 @@ def test_queues_and_messages_arrive_as_they_were(tmp_path: Path, cli: Cli) -> No
             producer.send(Message(text=str(number), properties={"n": number}))
         assert client.query_queue("paper").filter == "n > 1"
         assert client.query_queue("empty").message_count == 2
+
+
+def counts(cli: Cli) -> dict[str, int]:
+    with connect(cli.environment["ATALANTA_URL"]) as client:
+        names = ("paper", "radio", "orders", "unnamed", "empty")
+        return {name: client.query_queue(name).message_count for name in names}
+
+
+def test_a_dry_run_sends_nothing_and_a_second_run_only_what_is_new(tmp_path: Path, fresh: Cli) -> None:
+    file = tmp_path / "export.xml"
+    file.write_text(export(), encoding="utf-8")
+    table = fresh("data", "import", str(file), "--dry-run")
+    assert "is created" in table and "MULTICAST" in table and "would send 6 messages to 5 queues" in fresh.errors
+    with connect(fresh.environment["ATALANTA_URL"]) as client:
+        assert not client.query_queue("paper").exists and not client.query_address("news").exists
+    (planned,) = fresh.rows("data", "import", str(file), "--dry-run")
+    assert planned["messages"] == 6 and planned["left"] == {"$.artemis.internal.sf.my-cluster.x": 1}
+    assert {row["queue"]: (row["address"], row["messages"], row["exists"]) for row in planned["queues"]} == {
+        "empty": ("news", 0, False), "orders": ("orders", 2, False), "paper": ("news", 1, False),
+        "radio": ("news", 2, False), "unnamed": ("unnamed", 1, False),
+    }  # fmt: skip
+    assert planned["created"] == {
+        "addresses": ["news", "orders", "unheard", "unnamed"],
+        "queues": ["empty", "orders", "paper", "radio", "unnamed"],
+    }
+    (done,) = fresh.rows("data", "import", str(file))
+    assert done == {"sent": 6, "repeated": 0, "left": planned["left"], "created": planned["created"]}
+    first = counts(fresh)
+    assert first == {"paper": 1, "radio": 2, "orders": 2, "unnamed": 1, "empty": 0}
+    fresh("consume", "orders", "--count", "1")
+    assert fresh.rows("data", "import", str(file))[0]["repeated"] == 6
+    assert counts(fresh) == {**first, "orders": 1}
+    fresh("data", "import", str(file))
+    assert "sent 0 messages; 6 messages of an earlier import were there already" in fresh.errors
+    (planned,) = fresh.rows("data", "import", str(file), "--dry-run")
+    assert {row["queue"]: row["messages_there"] for row in planned["queues"]} == {**first, "orders": 1}
+    # Another Artemis has the same numbers for other messages.
+    file.write_text(export().replace("1700000000002", "1700000000009").replace('id="14"', 'id="99"'), encoding="utf-8")
+    assert fresh.rows("data", "import", str(file))[0]["sent"] == 3
+
+
+def test_a_broken_file_or_another_address_sends_nothing(tmp_path: Path, fresh: Cli) -> None:
+    file = tmp_path / "export.xml"
+    file.write_text(export()[:-40], encoding="utf-8")
+    fresh("data", "import", str(file), status=65)
+    file.write_text(export(), encoding="utf-8")
+    with connect(fresh.environment["ATALANTA_URL"]) as client:
+        client.create_queue("radio", "other", "multicast")
+        fresh("data", "import", str(file), status=1)
+        assert "queue radio exists at address other, in the export it is one of news" in fresh.errors
+        assert not client.query_queue("orders").exists
+        client.delete_queue("radio")
+        client.create_queue("radio", "news", "multicast", filter="n = 77")
+    fresh("data", "import", str(file))
+    assert "created addresses: orders, unheard, unnamed\ncreated queues: empty, orders, paper, unnamed" in fresh.errors
+    assert "queue radio stays as it is: its filter is n = 77, in the export there is none" in fresh.errors
+    assert counts(fresh)["radio"] == 2
 
 
 @pytest.mark.parametrize(

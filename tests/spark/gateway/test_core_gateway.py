@@ -45,7 +45,7 @@ def gateway(brokers: BrokerCluster) -> Iterator[Gateway]:
 def text(what: str, duplicate_id: str | None = None) -> OutMessage:
     return OutMessage(
         address="out", routing="anycast", body=None, text=what, kind=3, durable=True, priority=4,
-        expiration_ms=0, timestamp_ms=5000, properties={"n": 1}, group_id="g",
+        expires_at_ms=0, timestamp_ms=5000, properties={"n": 1}, group_id="g",
         correlation_id="c", reply_to="queue://back", duplicate_id=duplicate_id,
     )  # fmt: skip
 

@@ -52,7 +52,7 @@ def dead_letters(brokers: BrokerCluster) -> None:
         with connection.producer("orders", routing="anycast") as producer:
             for number in range(2):
                 late = Message(
-                    text=f"late-{number}", timestamp_ms=480_000 * HOUR_MS, expiration_ms=1
+                    text=f"late-{number}", timestamp_ms=480_000 * HOUR_MS, expires_at_ms=1
                 )
                 producer.send(late)
         with connection.consumer("orders") as consumer:

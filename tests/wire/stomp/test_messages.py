@@ -59,6 +59,22 @@ def test_bytes_with_nul_stay_bytes_for_jms(server: StompServer) -> None:
     assert second.kind == TEXT and second.text() == "žluť"
 
 
+def test_the_type_that_a_client_names_is_the_type_of_the_message(server: StompServer) -> None:
+    """The header of ActiveMQ Classic (LegacyFrameTranslator); content-length says nothing then."""
+    client = server.stomp_client()
+    core = server.login()
+    core.create_queue("a")
+    core.consume("a")
+    client.send("SEND", "žluť", destination="/queue/a", content_length="6", amq_msg_type="text")
+    client.send("SEND", "plain", destination="/queue/a", amq_msg_type="BYTES")
+    client.send("SEND", "other", destination="/queue/a", content_length="5", amq_msg_type="map")
+    text, raw, other = received(core)
+    assert text.kind == TEXT and text.text() == "žluť"
+    assert (raw.kind, raw.body, other.kind) == (BYTES, b"plain", BYTES)
+    client.send("SEND", b"\xff", destination="/queue/a", content_length="1", amq_msg_type="text")
+    assert b"byte 0 of the body is not UTF-8; bytes need amq-msg-type:bytes" in client.output()
+
+
 def test_headers_become_what_jms_reads(server: StompServer) -> None:
     client = server.stomp_client()
     core = server.login()

@@ -17,14 +17,17 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO, Final
 from xml.parsers import expat
 
+from atalanta.cli.data.exported import IDENTITY_BYTES, Binding, ExportedAddress
 from atalanta.cli.messages.json_lines import TYPE_NUMBERS
 from atalanta.cli.messages.typed_properties import typed
 from atalanta.cli.output.outcome import Refused
 from atalanta.client import Message, Property
+from atalanta.client.message import ROUTING_NAMES
 from atalanta.runtime.process.exit_codes import BAD_DATA
 
 READ_BYTES: Final = 1 << 16
@@ -36,24 +39,34 @@ URL_SAFE: Final = str.maketrans("-_", "+/")
 
 
 @dataclass
-class Binding:
-    """A queue of the export; `routing` is "anycast" or "multicast"."""
-
-    name: str
-    address: str
-    routing: str
-    filter: str | None
-
-
-@dataclass
 class Exported:
-    """A message of the export. Its body is in `body`, a file that is in memory up to 1 MiB."""
+    """A message of the export. Its body is in `body`, a file that is in memory up to 1 MiB; `digest` is over it."""
 
     attributes: dict[str, str]
     body: BinaryIO
     large: bool = False
     properties: dict[str, Property] = field(default_factory=dict)
     queues: list[str] = field(default_factory=list)
+    address: str | None = None  # the form has no address of messages
+    digest: blake2b = field(default_factory=blake2b)
+
+    def identity(self, queue: str) -> bytes:
+        """Returns an id of the message in that queue.
+
+        The form names no node, so everything that it says of a message is in the id. Ids of messages begin anew with
+        each data folder: two exports may have the same id for different messages.
+        """
+        found = blake2b(self.digest.digest(), digest_size=IDENTITY_BYTES)
+        entries = [*self.attributes.items(), *((name, repr(value)) for name, value in self.properties.items())]
+        for one in ("artemis", queue, *(text for entry in sorted(entries) for text in entry)):
+            text = one.encode("utf-8", "surrogatepass")
+            found.update(len(text).to_bytes(8, "big") + text)
+        return found.digest()
+
+    @property
+    def routing(self) -> str | None:
+        number = self.properties.get(ROUTING_TYPE)
+        return ROUTING_NAMES[number] if isinstance(number, int) and number in (0, 1) else None
 
     def message(self) -> Message:
         """Returns the message to send; the export has no flag for durable ones, so all are durable."""
@@ -68,7 +81,7 @@ class Exported:
             type=TYPE_NUMBERS.get(given.get("type", "default"), 0),
             properties=properties,
             priority=int(given.get("priority", "4")),
-            expiration_ms=int(given.get("expiration", "0")),
+            expires_at_ms=int(given.get("expiration", "0")),
             timestamp_ms=int(given.get("timestamp", "0")) or None,
             user_id=uuid.UUID(user) if len(user) == 36 else None,
             duplicate_id=duplicate if isinstance(duplicate, (str, bytes)) else None,
@@ -76,10 +89,10 @@ class Exported:
 
 
 class ArtemisExport:
-    """Reads an export. `addresses` (routing types by name) and `bindings` are complete before the first message."""
+    """Reads an export. `addresses` and `bindings` are complete before the first message."""
 
     def __init__(self, path: Path) -> None:
-        self.addresses: dict[str, list[str]] = {}
+        self.addresses: dict[str, ExportedAddress] = {}
         self.bindings: dict[str, Binding] = {}
         self._path = path
         self._parser = parser = expat.ParserCreate()
@@ -119,7 +132,8 @@ class ArtemisExport:
                 raise self._refused(f"<{name}> is not the root of an export of `artemis data exp`")
         message = self._message
         if name == "address-binding":
-            self.addresses[given["name"]] = [one for one in given["routing-types"].lower().split(",") if one]
+            types = [one for one in given["routing-types"].lower().split(",") if one]
+            self.addresses[given["name"]] = ExportedAddress(types)
         elif name == "queue-binding":
             self.bindings[given["name"]] = Binding(
                 given["name"],
@@ -157,7 +171,9 @@ class ArtemisExport:
     def _piece(self) -> None:
         """Ends a CDATA section: each is base64 of its own."""
         if self._text is not None and self._message is not None:
-            self._message.body.write(decoded("".join(self._text)))
+            piece = decoded("".join(self._text))
+            self._message.body.write(piece)
+            self._message.digest.update(piece)
             self._text = []
 
     def _end(self, name: str) -> None:

@@ -7,25 +7,23 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from atalanta.cli.data.large_bodies import ReadOnlyLargeFiles, StoredMessage
 from atalanta.cli.output.outcome import NOT_THERE, Refused
-from atalanta.client import MessageTooLarge, ReceivedMessage
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.problems import ConfigError
 from atalanta.ha.folder_lease import ACTIVE
 from atalanta.kernel import ports
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.recovery import Recovery
-from atalanta.kernel.ports import BrokerPorts, Disk, Ids, LargeFiles, PageError, Timers, Trace
+from atalanta.kernel.ports import BrokerPorts, Disk, Ids, PageError, Timers, Trace
 from atalanta.kernel.queue.paging.page import Page
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.message.message import with_body
 from atalanta.runtime.disk.data_folder import JOURNAL_NAME, NODE_ID_NAME, read_node_id
 from atalanta.runtime.disk.folder_lock import DataFolderError, is_locked
-from atalanta.runtime.disk.large_files import SUFFIX, sizes_in
 from atalanta.runtime.ha.epoch_folders import Epochs
 from atalanta.runtime.ha.epoch_names import has_epochs
 from atalanta.runtime.ha.holder_lock import LOCKED, MISSING, look_at_lock
@@ -39,8 +37,7 @@ from atalanta.store.recovery_report import RecoveryReport
 from atalanta.store.segment import segment_number
 
 PAGING_NAME = "paging"
-LARGE_NAMES = ("largemessages", "large-messages")  # without a setting, and as `create` writes it
-LARGE_BYTES_MAX = 1 << 30  # of a body that is read into memory
+LARGE_NAMES = ("large-messages", "largemessages")  # of `atalanta create`, and without the element in a broker.xml
 SUBFOLDERS = ("", JOURNAL_NAME, "data", f"data/{JOURNAL_NAME}")
 
 
@@ -80,25 +77,6 @@ class ReadOnlyDisk(Disk):
 
     def reuse(self, spare_name: str, name: str, head: bytes) -> None:
         return None
-
-
-
-class ReadOnlyLargeFiles(LargeFiles):
-    """The bodies of large messages. A recovery deletes none here."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def files(self) -> dict[int, int]:
-        return sizes_in(self._folder) if self._folder.is_dir() else {}
-
-    def delete(self, file: int) -> None:
-        return None
-
-    def content(self, file: int, size: int) -> bytes:
-        """Returns the first bytes of a file, all of them if it has fewer."""
-        with (self._folder / f"{file}{SUFFIX}").open("rb") as opened:
-            return opened.read(size)
 
 
 class NoJournal(ports.Journal):
@@ -222,19 +200,14 @@ class DataFolder:
             if reference.sequence == 0:
                 yield reference
 
-    def received(self, reference: Reference) -> ReceivedMessage:
-        """Returns the message as clients see it; `delivery_count` is the number of deliveries so far.
+    def messages(self, queue: Queue) -> Iterator[StoredMessage]:
+        """Iterates over the messages of `references`, as clients see them."""
+        for reference in self.references(queue):
+            yield self.received(reference)
 
-        MessageTooLarge for a body that is too much for memory.
-        """
-        message = reference.message
-        body = message.large
-        if body is not None:
-            if body.size > LARGE_BYTES_MAX:
-                text = f"message {message.id} of queue {reference.queue.name} has {body.size:,} bytes"
-                raise MessageTooLarge(f"{text}, too many for this command: consume it from its node")
-            message = with_body(message, self.large.content(body.file, body.size))
-        return ReceivedMessage(message, reference.queue.name, delivery_count=reference.delivery_count)
+    def received(self, reference: Reference) -> StoredMessage:
+        """Returns the message as clients see it; `delivery_count` is the number of deliveries so far."""
+        return StoredMessage(reference, self.large.folder)
 
     def pages(self) -> list[Page]:
         """Returns all page files that the journal names."""
@@ -242,8 +215,8 @@ class DataFolder:
 
 
 def find_folders(place: Path) -> tuple[Path, Path, Path]:
-    """Finds the folders of the journal, the page files and the large messages: from a broker.xml, or at the default
-    paths. Refused (66)."""
+    """Finds the folders of the journal, the page files and large messages: from a broker.xml, or at the default paths.
+    Refused (66)."""
     if place.is_file():
         try:
             configuration = read_broker_xml(place, dict(os.environ))
@@ -258,8 +231,9 @@ def find_folders(place: Path) -> tuple[Path, Path, Path]:
     for below in SUBFOLDERS:
         folder = (place / below).resolve()
         if has_journal(folder) or has_epochs(folder):
-            large = [folder.parent / name for name in LARGE_NAMES]
-            return folder, folder.parent / PAGING_NAME, next((each for each in large if each.is_dir()), large[0])
+            places = [folder.parent / name for name in LARGE_NAMES]
+            large = next((found for found in places if found.is_dir()), places[0])
+            return folder, folder.parent / PAGING_NAME, large
     raise Refused(f"{place}: there is no journal of atalanta in it", NOT_THERE)
 
 

@@ -12,13 +12,14 @@ from typing import Final
 import typer
 
 from atalanta.cli.data.folder import DataFolder
+from atalanta.cli.data.node_export import definition_lines
 from atalanta.cli.messages.browse import COLUMNS, LEAST, NUMBERS, row_of
 from atalanta.cli.messages.json_lines import line_of_message
 from atalanta.cli.output.escape import counted, messages
-from atalanta.cli.output.outcome import Refused, reported
+from atalanta.cli.output.outcome import FAILED, Refused, reported
 from atalanta.cli.output.progress import Bar
 from atalanta.cli.output.tables import show_table
-from atalanta.client import MessageTooLarge
+from atalanta.client import ClientError
 from atalanta.kernel.journal import records
 from atalanta.kernel.ports import PageError
 from atalanta.kernel.queue.queue import Queue
@@ -184,9 +185,9 @@ def run_messages(
 def run_export(folder: Path, names: list[str], output: Path | None, while_running: bool) -> None:
     """Exports all queues except internal ones, or the named queues. An existing file is not overwritten.
 
-    What is too large for memory is named and left out; the exit status is 65 then.
+    What is too large for a line is named and left out; the exit status is 1 then.
     """
-    left_out = 0
+    left_out: list[str] = []
     with reported():
         data = opened(folder, while_running)
         queues = [data.queue(name) for name in names]
@@ -196,20 +197,37 @@ def run_export(folder: Path, names: list[str], output: Path | None, while_runnin
         opening = nullcontext(sys.stdout) if output is None else output.open("x", encoding="utf-8")
         total = sum(queue.message_count for queue in queues)
         with opening as out, Bar("exported", total, output is None) as bar:
+            if not names:
+                for line in definition_lines(data, queues):
+                    out.write(line + "\n")
             for queue in queues:
-                for reference in data.references(queue):
+                for message in data.messages(queue):
                     bar.advance(1)
                     try:
-                        line = line_of_message(data.received(reference))
-                    except MessageTooLarge as error:
-                        typer.echo(f"left out: {error}", err=True)
-                        left_out += 1
+                        line = line_of_message(message)
+                    except ClientError as error:
+                        left_out.append(f"message {message.message_id} of {queue.name} not exported: {error.text}")
                         continue
                     out.write(line + "\n")
                     count += 1
         typer.echo(f"exported {messages(count)} of {counted(len(queues), 'queue')}", err=True)
+        if not names:
+            tell_left_out(data)
+        for why in left_out:
+            typer.echo(f"atalanta: {why}", err=True)
     if left_out:
-        raise typer.Exit(BAD_DATA)
+        raise typer.Exit(FAILED)
+
+
+def tell_left_out(data: DataFolder) -> None:
+    """Names what an export of all queues does not hold."""
+    for queue in data.queues():
+        if queue.internal and queue.message_count:
+            why = "they are for another node, which gets them when this one runs"
+            typer.echo(f"atalanta: {messages(queue.message_count)} of {queue.name} not exported: {why}", err=True)
+    if data.broker.branches.prepared:
+        prepared = counted(data.broker.branches.prepared, "prepared transaction")
+        typer.echo(f"atalanta: {prepared} not exported: end them in the running node first", err=True)
 
 
 def run_verify(folder: Path, while_running: bool, json_output: bool) -> None:

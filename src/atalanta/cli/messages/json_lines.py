@@ -32,6 +32,10 @@ from atalanta.runtime.process.exit_codes import BAD_DATA
 
 TYPE_NAMES: Final = {0: "default", 2: "object", 3: "text", 4: "bytes", 5: "map", 6: "stream"}
 TYPE_NUMBERS: Final = {name: number for number, name in TYPE_NAMES.items()}
+# Keys of the lines in an export of all queues that define what they name (cli/data/node_export.py).
+EXPORT: Final = "export"
+ADDRESS: Final = "export_address"
+QUEUE: Final = "export_queue"
 PRIORITY_MAX: Final = 9
 LONG_MAX: Final = (1 << 63) - 1
 WRAPPERS: Final = ((Byte, "byte"), (Short, "short"), (Int, "int"), (Float, "float"))
@@ -54,7 +58,7 @@ def json_of(message: ReceivedMessage, oversized: bool = False) -> dict[str, obje
         "durable": message.durable,
         "priority": message.priority,
         "timestamp": message.timestamp_ms,
-        "expiration": message.expiration_ms,
+        "expiration": message.expires_at_ms,
         "delivery_count": message.delivery_count,
     }
     optional = {
@@ -150,12 +154,27 @@ def decoded(text: object, place: str) -> bytes:
 
 def message_of(line: str, place: str) -> Message:
     """Returns the message of such a line. Refused (65) names `place` and the field."""
+    return message_of_object(object_of(line, place), place)
+
+
+def is_definition(line: str) -> bool:
+    """Tells whether the line is a definition of an export, and not a message."""
+    return line.startswith(tuple(f'{{"{name}":' for name in (EXPORT, ADDRESS, QUEUE)))
+
+
+def object_of(line: str, place: str) -> dict[str, object]:
+    """Returns the JSON object of a line. Refused (65) names `place`."""
     try:
         given = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise Refused(f"{place}: not JSON: {error}", BAD_DATA) from None
     if not isinstance(given, dict):
         raise Refused(f"{place}: not a JSON object", BAD_DATA)
+    return given
+
+
+def message_of_object(given: dict[str, object], place: str) -> Message:
+    """Returns the message that a line's object describes. Refused (65) names `place` and the field."""
     try:
         return _message(given, place)
     except (TypeError, ValueError) as error:
@@ -175,7 +194,7 @@ def _message(given: dict[str, object], place: str) -> Message:
         properties=_values(given.get("properties") or {}, given.get("property_types"), place),
         durable=given.get("durable") is not False,
         priority=_whole(given, "priority", 4, PRIORITY_MAX),
-        expiration_ms=_whole(given, "expiration", 0, LONG_MAX),
+        expires_at_ms=_whole(given, "expiration", 0, LONG_MAX),
         timestamp_ms=_whole(given, "timestamp", 0, LONG_MAX) or None,
         group_id=_text(given.get("group_id")),
         correlation_id=_text(correlation),

@@ -106,7 +106,7 @@ async def send_some(
     async with job.target.connect() as connection:
         name, routing = await resolved(connection, job.destination)
         producer = await connection.producer(name, routing, job.window)
-        watching = asyncio.create_task(report_blocked(job, producer))
+        watching = asyncio.create_task(report_blocked(producer, job.quiet))
         try:
             while True:
                 async with lock:
@@ -129,9 +129,9 @@ async def send_some(
         job.resent += producer.resent
 
 
-async def report_blocked(job: Job, producer: Producer) -> None:
+async def report_blocked(producer: Producer, quiet: bool) -> None:
     """Prints the reason when nothing was sent between two checks, once per blockage."""
-    warned = job.quiet
+    warned = quiet
     before = -1
     while True:
         stuck = producer.blocked and producer.confirmed == before
@@ -141,7 +141,7 @@ async def report_blocked(job: Job, producer: Producer) -> None:
                 " the address or the disk is full; waiting",
                 err=True,
             )
-        warned = stuck or job.quiet
+        warned = stuck or quiet
         before = producer.confirmed
         await asyncio.sleep(BLOCKED_S)
 

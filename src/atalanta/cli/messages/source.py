@@ -10,15 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from atalanta.cli.messages.json_lines import message_of
+from atalanta.cli.messages.json_lines import QUEUE, is_definition, message_of
 from atalanta.cli.output.outcome import USAGE, Refused
 from atalanta.client import Message, Property
-from atalanta.client.message import now_ms
+from atalanta.client.message import SCHEDULED, now_ms
 
 BATCH: Final = 100
 READ_BYTES: Final = 1 << 16
 LINE_BYTES_MAX: Final = 256 << 20
-SCHEDULED: Final = "_AMQ_SCHED_DELIVERY"
 PATTERN: Final = bytes(range(251))
 
 
@@ -64,6 +63,8 @@ class Template:
         ]
         if len(given) > 1:
             raise Refused(f"{' and '.join(given)} cannot be given together", USAGE)
+        if self.ttl_ms and self.ttl_ms <= self.delay_ms:
+            raise Refused("--ttl ends before --delay: both begin with the send", USAGE)
         if json_lines and file is None:
             raise Refused("--json-lines needs --file", USAGE)
         if body_file == Path("-") and count is not None and count > 1:
@@ -100,7 +101,7 @@ class Template:
                 reply_to=self.reply_to,
             )
         if self.ttl_ms:
-            message.expiration_ms = now_ms() + self.ttl_ms
+            message.expires_at_ms = now_ms() + self.ttl_ms
         if self.duplicate_prefix is not None:
             message.duplicate_id = f"{self.duplicate_prefix}-{number}"
         return message
@@ -113,7 +114,7 @@ class Template:
             for first in range(1, last + 1, batch_size):
                 yield [self.message(n) for n in range(first, min(first + batch_size, last + 1))]
             return
-        number = 0
+        number = queues = 0
         name = "stdin" if self.file == Path("-") else str(self.file)
         async for lines in read_lines(self.file, name):
             for at in range(0, len(lines), BATCH):
@@ -121,6 +122,15 @@ class Template:
                 for line in lines[at : at + BATCH]:
                     if self.count is not None and number >= self.count:
                         break
+                    if self.json_lines and is_definition(line):
+                        queues += line.startswith(f'{{"{QUEUE}":')
+                        if queues > 1:
+                            raise Refused(
+                                f"{name}: an export of several queues, and all would be sent to one: `atalanta data "
+                                "import` sends each message to its queue, `data export --queue` writes one queue",
+                                USAGE,
+                            )
+                        continue
                     number += 1
                     batch.append(self.message(number, line, f"{name}:{number}"))
                 if batch:

@@ -88,8 +88,10 @@ class BodyStream:
         try:
             shell.after_call()
             await shell.answer(session.opened)
-            reply = await self.transfer(session.producer(producer.address), head)
+            sender = session.producer(producer.address)
+            reply = await self.transfer(sender, head)
             await shell.answer(reply)
+            producer.repeats += sender.repeats
         finally:
             end_session(shell, session)
 

@@ -39,6 +39,7 @@ class Branch(Transaction):
         super().__init__(connection)
         self.xid = xid
         self.ended = False  # its session has nothing more to do
+        self._left = False  # its session works in the branch no more
 
     async def open(self) -> Branch:
         """Opens the session and starts the branch. Raises BranchRefused if the broker knows the xid already."""
@@ -54,22 +55,30 @@ class Branch(Transaction):
         fails after that, Artemis keeps messages that were on their way to it in delivery (ServerSessionImpl.pendingTX).
         """
         await self._sent()
-        await self._call(XaEnd(self.xid, False))
+        await self._leave(False)
         await self._call(XaPrepare(self.xid))
         self.ended = True
 
     async def commit(self) -> None:
         """Ends the branch and commits it in one phase, without `prepare`."""
         await self._sent()
-        await self._call(XaEnd(self.xid, False))
+        await self._leave(False)
         await self._call(XaCommit(self.xid, True))
         self.ended = True
 
     async def rollback(self) -> None:
-        """Ends the branch and rolls it back."""
-        await self._call(XaEnd(self.xid, True))
-        await self._call(XaRollback(self.xid))
+        """Ends the branch and rolls it back. A node that has refused its `prepare` has done so already."""
+        await self._leave(True)
+        try:
+            await self._call(XaRollback(self.xid))
+        except UnknownBranch:
+            pass  # it is rolled back
         self.ended = True
+
+    async def _leave(self, failed: bool) -> None:
+        if not self._left:
+            await self._call(XaEnd(self.xid, failed))
+            self._left = True
 
     async def __aexit__(self, kind: object, error: object, trace: object) -> None:
         if self.ended:

@@ -8,7 +8,12 @@ from atalanta.client.consumer import CUMULATIVE, Consumer
 from atalanta.client.large.body_stream import BodyStream, end_session
 from atalanta.client.message import Message, ReceivedMessage
 from atalanta.client.producer import Encoder, outgoing
-from atalanta.wire.core.client.errors import Closed, IllegalState, TransactionRolledBack
+from atalanta.wire.core.client.errors import (
+    ClientError,
+    Closed,
+    IllegalState,
+    TransactionRolledBack,
+)
 from atalanta.wire.core.client.producer import ClientProducer
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.session import ClientSession
@@ -47,14 +52,23 @@ class Transaction:
         return self._session
 
     async def send(
-        self, address: str, message: Message | ReceivedMessage, routing: str | None = None
+        self,
+        address: str,
+        message: Message | ReceivedMessage,
+        routing: str | None = None,
+        *,
+        ttl_s: float | None = None,
+        delay_s: float | None = None,
+        priority: int | None = None,
     ) -> None:
         """Sends a message in the transaction. The call waits only while the broker grants no credits.
 
-        `routing` is that of Connection.producer, used with the first message to an address. If a `stream` raises, the
-        whole transaction has no effect and can only be closed. While a stream is being sent, other streams, large
-        messages, commit and rollback wait for its end. Raises IllegalState if they cannot wait (the blocking client,
-        the stream's own task).
+        `routing` is that of Connection.producer, used with the first message to an address; `ttl_s`, `delay_s` and
+        `priority` are those of Producer.send, and the seconds count from this call, not from the commit.
+
+        If a `stream` raises, the whole transaction has no effect and can only be closed. While a stream is being sent,
+        other streams, large messages, commit and rollback wait for its end. Raises IllegalState if they cannot wait
+        (the blocking client, the stream's own task).
         """
         known = self._producers.get(address)
         if known is None:
@@ -63,6 +77,8 @@ class Transaction:
             self._producers[address] = known
         producer, encoder = known
         message = outgoing(message)
+        if ttl_s is not None or delay_s is not None or priority is not None:
+            message = message.with_times(ttl_s, delay_s, priority)
         if message.stream is not None:
             if self._stream is not None:
                 await self._end_of_stream()
@@ -166,6 +182,11 @@ class Transaction:
             if kind is None:
                 await self.commit()
             elif self._session is not None and not isinstance(error, TransactionRolledBack):
-                await self.rollback()
+                try:
+                    await self.rollback()
+                except ClientError as failed:
+                    if not isinstance(error, BaseException):
+                        raise
+                    error.add_note(f"the rollback failed, too: {failed.text}")  # the first error is the one to see
         finally:
             await self.close()

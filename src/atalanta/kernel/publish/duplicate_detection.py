@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.errors import DUPLICATE_ID, BrokerError
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.registry.duplicate_caches import (
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.permissions import Permissions
     from atalanta.kernel.security.security import Identity
 
+SHOWN_MAX: Final = 100  # characters of an id in an error
 LINK_HEADERS: Final = (ROUTE_TO, BRIDGE_DUPLICATE, ACK_ROUTE_TO)
 
 
@@ -63,6 +65,14 @@ class DuplicateDetection:
                 trace_message(self.trace, "trace_repeated", plan.message, cache_name)
         return lsn
 
+    def note_own(self, plan: Plan, message: Message) -> None:
+        """Stores the application's id of a message that another id has told from repeats: its sender may repeat it."""
+        duplicate_id = message.duplicate_id
+        if duplicate_id is not None:
+            known = application_id(message.address, duplicate_id)
+            if self.caches.cache_of(message.address).first_lsn_of(known) < 0:
+                plan.duplicates.append((message.address, known))
+
     def take_shipment_ids(self, plans: list[Plan], batch: Batch) -> list[tuple[str, bytes]]:
         """Stores the duplicate ids of a leaving node's branch; they leave the plans, for `add` after the write.
 
@@ -84,6 +94,18 @@ class DuplicateDetection:
         """Adds ids that the record at `lsn` holds to the caches of those names."""
         for name, duplicate_id in ids:
             self.caches.cache_of(name).add(duplicate_id, lsn)
+
+
+def repeat_error(message: Message) -> BrokerError:
+    """Returns the error of a transaction with a repeat, in Artemis' words (PostOfficeImpl): programs look for them."""
+    given = message.property_value("_AMQ_DUPL_ID")
+    shown = given if isinstance(given, str) else given.hex() if isinstance(given, bytes) else ""
+    known = f", _AMQ_DUPL_ID={shown[:SHOWN_MAX]}" if shown else ""
+    return BrokerError(
+        DUPLICATE_ID,
+        "Duplicate message detected - message will not be routed. Message information: "
+        f"address={message.address}{known}",
+    )
 
 
 def keep_apart(permissions: Permissions, identity: Identity, address: str, message: Message) -> None:

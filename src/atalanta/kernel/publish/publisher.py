@@ -7,17 +7,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, DUPLICATE_ID, BrokerError
+from atalanta.kernel.endpoint import REPEATED, UNROUTED
+from atalanta.kernel.errors import (
+    ADDRESS_DOES_NOT_EXIST,
+    QUEUE_DOES_NOT_EXIST,
+    BrokerError,
+)
 from atalanta.kernel.publish.acknowledged_routes import set_acknowledged_aside
 from atalanta.kernel.publish.duplicate_detection import (
     headers_of_links,
     put_back,
+    repeat_error,
     restore_bridge_id,
 )
 from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
-from atalanta.kernel.registry.duplicate_spaces import BRIDGE_PREFIX, application_id
+from atalanta.kernel.registry.duplicate_spaces import BRIDGE_PREFIX, IMPORT, application_id
 from atalanta.kernel.routing.router import add_remote_route, join_route, route_by_ids
 from atalanta.message.fqqn import split_fqqn
 from atalanta.message.internal_headers import (
@@ -86,8 +93,12 @@ class Publisher:
                     return 1
         plan = self.prepare(now, message)
         if plan.repeats_lsn >= 0:
+            if endpoint is not None:
+                endpoint.notice(token, REPEATED)
             self.store.reply_when_durable(plan.repeats_lsn, endpoint, token)
             return 0
+        if plan.unrouted and endpoint is not None:
+            endpoint.notice(token, UNROUTED)
         self.plans.commit(plan, endpoint, token)
         return len(plan.routes)
 
@@ -117,11 +128,13 @@ class Publisher:
         address.count_routed(taken)
         if not taken:
             self.diverts.route_unrouted(now, plan, name)
+            plan.unrouted = not plan.is_routed() and expects_queue(address, message.routing_type)
         return plan
 
-    def prepare_all(self, now: int, messages: list[Message]) -> list[Plan]:
+    def prepare_all(self, now: int, messages: list[Message], strict: bool) -> list[Plan]:
         """Prepares the messages of a transaction. Raises BrokerError with DUPLICATE_ID for a repeat.
 
+        With `strict` a message that no queue takes is an error, too, unless its address may be without subscribers.
         Raises Undecided if the node of a group is not known yet; then the messages can be prepared again.
         """
         plans: list[Plan] = []
@@ -134,7 +147,9 @@ class Publisher:
                 undecided.extend(waiting.ids)
                 continue
             if plan.repeats_lsn >= 0:
-                raise BrokerError(DUPLICATE_ID, f"duplicate message detected on {message.address}")
+                raise repeat_error(message)
+            if strict and plan.unrouted:
+                raise BrokerError(QUEUE_DOES_NOT_EXIST, f"no queue of address {message.address} takes the message")
             plans.append(plan)
         if undecided:
             put_back(headers)
@@ -142,14 +157,19 @@ class Publisher:
         return plans
 
     def _prepare_from_peer(self, now: int, plan: Plan, message: Message) -> None:
-        """Prepares a message that another node forwards: routed by binding ids, repeats dropped by the bridge's id."""
+        """Prepares a message that another node forwards, or an operator imports: routed by binding ids, repeats dropped
+        by the bridge's id. No divert sends an imported one elsewhere."""
         raw_ids = message.property_value(ROUTE_TO)
         bridge_id = message.property_value(BRIDGE_DUPLICATE)
+        imported = False
         if isinstance(bridge_id, bytes):
             name = BRIDGE_PREFIX + message.address
             plan.repeats_lsn = self.duplicates.find_id(plan, name, bridge_id)
             if plan.repeats_lsn >= 0:
                 return
+            imported = bridge_id.startswith(IMPORT)
+            if imported:
+                self.duplicates.note_own(plan, message)
         else:
             duplicate_id = message.duplicate_id
             if duplicate_id is not None:
@@ -162,7 +182,7 @@ class Publisher:
         if message.special and message.has_property(ORIGIN):
             self.origins.note()
         address = self.registry.routable(message.address)
-        if address is not None and self.diverts.divert_exclusively(now, plan, address):
+        if address is not None and not imported and self.diverts.divert_exclusively(now, plan, address):
             return
         if isinstance(raw_ids, bytes):
             plan.routes, unknown, away = route_by_ids(
@@ -209,3 +229,13 @@ class Publisher:
         )
         if not plan.routes:
             plan.routes = self.unknown_bindings.route(now, message, unknown)
+
+
+def expects_queue(address: Address, routing_type: int) -> bool:
+    """Returns True if a sender may expect that a queue takes its message; a topic may be without subscribers.
+
+    Without a routing type (-1) an address that its first message has created is none that anybody has made a topic.
+    """
+    if routing_type >= 0:
+        return routing_type == ANYCAST
+    return address.auto_created or not address.multicast

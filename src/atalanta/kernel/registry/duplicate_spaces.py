@@ -27,6 +27,8 @@ NETWORK: Final = MARK + b"N"
 NETWORK_USER: Final = MARK + b"U"
 # The id of a core bridge, with its user, which is not the cluster's.
 BRIDGE: Final = MARK + b"B"
+# The id that `atalanta data import` makes of a message in a queue of an export.
+IMPORT: Final = MARK + b"I"
 OLD_BEGIN: Final = encode_utf16("ID:")
 SEPARATOR: Final = "\0"
 
@@ -80,6 +82,8 @@ def older_id(duplicate_id: bytes) -> bytes | None:
     space, rest = duplicate_id[:SPACE_BYTES], duplicate_id[SPACE_BYTES:]
     if space == APPLICATION:
         return rest
+    if space == IMPORT:
+        return None
     if space != NETWORK:
         rest = rest[USER_BYTES:]
     if space == BRIDGE:

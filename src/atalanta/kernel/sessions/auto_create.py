@@ -87,9 +87,11 @@ class AutoCreation:
             if len(known.by_name) >= SEND_ADDRESSES_MAX:
                 known.by_name.clear()
             known.by_name[message.address] = None
-        if identity.cluster and message.has_property(ROUTE_TO):
-            return  # routed to the queues that the message names, if they still exist
         routing_type = message.routing_type
+        if message.special and message.has_property(ROUTE_TO):
+            if not identity.cluster:
+                self._address(now, identity, owner, name, routing_type)
+            return  # routed to the queues that the message names, if they still exist
         queue = self.queue_registry.by_name.get(queue_name) if queue_name else None
         if queue is not None and queue.spec.address == name:
             # Artemis drops such a message without an error (LocalQueueBinding.isMatchRoutingType).

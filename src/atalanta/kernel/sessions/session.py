@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from atalanta.kernel.endpoint import DROPPED
 from atalanta.kernel.errors import (
+    ADDRESS_FULL,
     ILLEGAL_STATE,
     BrokerError,
 )
 from atalanta.kernel.publish.duplicate_detection import keep_apart
 from atalanta.kernel.publish.grouping import Undecided
+from atalanta.kernel.publish.named_queues import disclaim_unless_manager
 from atalanta.kernel.queue.consumers import add_consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.queue.spec import ANYCAST
@@ -30,8 +33,9 @@ from atalanta.kernel.sessions.session_consumer import (
 from atalanta.kernel.sessions.session_producers import SessionProducers
 from atalanta.kernel.transactions.owner import TransactionOwner
 from atalanta.kernel.transactions.transaction import Transaction
-from atalanta.message.fqqn import join_fqqn
+from atalanta.message.fqqn import join_fqqn, split_fqqn
 from atalanta.message.internal_headers import SCALEDOWN_TO, disclaim
+from atalanta.message.message import ROUTE_TO
 
 if TYPE_CHECKING:
     from atalanta.kernel.memory.large_body import LargeBody, LargeStream
@@ -114,7 +118,10 @@ class Session(TransactionOwner):
         peer = self.identity.cluster
         if message.special:
             if not peer:
-                disclaim(message)
+                if message.has_property(ROUTE_TO):
+                    self._disclaim(message)
+                else:
+                    disclaim(message)
                 if message.has_property(BRIDGE_DUPLICATE):
                     keep_apart(services.permissions, self.identity, services.config.management_address, message)
             elif message.has_property(SCALEDOWN_TO):
@@ -141,13 +148,15 @@ class Session(TransactionOwner):
             if services.memory.refusing and services.full_addresses.drops(
                 message, peer, self.endpoint
             ):
-                self.endpoint.done(token)
+                self._dropped(message, token)
                 return
             if services.ingress_headers.wanted:
                 services.ingress_headers.add(now, self.identity, message)
             if not self.auto_commit_sends:
-                services.transaction_sends.add(self.identity, self.transaction, address, message)
-                self.endpoint.done(token)
+                if services.transaction_sends.add(self.identity, self.transaction, address, message):
+                    self.endpoint.done(token)
+                else:
+                    self._dropped(message, token)
                 return
         except BrokerError as error:
             if not self.auto_commit_sends:
@@ -157,6 +166,30 @@ class Session(TransactionOwner):
             services.publisher.publish(now, message, self.endpoint, token, address)
         except Undecided as undecided:
             self._send_later(now, undecided, message, token)
+
+    def _disclaim(self, message: Message) -> None:
+        """Removes the headers of members from a message that names queues, unless its user may name them."""
+        services = self.services
+        management = services.config.management_address
+        try:
+            disclaim_unless_manager(
+                services.permissions, self.identity, management, services.publisher.queues_by_id, message
+            )
+        except BrokerError as unknown:
+            if not self.auto_commit_sends:
+                self.transaction.rollback_only = unknown
+            raise
+
+    def _dropped(self, message: Message, token: int) -> None:
+        """Confirms a message that a full address has dropped; who takes notices is told, or cannot commit."""
+        if self.endpoint.takes_notices():
+            if self.auto_commit_sends:
+                self.endpoint.notice(token, DROPPED)
+            else:
+                name = split_fqqn(message.address)[0]
+                why = f"AMQ229102: address {name} is full and has dropped a message of the transaction"
+                self.transaction.rollback_only = BrokerError(ADDRESS_FULL, why)
+        self.endpoint.done(token)
 
     def _send_later(self, now: int, undecided: Undecided, message: Message, token: int) -> None:
         """Sends the message again when the queues of its groups are chosen."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.errors import DUPLICATE_ID, BrokerError
+from atalanta.kernel.publish.duplicate_detection import repeat_error
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.registry.duplicate_spaces import application_id
 from atalanta.kernel.transactions.transaction import TRANSACTION_BYTES_MAX
@@ -49,8 +49,8 @@ class TransactionSends:
         transaction: Transaction,
         address: Address | None,
         message: Message,
-    ) -> None:
-        """Adds the message, unless a full address drops it. BrokerError ADDRESS_FULL if it fails senders.
+    ) -> bool:
+        """Adds the message; returns False if a full address drops it. BrokerError ADDRESS_FULL if it fails senders.
 
         `address`: if the caller knows it. After a repeated duplicate id or too many bytes the transaction cannot be
         committed.
@@ -58,7 +58,7 @@ class TransactionSends:
         if not identity.cluster and self.full_addresses.drops_in_transaction(
             transaction, address, message
         ):
-            return
+            return False
         self.branches.store.command.begin_change()
         duplicate_id, own = message.sent_id, message.duplicate_id
         if duplicate_id is not None or (own is not None and not message.has_property(BRIDGE_DUPLICATE)):
@@ -69,15 +69,13 @@ class TransactionSends:
             cache = self.caches.cache_of(name)
             key = (name, duplicate_id)
             if cache.first_lsn_of(duplicate_id) >= 0 or key in transaction.duplicate_ids:
-                transaction.rollback_only = BrokerError(
-                    DUPLICATE_ID,
-                    f"duplicate message detected on {name}: message will not be routed",
-                )
+                transaction.rollback_only = repeat_error(message)
             transaction.duplicate_ids[key] = True
         transaction.add_send(message)
         self.memory.uncommitted_bytes += message.size
         if self.memory.uncommitted_bytes > TRANSACTION_BYTES_MAX:
             self._limit_uncommitted(identity, transaction)
+        return True
 
     def _limit_uncommitted(self, identity: Identity, transaction: Transaction) -> None:
         """Limits what all transactions hold to global-max-size, or to what one transaction may hold, if that is more.

@@ -44,7 +44,7 @@ class Commits:
             error = self.store.memory.exhaustion()
         if error is None:
             try:
-                plans = self.publisher.prepare_all(now, transaction.messages)
+                plans = self.publisher.prepare_all(now, transaction.messages, endpoint.takes_notices())
             except Undecided:
                 raise
             except BrokerError as refused:

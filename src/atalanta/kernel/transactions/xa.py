@@ -176,7 +176,8 @@ class Branches:
         plans: list[Plan] = []
         if error is None:
             try:
-                for plan in self.publisher.prepare_all(now, transaction.messages):
+                strict = endpoint.takes_notices()
+                for plan in self.publisher.prepare_all(now, transaction.messages, strict):
                     plans.append(plan)
                     if plan.diverted is not None:
                         plans.extend(plan.diverted)

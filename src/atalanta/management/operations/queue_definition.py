@@ -110,7 +110,7 @@ def changes_of(definition: Definition) -> QueueChanges:
         raise BrokerError(ILLEGAL_STATE, text)
     problem = changes.problem()
     if problem:
-        raise BrokerError(ILLEGAL_STATE, f"queue {definition.get('name')}: {problem}")
+        raise BrokerError(ILLEGAL_STATE, f"queue {definition.get('name', 'without a name')}: {problem}")
     return changes
 
 

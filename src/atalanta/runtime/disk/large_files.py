@@ -28,16 +28,8 @@ OPEN_FILES_MAX = 64
 Job = Callable[[], None]
 
 
-class OpenFile:
-    """A file that the worker has open; `end` is the offset of the next append."""
-
-    def __init__(self, descriptor: int, end: int) -> None:
-        self.descriptor = descriptor
-        self.end = end
-
-
-def sizes_in(folder: Path) -> dict[int, int]:
-    """Returns number -> bytes of every file in the folder; other names are ignored."""
+def sizes_of_files(folder: Path) -> dict[int, int]:
+    """Returns the sizes of a folder's bodies by number. OSError."""
     found: dict[int, int] = {}
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -46,6 +38,14 @@ def sizes_in(folder: Path) -> dict[int, int]:
             if name.endswith(SUFFIX) and digits.isascii() and digits.isdigit():
                 found[int(digits)] = entry.stat(follow_symlinks=False).st_size
     return found
+
+
+class OpenFile:
+    """A file that the worker has open; `end` is the offset of the next append."""
+
+    def __init__(self, descriptor: int, end: int) -> None:
+        self.descriptor = descriptor
+        self.end = end
 
 
 class FolderLargeFiles(LargeFiles):
@@ -91,7 +91,7 @@ class FolderLargeFiles(LargeFiles):
 
     def files(self) -> dict[int, int]:
         """Implements LargeFiles.files."""
-        return sizes_in(self.folder)
+        return sizes_of_files(self.folder)
 
     def create(self, file: int, will_sync: bool) -> None:
         """Implements LargeFiles.create."""
@@ -152,7 +152,7 @@ class FolderLargeFiles(LargeFiles):
         except OSError as error:
             self._given_up[file] = True
             self._forget(file)
-            self._report(self._failed, file, str(error))
+            self._report(self._failed, file, error.strerror or "the file system does not say why")
 
     def _path(self, file: int) -> Path:
         return self.folder / f"{file}{SUFFIX}"

@@ -293,7 +293,7 @@ def client_message(message: OutMessage) -> client.Message:
         properties=message.properties,
         durable=message.durable,
         priority=message.priority,
-        expiration_ms=message.expiration_ms,
+        expires_at_ms=message.expires_at_ms,
         timestamp_ms=message.timestamp_ms,
         group_id=message.group_id,
         correlation_id=message.correlation_id,

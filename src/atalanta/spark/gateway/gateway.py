@@ -34,7 +34,7 @@ class OutMessage:
     kind: int
     durable: bool
     priority: int
-    expiration_ms: int
+    expires_at_ms: int
     timestamp_ms: int | None
     properties: dict[str, PropertyValue]
     group_id: str | None

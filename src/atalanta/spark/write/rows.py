@@ -117,7 +117,7 @@ class RowReader:
             kind=kind,
             durable=options.durable if durable is None else durable,
             priority=options.priority if priority is None else max(0, min(9, priority)),
-            expiration_ms=row.get("expiration") or 0,
+            expires_at_ms=row.get("expiration") or 0,
             timestamp_ms=row.get("timestamp"),
             properties=self._properties(row),
             group_id=row.get("group_id"),

@@ -1,4 +1,5 @@
-"""The message of a SEND frame. A frame without content-length is a text, one with it is bytes, as in Artemis.
+"""The message of a SEND frame. A frame without content-length is a text, one with it is bytes, as in Artemis; ActiveMQ
+Classic's header `amq-msg-type` (text, bytes) decides before.
 
 Headers of STOMP become fields of the message, under the names that JMS clients read; all others are text properties.
 """
@@ -34,6 +35,7 @@ ROUTING_TYPE: Final = "_AMQ_ROUTING_TYPE"
 CORRELATION_ID: Final = "JMSCorrelationID"
 REPLY_TO: Final = "JMSReplyTo"
 TYPE: Final = "JMSType"
+MESSAGE_TYPE: Final = "amq-msg-type"  # another one than text and bytes is a property only
 # Headers that are text fields of the message, by the name of the property.
 TEXT_HEADERS: Final = {
     "correlation-id": CORRELATION_ID,
@@ -62,7 +64,8 @@ def sent_message(
     If the `scheduler` is off, the headers of a schedule are texts like others.
     """
     now_ms = now // 1_000_000
-    if frame.sized:
+    wanted = frame.headers.get(MESSAGE_TYPE, "").lower()
+    if wanted == "bytes" or (frame.sized and wanted != "text"):
         kind, body = BYTES, frame.body
     else:
         kind, body = TEXT, text_body(text_of(frame))
@@ -95,8 +98,9 @@ def text_of(frame: Frame) -> str:
     try:
         return frame.body.decode()
     except UnicodeDecodeError as error:
+        remedy = f"{MESSAGE_TYPE}:bytes" if MESSAGE_TYPE in frame.headers else "a content-length"
         raise ProtocolError(
-            f"{frame.command}: byte {error.start} of the body is not UTF-8; bytes need a content-length"
+            f"{frame.command}: byte {error.start} of the body is not UTF-8; bytes need {remedy}"
         ) from None
 
 

@@ -115,3 +115,16 @@ def test_xa_in_a_session_that_is_not_for_it_is_refused_with_words() -> None:
     code, text = Server().login().fails(XaGetTimeout())
     assert code == ILLEGAL_STATE
     assert "XA" in text
+
+
+def test_a_repeat_is_refused_in_artemis_words(server: Server) -> None:
+    """PostOfficeImpl.checkNotBridgeDuplicateID: JMS programs have no code of it, so they look for these words."""
+    client = server.login(transacted=True)
+    client.create_queue("orders")
+    client.publish("orders", "a", _AMQ_DUPL_ID="once", wait=False)
+    client.succeeds(Commit())
+    client.publish("orders", "a", _AMQ_DUPL_ID="once", wait=False)
+    code, text = client.fails(Commit())
+    assert code == DUPLICATE_ID == 113
+    assert text.startswith("Duplicate message detected - message will not be routed. Message information: ")
+    assert "address=orders" in text and "once" in text

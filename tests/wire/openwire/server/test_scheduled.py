@@ -72,7 +72,7 @@ def test_a_repeated_message_in_a_transaction_and_at_the_times_of_cron(server: Op
         ({"AMQ_SCHEDULED_CRON": "* * *"}, "'* * *' has not the five fields"),
         ({"AMQ_SCHEDULED_REPEAT": Int(3)}, "AMQ_SCHEDULED_REPEAT needs AMQ_SCHEDULED_PERIOD"),
         ({"AMQ_SCHEDULED_DELAY": "x"}, "AMQ_SCHEDULED_DELAY: 'x' is no number"),
-        ({"AMQ_SCHEDULED_PERIOD": True}, "AMQ_SCHEDULED_PERIOD: True is no number"),
+        ({"AMQ_SCHEDULED_PERIOD": True}, "AMQ_SCHEDULED_PERIOD: true is no number"),
     ],
 )
 def test_a_schedule_that_means_nothing_is_refused(

@@ -192,7 +192,7 @@ def test_a_repeat_behind_a_failover_is_dropped(world: World) -> None:
     repeat.transaction_id = transaction
     again.send(repeat)
     _, why = again.fails(TransactionInfo(None, transaction, COMMIT_ONE_PHASE))
-    assert "duplicate message detected on a" in why
+    assert "Duplicate message detected - message will not be routed. Message information: address=a" in why
     assert world.count() == 4
 
 

@@ -1,5 +1,5 @@
-"""`atalanta data`: reads a data folder without a node and without changes, and imports an export of Artemis. The work
-is in cli/data/."""
+"""`atalanta data`: reads a data folder without a node and without changes, and imports exports of nodes and of Artemis.
+The work is in cli/data/."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STATUSES = (
 )
 
 application = typer.Typer(
-    help="Read the data folder of a stopped node, without changing it; import an export of Artemis.",
+    help="Read the data folder of a stopped node, without changing it; import an export.",
     no_args_is_help=True,
     epilog=STATUSES,
 )
@@ -73,10 +73,14 @@ def export(
     output: Output = None,
     while_running: WhileRunning = False,
 ) -> None:
-    """All messages as JSON lines; `atalanta produce --json-lines` sends them again.
+    """Addresses, queues and messages as JSON lines; `atalanta data import` puts them into a running node.
 
     \b
+    atalanta data export broker/data -o all.jsonl
+    atalanta data import all.jsonl --url tcp://other:61616
     atalanta data export broker/data --queue orders | atalanta produce orders --file - --json-lines
+
+    With --queue only messages are written.
     """
     from atalanta.cli.data.inspect import run_export
 
@@ -113,23 +117,33 @@ def compare(
 @application.command("import")
 def import_messages(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="XML of `artemis data exp`", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FILE", help="of `atalanta data export`, or XML of `artemis data exp`", show_default=False
+        ),
     ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="say what would be sent where and what would be created; send nothing")
+    ] = False,
     url: Url = DEFAULT_URL,
     user: User = None,
     password: Password = None,
     json_output: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Send the messages of an Artemis export to the queues that they were in, on a running node.
+    """Send the messages of an export to the queues that they were in, on a running node.
 
     \b
+    atalanta data export broker/data -o all.jsonl        (the node is stopped)
     artemis data exp --output export.xml                 (Artemis is stopped)
+    atalanta data import all.jsonl --dry-run
     atalanta data import export.xml --user admin
 
-    Missing addresses and queues are created. A second import sends everything again.
+    Missing addresses and queues are created. The user needs the permission manage. A second import sends only what the
+    first one did not: the node remembers the newest id-cache-size messages of each address (20,000), also those that
+    were consumed since.
     """
     from atalanta.cli.data.import_messages import run_import
     from atalanta.cli.target import Target
 
-    run_import(file, Target(url, user, password), json_output, quiet)
+    run_import(file, Target(url, user, password), dry_run, json_output, quiet)

@@ -21,6 +21,7 @@ class Plan:
         self.routes: list[Route] = []
         self.duplicates: list[tuple[str, bytes]] = []
         self.repeats_lsn: int = -1
+        self.unrouted: bool = False  # no queue takes the message, though it is not one for any number of subscribers
         self.after_lsn: int = 0
         self.origin: Plan | None = None  # plan of the original: gives its id to the copy's headers (origin_headers.py)
         self.acknowledged: list[Route] | None = None  # by a transaction in doubt: kernel/publish/scale_down_target.py

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from atalanta.kernel.endpoint import DROPPED
+from atalanta.kernel.errors import ADDRESS_FULL, QUEUE_DOES_NOT_EXIST
+
 UNKNOWN: Final = -1
 
 
@@ -107,6 +110,10 @@ class AddressFull(BrokerRefused):
     """The address is full and takes no more messages (210)."""
 
 
+class MessageDropped(BrokerRefused):
+    """The node has confirmed the message, and no queue has it: its address is full (210), or has no queue (100)."""
+
+
 class TooManyConsumers(BrokerRefused):
     """The queue's max-consumers is reached (214)."""
 
@@ -175,6 +182,19 @@ _CLASSES: Final[dict[int, type[BrokerRefused]]] = {
     214: TooManyConsumers,
     215: WrongRoutingType,
 }
+
+
+def dropped(outcome: int, address: str) -> MessageDropped:
+    """Returns the error for what a node tells about a confirmed message (kernel/endpoint.py)."""
+    if outcome == DROPPED:
+        return MessageDropped(
+            f"the message was dropped: address {address} is full (address-full-policy DROP)", ADDRESS_FULL
+        )
+    return MessageDropped(
+        f"the message was dropped: no queue of address {address} takes it; with routing type anycast one is created,"
+        " with multicast the address may be without subscribers",
+        QUEUE_DOES_NOT_EXIST,
+    )
 
 
 def error_of(code: int, text: str | None) -> BrokerRefused:

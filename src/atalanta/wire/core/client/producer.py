@@ -106,7 +106,9 @@ class SendQueue:
 
 
 class ClientProducer:
-    """A producer of one session for one address. `unconfirmed` counts messages, waiting ones included."""
+    """A producer of one session for one address. `unconfirmed` counts messages, waiting ones included; `repeats` those
+    that the node had already, by their duplicate ids, though they were sent once here.
+    """
 
     def __init__(self, session: ClientSession, queue: SendQueue, producer_id: int) -> None:
         self.session = session
@@ -118,6 +120,7 @@ class ClientProducer:
         self.confirmed: int = 0
         self.resent: int = 0
         self.refused_count: int = 0
+        self.repeats: int = 0
         self.errors: list[ClientError] = []
         self.closed: bool = False
         # The largest number that a waiter waits for, -1 without waiters.
@@ -188,12 +191,13 @@ class ClientProducer:
     def refused(self, outgoing: OutgoingMessage, error: ClientError) -> None:
         """Records that a message was refused: in the reply of the message if there is one, else in `errors`."""
         self.unconfirmed = max(0, self.unconfirmed - 1)
-        self.refused_count += 1
         reply = outgoing.reply
         if reply is not None:
             reply.fail(error)
-        elif len(self.errors) < ERRORS_KEPT:
-            self.errors.append(error)
+        else:
+            self.refused_count += 1
+            if len(self.errors) < ERRORS_KEPT:
+                self.errors.append(error)
         if self.unconfirmed <= self.room_at:
             self._make_room()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.endpoint import REPEATED
 from atalanta.message.codec import decode_message
 from atalanta.message.encoding.buffer import Reader
 from atalanta.wire.connection import ProtocolError
@@ -21,6 +22,7 @@ from atalanta.wire.core.client.errors import (
     DuplicateId,
     QueueDoesNotExist,
     TransactionRolledBack,
+    dropped,
     error_of,
 )
 from atalanta.wire.core.client.producer import ClientProducer, OutgoingMessage, SendQueue
@@ -53,6 +55,8 @@ from atalanta.wire.core.packets.producer import (
     RemoveProducer,
 )
 from atalanta.wire.core.packets.session import (
+    NOTICES_KEY,
+    AddMetadataV2,
     CreateSession,
     SessionClose,
     SessionStart,
@@ -285,6 +289,8 @@ class ClientSession:
         """Restores the session's state at the broker, which has created it, and goes on."""
         self.open = True
         self.confirmations = Confirmations(self.settings.confirmation_window)
+        if self.settings.notices:
+            self.send_packet(AddMetadataV2(NOTICES_KEY, "true", False))
         again: list[Request] = []
         for frame in self.temporary.values():
             again.append(Request(frame, Reply(), REPEAT))
@@ -392,7 +398,10 @@ class ClientSession:
         if packet_type == packet_types.SESS_RECEIVE_MSG:
             self._receive_message(data, start, end)
         elif packet_type == packet_types.NULL_RESPONSE:
-            self._done(int.from_bytes(data[start:end], "big", signed=True) if end > start else -1)
+            if end - start > 8:
+                self._done_with_notice(int.from_bytes(data[start : start + 8], "big", signed=True), data[start + 8])
+            else:
+                self._done(int.from_bytes(data[start:end], "big", signed=True) if end > start else -1)
         elif packet_type == packet_types.SESS_RECEIVE_LARGE_MSG:
             reader = Reader(data, start, end)
             consumer = self.consumers.get(reader.int64("consumer_id"))
@@ -439,6 +448,19 @@ class ClientSession:
             outgoing.producer.accepted(outgoing)
             return
         self._answer(correlation, None)
+
+    def _done_with_notice(self, correlation: int, outcome: int) -> None:
+        """Processes the confirmation of a message that is in no queue by this send (NOTICES_KEY)."""
+        outgoing = self._pending.get(correlation)
+        if outgoing is None:
+            self._answer(correlation, None)
+        elif outcome == REPEATED:
+            if not outgoing.repeated:
+                outgoing.producer.repeats += 1
+            self._done(correlation)
+        else:
+            del self._pending[correlation]
+            outgoing.producer.refused(outgoing, dropped(outcome, outgoing.producer.address))
 
     def _packet(self, packet: Packet) -> None:
         if isinstance(packet, ExceptionResponse):

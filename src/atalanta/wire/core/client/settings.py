@@ -38,7 +38,7 @@ class SessionSettings:
 
     `producer_window`: the most credits to request, -1 for no credits. `confirmation_window`: -1 switches
     PACKETS_CONFIRMED off. `large_message_max`: longer bodies are dropped. Without `resume` the session ends with its
-    connection, even if the connection resumes.
+    connection, even if the connection resumes. `notices`: a node of ours tells what became of each message.
     """
 
     name: str
@@ -54,6 +54,7 @@ class SessionSettings:
     client_id: str | None = None
     default_address: str | None = None
     resume: bool = True
+    notices: bool = False
     xa: bool = False  # the session serves branches of XA transactions
 
 

@@ -18,6 +18,9 @@ from atalanta.wire.core.packets.base import (
 )
 
 CLIENT_ID_KEY: Final = "jms-client-id"  # of session metadata
+# Metadata by which Atalanta's clients ask their node to tell what became of each confirmed message: one byte after the
+# correlation id of NULL_RESPONSE, if the message is in no queue by this send. Other brokers keep it as metadata.
+NOTICES_KEY: Final = "atalanta-send-notices"
 # Default addresses of a session by which Atalanta's clients tell where they want to be: at this node, or in one of the
 # zones that follow the prefix, with commas. Other clients have no default address, and every message has its own.
 STAY_ADDRESS: Final = "$.atalanta.stay"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from librt.strings import BytesWriter, read_i64_be, write_i32_be, write_i64_be
-from mypy_extensions import i32, i64
+from mypy_extensions import i32, i64, u8
 
 from atalanta.kernel.endpoint import SILENT, Reply
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
@@ -70,6 +70,8 @@ class CoreSession(SessionEndpoint):
         self.large: LargeReceiver | None = None
         prefixes = connection.address_prefixes()
         self.prefixes: PacketPrefixes | None = None if prefixes is None else PacketPrefixes(prefixes)
+        # Outcomes of sends that are not answered yet, by token; None unless the client has asked for them.
+        self.notices: dict[int, int] | None = None
         self.kernel: Session | None = None  # set by the connection before the first frame
 
     @property
@@ -250,12 +252,37 @@ class CoreSession(SessionEndpoint):
         if self.version < 130:
             self.connection.start_frame(packet_types.NULL_RESPONSE, self.channel, 0)
             return
+        if self.notices:
+            outcome = self.notices.pop(token, 0)
+            if outcome != 0:
+                self._done_with_notice(token, outcome)
+                return
         out = self.connection.start_frame(packet_types.NULL_RESPONSE, self.channel, 8)
         correlation: i64 = token
         write_i64_be(out, correlation)
 
+    def _done_with_notice(self, token: i64, outcome: int) -> None:
+        """Writes NULL_RESPONSE with one byte more, which only a client that has asked for it gets."""
+        out = self.connection.start_frame(packet_types.NULL_RESPONSE, self.channel, 9)
+        write_i64_be(out, token)
+        out.append(u8(outcome))
+
+    def takes_notices(self) -> bool:
+        return self.notices is not None
+
+    def notice(self, token: int, outcome: int) -> None:
+        if self.notices is not None and token != SILENT:
+            self.notices[token] = outcome
+
+    def take_notices(self) -> None:
+        """Tells the client from now on what became of its messages (NOTICES_KEY)."""
+        if self.notices is None:
+            self.notices = {}
+
     def failed(self, token: int, error: BrokerError) -> None:
         """Answers with the error if the client waits; else records it in the trace."""
+        if self.notices:
+            self.notices.pop(token, 0)
         if token == SILENT:
             self.connection.host.broker.trace.event(
                 "request_refused",

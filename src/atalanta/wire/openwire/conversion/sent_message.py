@@ -71,6 +71,7 @@ OWN_PROPERTIES: Final = dict.fromkeys((CORRELATION_ID, REPLY_TO, TYPE, CONNECTIO
 FOR_SENDERS: Final = (DUPLICATE_ID, LAST_VALUE)
 PRIORITY_MAX: Final = 9
 DELAY_MS_MAX: Final = 100 * 365 * 86_400_000
+SHOWN_MAX: Final = 40  # characters of a value in an error
 PATTERNS_MAX: Final = 4  # of one connection: it may have several producers
 QUEUE_AND_TOPIC: Final = "::"  # no queue has that name
 NUMBER: Final = re.compile(r"-?[0-9]{1,18}\Z")
@@ -287,4 +288,9 @@ def _number(name: str, options: dict[str, object]) -> int:
         return int(value)
     if isinstance(value, str) and NUMBER.match(value):
         return int(value)
-    raise BrokerError(ILLEGAL_STATE, f"{name}: {value!r} is no number")
+    shown = "its value"
+    if isinstance(value, str):
+        shown = f"'{value[:SHOWN_MAX]}'"
+    elif isinstance(value, bool | float):
+        shown = str(value).lower()
+    raise BrokerError(ILLEGAL_STATE, f"{name}: {shown} is no number")

@@ -31,11 +31,17 @@ def check_texts(command: DataStructure) -> None:
             if len(value) > BROKERS_MAX:
                 raise BrokerError(
                     ILLEGAL_STATE,
-                    f"{command.__class__.__name__}.{name} has {len(value)} entries: at most {BROKERS_MAX} are allowed",
+                    f"{shown_name(command, name)} has {len(value)} entries: at most {BROKERS_MAX} are allowed",
                 )
             for each in value:
                 if isinstance(each, DataStructure):
                     check_texts(each)
+
+
+def shown_name(command: DataStructure, name: str) -> str:
+    """Returns a field's name as ActiveMQ has it: ConsumerInfo.subscriptionName."""
+    first, *others = name.split("_")
+    return f"{command.__class__.__name__}.{first}{''.join([each.capitalize() for each in others])}"
 
 
 def fits_tight(text: str) -> bool:
@@ -46,7 +52,7 @@ def fits_tight(text: str) -> bool:
 
 
 def _check_text(command: DataStructure, name: str, text: str) -> None:
-    shown = f"{command.__class__.__name__}.{name}"
+    shown = shown_name(command, name)
     if name in LONG_TEXTS:
         if not fits_tight(text):
             code = INVALID_FILTER if name == "selector" else ILLEGAL_STATE

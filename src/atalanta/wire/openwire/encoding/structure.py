@@ -8,6 +8,9 @@ from atalanta.message.encoding.buffer import Reader, Writer
 from atalanta.wire.openwire.encoding.throwable import Throwable
 
 VERSION_MAX: Final = 12
+# How ActiveMQ begins the text of a destination, by the code of its type; and the code of MessageId.
+DESTINATION_PREFIXES: Final = {100: "queue://", 101: "topic://", 102: "temp-queue://", 103: "temp-topic://"}
+MESSAGE_ID: Final = 110
 
 S = TypeVar("S", bound="DataStructure")
 
@@ -146,6 +149,10 @@ class DataStructure:
         ]
         return f"{self.__class__.__name__}({', '.join(parts)})"
 
+    def __str__(self) -> str:
+        """Returns the name of its type: a text for a client quotes no fields."""
+        return self.__class__.__name__
+
 
 class Identifier(DataStructure):
     """A structure that can be a key: an identifier or a destination. Nobody changes it, as others may share it."""
@@ -169,6 +176,17 @@ class Identifier(DataStructure):
             found = hash(self.key())
             self._hash = found
         return found
+
+
+    def __str__(self) -> str:
+        """Returns it as the classes of ActiveMQ write it (toString): `queue://orders`, `ID:host-1:2:3`."""
+        fields = self.key()
+        prefix = DESTINATION_PREFIXES.get(self.code(), "")
+        if self.code() == MESSAGE_ID:  # the id that the broker has given is no part of the text
+            fields = fields[:1] if fields[0] else fields[1:3]
+        return prefix + ":".join(
+            [each.hex() if isinstance(each, bytes) else str(each) for each in fields if each is not None]
+        )
 
 
 class Command(DataStructure):

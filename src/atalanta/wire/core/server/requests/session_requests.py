@@ -52,6 +52,7 @@ from atalanta.wire.core.packets.queue import (
 )
 from atalanta.wire.core.packets.session import (
     CLIENT_ID_KEY,
+    NOTICES_KEY,
     AddMetadata,
     AddMetadataV2,
     SessionClose,
@@ -263,6 +264,11 @@ def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
 def _metadata(
     session: CoreSession, packet: AddMetadata | AddMetadataV2 | UniqueAddMetadata
 ) -> None:
+    if packet.key == NOTICES_KEY:
+        session.take_notices()
+        if isinstance(packet, AddMetadata) or packet.requires_confirmation:
+            session.done(NO_CORRELATION)
+        return
     kernel = session.session
     shared = session.connection.shared
     owner = (kernel.client.connection, int(session.channel))

@@ -50,6 +50,9 @@ class XaReply(Reply):
     def __init__(self, session: CoreSession) -> None:
         self.session = session
 
+    def takes_notices(self) -> bool:
+        return self.session.takes_notices()
+
     def done(self, token: int) -> None:
         self.session.reply(XaResponse(error=False, code=XA_OK, correlation=token))
 

@@ -71,7 +71,8 @@ def _found(subscription: Subscription, ack: MessageAck) -> list[Delivery]:
 
 def _refuse(session: OpenWireSession, ack: MessageAck) -> None:
     """Refuses an acknowledgement of what is not delivered; its transaction must not commit."""
-    error = BrokerError(ILLEGAL_STATE, f"Unmatched acknowledge: message {ack.last_message_id} is not delivered")
+    named = ack.last_message_id or "without an id"
+    error = BrokerError(ILLEGAL_STATE, f"Unmatched acknowledge: message {named} is not delivered")
     fail(session, ack.transaction_id, error)
     raise error
 

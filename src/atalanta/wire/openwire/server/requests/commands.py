@@ -211,7 +211,8 @@ def _remove(session: OpenWireSession, now: int, info: RemoveInfo) -> None:
     elif isinstance(removed, SessionId):
         remove_session(session, now, removed, last_delivered)
     else:
-        raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"RemoveInfo of {removed}: it is no part of a connection")
+        named = removed or "nothing"
+        raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"RemoveInfo of {named}: it is no part of a connection")
     session.done_when_durable(session.answers.token_for(info))
 
 

@@ -250,7 +250,7 @@ def pull(session: OpenWireSession, now: int, command: MessagePull) -> None:
     consumer_id = command.consumer_id
     subscription = None if consumer_id is None else session.subscriptions.get(consumer_id)
     if subscription is None:
-        raise BrokerError(ILLEGAL_STATE, f"there is no consumer {consumer_id}")
+        raise BrokerError(ILLEGAL_STATE, f"there is no consumer {consumer_id or 'without an id'}")
     if subscription.pulls():
         session.pulls.pull(session.kernel, session.connection, now, subscription, command)
     session.done(session.answers.token_for(command))
