@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 from xml.parsers import expat
 
-from atalanta.cli.data.exported import IDENTITY_BYTES, Binding, ExportedAddress
+from atalanta.cli.data.export import IDENTITY_BYTES, Binding, ExportedAddress
 from atalanta.cli.messages.json_lines import TYPE_NUMBERS
 from atalanta.cli.messages.typed_properties import typed
 from atalanta.cli.output.outcome import Refused

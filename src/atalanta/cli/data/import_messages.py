@@ -16,7 +16,7 @@ from typing import Final
 import typer
 
 from atalanta.cli.data.artemis_export import ArtemisExport
-from atalanta.cli.data.exported import Binding, Export, ExportedMessage, Survey
+from atalanta.cli.data.export import Binding, Export, ExportedMessage, Survey
 from atalanta.cli.data.node_export import NodeExport
 from atalanta.cli.messages.produce import report_blocked
 from atalanta.cli.output.escape import counted, messages, plain

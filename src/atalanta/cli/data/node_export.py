@@ -19,7 +19,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from atalanta.cli.data.exported import IDENTITY_BYTES, Binding, ExportedAddress
+from atalanta.cli.data.export import IDENTITY_BYTES, Binding, ExportedAddress
 from atalanta.cli.messages.json_lines import ADDRESS, EXPORT, QUEUE, message_of_object, object_of
 from atalanta.cli.messages.source import LINE_BYTES_MAX
 from atalanta.cli.output.outcome import Refused
