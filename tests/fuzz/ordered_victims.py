@@ -224,7 +224,7 @@ class Victims:
                 held = [len(each.transaction.messages) for each in session.transactions.values()]
                 found[f"session {client.id}"] = (held, sorted(session.temporary), len(session.subscriptions))
                 if connection.duplex is not None:
-                    demands = connection.duplex.bridge.table.by_id.values()
+                    demands = connection.duplex.bridge.table.index.by_id.values()
                     found["demand"] = [(each.opened, each.ending) for each in demands]
         found["neighbours"] = sorted(each.name for each in self._neighbours())
         return found
