@@ -367,7 +367,7 @@ def test_a_follower_of_another_group_is_told_so() -> None:
     follower = Scripted(group.active, group="other")
     group.run(100)
     assert follower.welcome is not None
-    assert "group-name" in follower.welcome.refusal
+    assert "another group" in follower.welcome.refusal
     assert follower.messages == []
     assert follower.conn in group.active.wire.closed
 

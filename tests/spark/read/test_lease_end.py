@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from atalanta.client import Lease
 from atalanta.spark.errors import DataLost, Fenced, OptionError
 from tests.spark.fake_node import FakeCluster, FakeGateway
 from tests.spark.read.query_rig import Query, add
@@ -37,6 +40,16 @@ class StoppedAtAnswer(FakeGateway):
         if StoppedAtAnswer.stops:
             raise SystemExit
         return count
+
+
+class StoppedAtRelease(FakeGateway):
+    """The process gets SIGTERM before it releases a lease."""
+
+    def lease(self, queue: str, group: str, owner: str, ttl_ms: int, epoch: int) -> Lease:
+        if ttl_ms == 0:
+            os.kill(os.getpid(), signal.SIGTERM)
+        found: Lease = self.ask("lease", queue, group, owner, ttl_ms, epoch)
+        return found
 
 
 def leases(cluster: FakeCluster) -> list[bool]:
@@ -71,6 +84,24 @@ def test_a_query_that_is_stopped_before_the_answer_to_its_acknowledgement_releas
     assert waiting(cluster) == [0, 3]
     query.reader.stop()
     assert leases(cluster) == [False, True]
+
+
+def test_a_sigterm_during_the_end_does_not_keep_the_leases(cluster: FakeCluster) -> None:
+    """Spark closes the connection to the reader first, and sends the signal while the reader ends."""
+    query = Query(cluster)
+    query.reader.connect = StoppedAtRelease
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        add(cluster, 3)
+        start = query.reader.initialOffset()
+        end = query.plan(start)
+        query.read(start, end)
+        assert query.plan(end) == end
+        query.reader.stop()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert leases(cluster) == [False, False]
 
 
 def test_the_lease_stays_where_a_batch_is_unfinished(cluster: FakeCluster) -> None:

@@ -36,7 +36,7 @@ from atalanta.spark.read.progress import Progress
 from atalanta.spark.read.progress_order import ProgressOrder
 from atalanta.spark.read.shared_lease import SharedLease
 from atalanta.spark.read.starting_offsets import check_skipped, initial_sequence
-from atalanta.spark.read.termination import unwind_at_termination
+from atalanta.spark.read.termination import ignore_termination, unwind_at_termination
 
 log = logging.getLogger("atalanta.spark")
 
@@ -186,6 +186,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- calls of the reader of several queues --------------------------------------------------------
     def end_leases(self) -> None:
         """Releases the leases that no unfinished batch needs."""
+        ignore_termination()
         if self._leases is not None:
             self._leases.stop(self._unfinished())
 

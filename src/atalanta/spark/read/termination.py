@@ -15,6 +15,12 @@ def unwind_at_termination() -> None:
         signal.signal(signal.SIGTERM, _unwind)
 
 
+def ignore_termination() -> None:
+    """Lets SIGTERM no more interrupt the end: Spark closes its connection first, by which the end has begun."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is _unwind:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
 def _unwind(number: int, frame: FrameType | None) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the second one would interrupt `stop`
     raise SystemExit(128 + number)

@@ -208,12 +208,13 @@ def test_a_nonsense_request_for_credits_ends_the_connection(credits: int) -> Non
 
 
 # -- what a user may not smuggle in -------------------------------------------------------------
-def test_only_cluster_members_may_say_which_queues_take_a_message(server: Server) -> None:
+def test_only_members_and_managers_may_say_which_queues_take_a_message(server: Server) -> None:
     client = server.login()
     client.create_queue("orders")
     client.create_queue("private")
     ids = server.broker.queues["private"].id.to_bytes(8, "big")
-    client.publish("orders", "a", _AMQ_ROUTE_TO=ids)
+    server.security.add_rule("orders", {"send": ["guest"]})
+    server.login("guest").publish("orders", "a", _AMQ_ROUTE_TO=ids)
     server.settle()
     assert server.broker.queues["private"].message_count == 0
     assert server.broker.queues["orders"].message_count == 1
