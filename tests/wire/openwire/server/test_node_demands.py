@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo
 from atalanta.wire.openwire.commands.destinations import ActiveMQQueue
-from atalanta.wire.openwire.commands.identifiers import ConsumerId
+from atalanta.wire.openwire.commands.identifiers import BrokerId, ConsumerId
 from atalanta.wire.openwire.server.bridge.demand import Demand
 from atalanta.wire.openwire.server.bridge.node_demands import TRIED_MAX, DemandOwner, NodeDemands
 
@@ -32,10 +32,12 @@ class Bridge(DemandOwner):
         self.places += 1
 
 
-def demand(number: int, way: int = 0, priority: int = 0) -> Demand:
+def demand(number: int, way: int = 0, priority: int = 0, brokers: int = 1) -> Demand:
     """The demand for a consumer; with `way` it is not used where a better one leads to the same application."""
     ways = [ConsumerId("ID:app", 1, way)] if way else None
-    info = ConsumerInfo(ConsumerId("ID:bridge", 1, number), priority=priority, network_consumer_path=ways)
+    path = [BrokerId(str(each)) for each in range(brokers)]
+    consumer_id = ConsumerId("ID:bridge", 1, number)
+    info = ConsumerInfo(consumer_id, priority=priority, broker_path=path, network_consumer_path=ways)
     made = Demand(info, ConsumerId("ID:bridge", 1, number), ORDERS, False)
     if way:
         made.let_suppress()
@@ -64,6 +66,14 @@ def test_a_place_that_has_become_free_is_taken() -> None:
     bridge.close_demand(1, made[0])
     demands.remove(1, made[0])
     assert made[1].opened and bridge.tried <= MANY + TRIED_MAX
+
+
+def test_the_shorter_way_is_better_though_it_came_later_and_no_priority_tells_it() -> None:
+    bridge, demands = Bridge(10), NodeDemands()
+    longer, shorter = demand(1, 1, brokers=2), demand(2, 1)
+    for each in (longer, shorter):
+        demands.add(1, each, bridge)
+    assert (longer.opened, shorter.opened) == (False, True)
 
 
 def test_a_worse_way_is_used_while_the_better_one_is_away() -> None:

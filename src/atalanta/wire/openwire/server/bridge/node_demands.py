@@ -193,5 +193,7 @@ def _is_met(demand: Demand, owner: DemandOwner, better: dict[ConsumerId, list[De
     return False
 
 
-def _rank(entry: tuple[Demand, DemandOwner]) -> int:
-    return -entry[0].info.priority
+def _rank(entry: tuple[Demand, DemandOwner]) -> tuple[int, int]:
+    """Returns the place of a demand among the ways: the priority tells the shorter one, unless it is not decreased."""
+    info = entry[0].info
+    return -info.priority, len(info.broker_path or ())
