@@ -1,4 +1,4 @@
-"""What belongs to others than the user of an input, in fuzz in order: what it is now, and messages that are confirmed.
+"""The belongings of others than the user of an input, in fuzz in order: their state, and messages that are confirmed.
 
 Each belonging is something that a user without the right to it may neither get, nor change, nor make ineffective.
 """

@@ -105,15 +105,23 @@ def exported(node: BrokerProcess, file: Path) -> None:
     assert file.exists() and done.returncode == 0, done.stdout + done.stderr
 
 
-def test_all_that_a_real_artemis_had_is_here(jms: Jms, brokers: Lineup, tmp_path: Path) -> None:
+def exported_by_artemis(
+    jms: Jms, brokers: Lineup, file: Path
+) -> tuple[BrokerProcess, dict[str, list[tuple[object, ...]]]]:
+    """Fills a real Artemis, and exports it. Returns it, stopped, and what it had."""
     (old,) = brokers.cluster("artemis", lambda index, ports: Shape(addresses=ADDRESSES))
-    ours = brokers.single("atalanta")
     old.start()
     fill(jms, old)
     with connect(f"tcp://127.0.0.1:{old.port}", user=USER, password=PASSWORD) as client:
         before = contents(client)
     old.stop()
-    exported(old, tmp_path / "export.xml")
+    exported(old, file)
+    return old, before
+
+
+def test_all_that_a_real_artemis_had_is_here(jms: Jms, brokers: Lineup, tmp_path: Path) -> None:
+    _, before = exported_by_artemis(jms, brokers, tmp_path / "export.xml")
+    ours = brokers.single("atalanta")
     ours.start()
     cli = Cli(f"tcp://127.0.0.1:{ours.port}")
     cli.environment |= {"ATALANTA_USER": USER, "ATALANTA_PASSWORD": PASSWORD}
@@ -140,14 +148,8 @@ def test_all_that_a_real_artemis_had_is_here(jms: Jms, brokers: Lineup, tmp_path
 def test_artemis_own_import_puts_messages_into_their_queues_only(
     jms: Jms, brokers: Lineup, tmp_path: Path
 ) -> None:
-    (old,) = brokers.cluster("artemis", lambda index, ports: Shape(addresses=ADDRESSES))
+    old, before = exported_by_artemis(jms, brokers, tmp_path / "export.xml")
     ours = brokers.single("atalanta")
-    old.start()
-    fill(jms, old)
-    with connect(f"tcp://127.0.0.1:{old.port}", user=USER, password=PASSWORD) as client:
-        before = contents(client)
-    old.stop()
-    exported(old, tmp_path / "export.xml")
     text = (tmp_path / "export.xml").read_text(encoding="utf-8")
     # The dead letters share a duplicate id, by which Artemis' tool fails at any broker.
     (tmp_path / "export.xml").write_text(re.sub('<property name="_AMQ_DUPL_ID"[^>]*>', "", text), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What an import reads from an export of any form: definitions of addresses and queues, and messages."""
+"""An export of any form, as an import reads it: definitions of addresses and queues, and messages."""
 
 from __future__ import annotations
 
