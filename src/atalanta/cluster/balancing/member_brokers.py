@@ -77,6 +77,19 @@ class MemberBrokers(ClusterMembers):
             return None
         return record.clients.told
 
+    def successor(self, connection: ClientConnection) -> PeerBroker | None:
+        """Returns the target of a scale-down, or the backup of this node, at the connector that it announces."""
+        clusters = self.balancers.clusters
+        chosen = clusters.host.successor
+        if chosen is not None:
+            return self.of_node(connection, chosen.node_id)
+        rebalance = self.balancers.of(connection.conn)
+        backup, acceptor = rebalance.cluster.local.backup, connection.acceptor
+        if backup is None or acceptor is None or acceptor.port != rebalance.eligibility.connector.port:
+            return None
+        scheme = "tcp" if acceptor.tls is None else "ssl"
+        return PeerBroker(rebalance.published.told.name, (f"{scheme}://{backup.address}",))
+
 
 def members_of(rebalance: Rebalance, now: int) -> dict[str, PeerBroker]:
     """Returns the other members that take clients and serve OpenWire, by node id."""

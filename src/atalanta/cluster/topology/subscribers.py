@@ -47,7 +47,13 @@ class TopologySubscribers:
             send(connection, member, False)
 
     def send_removal(self, node_id: str, event_id: int) -> None:
-        """Sends the removal of a member to all subscribers."""
+        """Sends the removal of a member to all subscribers.
+
+        A node that stops or leaves ends its links: the members at their other ends are still there for its clients.
+        """
+        broker = self.local.host.broker
+        if broker.stopping:
+            return
         for connection in list(self.connections.values()):
             connection.member_down(node_id, event_id)
 

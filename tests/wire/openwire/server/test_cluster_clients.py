@@ -95,6 +95,25 @@ def test_only_brokers_whose_name_passes_the_filter_are_told() -> None:
         parse_acceptor("a", "tcp://h:1?updateClusterFilter=b,*a")
 
 
+def test_a_broker_that_is_alone_or_stops_is_no_news() -> None:
+    """A client that held a list of this broker alone would wait for it, although others are there."""
+    members = Members()
+    server = serving("updateClusterClients=true&updateClusterClientsOnRemove=true", members)
+    client, first = logged_in(server, "x")
+    assert first == []
+    peers = server.openwire.node_clients.peers
+    members.near += [A, B]
+    peers.changed(server.now)
+    assert told(client) == [f"{OWN},tcp://a:61616,tcp://b:61616"]
+    members.near.clear()
+    peers.changed(server.now)
+    assert told(client) == []
+    members.near.append(A)
+    server.broker.stop()
+    peers.changed(server.now)
+    assert told(client) == []
+
+
 @pytest.mark.parametrize("on_remove", [False, True])
 def test_news_come_at_once_and_losses_where_they_are_wanted(on_remove: bool) -> None:
     members = Members(A)

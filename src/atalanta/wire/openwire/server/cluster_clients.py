@@ -135,7 +135,11 @@ class AcceptorList:
 
 
 class ClusterClients:
-    """The clients of a node that are told of other brokers, by connection; `known`: the last list of each."""
+    """The clients of a node that are told of other brokers, by connection; `known`: the last list of each.
+
+    No client is told what would make it wait for this node: not that it is alone, and nothing of the links that end
+    because the node stops or leaves.
+    """
 
     def __init__(self, peers: PeerBrokers) -> None:
         self.peers = peers
@@ -183,19 +187,33 @@ class ClusterClients:
         names = [f"{uri}?connectionTimeout={TIMEOUT_MS + number}" for number in range(min(count, NAMES_MAX))]
         connection.tell(ConnectionControl(connected_brokers=joined([*names, *others]), rebalance_connection=True))
 
+    def farewell(self, connection: OpenWireOutput) -> None:
+        """Tells a client of this node, which stops or leaves, its successor in place of this node, if it has one."""
+        brokers = self.list_of(connection)
+        if brokers is None or connection.conn not in self.clients:
+            return
+        members = self.peers.members
+        successor = members.successor(connection)
+        uri = None if successor is None else successor.uri_for(scheme_of(connection))
+        if uri is not None:
+            own = brokers.own_uri(connection)
+            others = [each for each in self.known.get(connection.conn, []) if each not in (uri, own)]
+            connection.tell(ConnectionControl(connected_brokers=joined([uri, *others])))
+
     def on_change(self, now: int) -> None:
         """Tells the clients whose list has changed."""
         for connection in list(self.clients.values()):
+            broker = connection.host.broker
             brokers = self.list_of(connection)
-            if brokers is not None:
+            if brokers is not None and not broker.stopping:
                 uris = self._tell(now, connection, brokers)
                 self._place(now, connection, brokers, uris[0])
 
     def _tell(self, now: int, connection: OpenWireOutput, brokers: AcceptorList) -> list[str]:
         """Tells a client what has changed; returns the URIs, at least one."""
         uris = brokers.uris(now, connection)
-        if sorted(uris) != self.known.get(connection.conn):
-            self.known[connection.conn] = sorted(uris)
+        if len(uris) > 1 and sorted(uris) != sorted(self.known.get(connection.conn, [])):
+            self.known[connection.conn] = uris
             connection.tell(ConnectionControl(connected_brokers=joined(uris)))
         return uris
 

@@ -450,6 +450,7 @@ class OpenWireConnection(OpenWireOutput):
     def stop(self, now: int) -> None:
         """Closes the connection: failover clients reconnect, to another broker of their list or to this one."""
         if self.decoder.theirs is not None and not self.gone and not self.end_reason:
+            self.node_clients.cluster_clients.farewell(self)
             self.tell(ShutdownInfo())
         self.end("the node stops")
 

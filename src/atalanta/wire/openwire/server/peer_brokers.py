@@ -79,6 +79,10 @@ class ClusterMembers:
         """Returns a member of the client's cluster."""
         return None
 
+    def successor(self, connection: ClientConnection) -> PeerBroker | None:
+        """Returns the broker that takes the clients of this one when it stops or leaves; None if nobody does."""
+        return None
+
 
 def told_uri(url: str | None) -> tuple[str, ...]:
     """Returns the URL with which a broker introduces itself, if clients can be told of it: one URI of tcp or ssl."""
