@@ -191,6 +191,10 @@ class ClientConnection(Connection):
         """Returns True if the client's protocol is served at that member."""
         return True
 
+    def reach(self) -> str:
+        """Returns a key: clients of a node with the same one can reach the same members."""
+        return ""
+
     def uses_connectors(self) -> bool:
         """Returns True if clients of the protocol are told the connector of a member, False if its acceptors."""
         return True

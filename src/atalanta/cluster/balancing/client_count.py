@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.broker.notifications import Notifications
+from atalanta.kernel.broker.notifications import Notifications, Properties
 from atalanta.message.message import Message
 from atalanta.wire.openwire.server.peer_brokers import PeerBroker
 
@@ -106,6 +106,8 @@ def _number(value: object) -> int | None:
 class PublishedCount:
     """The counts that this node sends for one cluster connection: at each change, and every five seconds.
 
+    A peer whose link comes up gets the last one with the rest of the state that it asks for.
+
     `source`: node id, cluster connection, host:port of its connector. `told` is what OpenWire clients are told of
     this node.
     """
@@ -125,19 +127,17 @@ class PublishedCount:
         self.last = news
         self.last_at = now
         node_id, name, connector = self.source
-        self.notifications.publish(
-            now,
-            KIND,
-            {
-                NODE: node_id,
-                NAME: name,
-                CONNECTOR: connector,
-                CLIENTS: count.clients,
-                BOUND: count.bound,
-                ZONE: count.zone,
-                ACCEPTS: count.accepts,
-                UP: count.up_ns,
-                BROKER: count.told.name,
-                OPENWIRE: ",".join(count.told.uris),
-            },
-        )
+        properties: Properties = {
+            NODE: node_id,
+            NAME: name,
+            CONNECTOR: connector,
+            CLIENTS: count.clients,
+            BOUND: count.bound,
+            ZONE: count.zone,
+            ACCEPTS: count.accepts,
+            UP: count.up_ns,
+            BROKER: count.told.name,
+            OPENWIRE: ",".join(count.told.uris),
+        }
+        self.notifications.standing[f"{KIND} {name}"] = (KIND, properties)
+        self.notifications.publish(now, KIND, properties)

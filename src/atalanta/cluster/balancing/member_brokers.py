@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from atalanta.cluster.balancing.newcomers import place_of
 from atalanta.wire.openwire.server.peer_brokers import (
     ClusterMembers,
     PeerBroker,
@@ -63,7 +64,7 @@ class MemberBrokers(ClusterMembers):
         rebalance = self.balancers.of(connection.conn)
         zones = rebalance.zones
         members = members_of(rebalance, now)
-        zone = zones.first_of(now, zones.preferred.of(connection))
+        zone = zones.first_of(now, zones.preferred.of(connection), connection)
         near = [peer for node_id, peer in members.items() if zone is None or zones.of_member(node_id) == zone]
         far = [peer for peer in members.values() if peer not in near]
         return ToldMembers(near, far, zone is None or zone == zones.own)
@@ -76,6 +77,14 @@ class MemberBrokers(ClusterMembers):
         if record is None or record.clients is None or not record.linked():
             return None
         return record.clients.told
+
+    def place_at_login(self, now: int, connection: ClientConnection) -> str | None:
+        rebalance = self.balancers.of(connection.conn)
+        node_id = place_of(now, rebalance, connection)
+        target = None if node_id is None else rebalance.target(node_id)
+        if node_id is not None and target is not None:
+            rebalance.redirects.tell(connection, node_id, target)
+        return node_id
 
     def successor(self, connection: ClientConnection) -> PeerBroker | None:
         """Returns the target of a scale-down, or the backup of this node, at the connector that it announces."""

@@ -11,10 +11,10 @@ on the same connection, which it is about to close (ActiveMQClientProtocolManage
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.balancing.plan import homeward
+from atalanta.cluster.balancing.plan import MemberClients, allowed, homeward
 from atalanta.kernel.errors import ROUTING, BrokerError
 from atalanta.wire.host import Routing
 
@@ -56,7 +56,7 @@ class Newcomers(Routing):
         if sent_conn == connection.conn:
             return False
         zones = preferred.at_login(connection.client, client_id, identity.user)
-        node_id = self._target(now, rebalance, zones)
+        node_id = self._target(now, rebalance, zones, connection)
         target = None if node_id is None else rebalance.target(node_id)
         if node_id is None or target is None or not name:
             return True
@@ -77,11 +77,45 @@ class Newcomers(Routing):
             self.sent = recent if len(recent) < LOGINS_MAX else {}
         self.sent[name] = (now, conn)
 
-    def _target(self, now: int, rebalance: Rebalance, zones: tuple[str, ...]) -> str | None:
+    def _target(
+        self, now: int, rebalance: Rebalance, zones: tuple[str, ...], connection: ClientConnection
+    ) -> str | None:
         """Returns the emptiest member of the zone that a client belongs to; None if that is the zone of this node."""
-        zone = rebalance.zones.first_of(now, zones)
+        zone = rebalance.zones.first_of(now, zones, connection)
         if zone is None or zone == rebalance.zones.own or rebalance.refuses_redirects(now) is not None:
             return None
-        members = rebalance.zones.members_of(now, zone)
-        moves = homeward(1, members)
-        return moves[0][0] if moves else None
+        return emptiest(connection, rebalance.zones.members_of(now, zone))
+
+
+def emptiest(connection: ClientConnection, members: Sequence[MemberClients]) -> str | None:
+    """Returns the member with the fewest clients among those that a client can reach; None if it reaches none."""
+    moves = homeward(1, [member for member in members if connection.can_reach(member.node_id)])
+    return moves[0][0] if moves else None
+
+
+def place_of(now: int, rebalance: Rebalance, connection: ClientConnection) -> str | None:
+    """Returns the member to which a failover client of OpenWire is sent at its first login; None if it stays.
+
+    That is the emptiest member of its zone, or of this one if this node has more clients than it is to have. The list
+    of a client with `randomize=false` begins with the same node everywhere. In Classic it is rotated for each client.
+    The tick's count of clients is kept up to date here, as many may log in within a second.
+    """
+    rebalance.clients += 1
+    if rebalance.refuses_redirects(now) is not None or connection.can_move() is not None:
+        return None
+    if rebalance.eligibility.excluded(connection) is not None:
+        return None
+    zones = rebalance.zones
+    zone = zones.wanted(now, connection)
+    if zone is not None and zone != zones.own:
+        found = emptiest(connection, zones.members_of(now, zone))
+    else:
+        places = [place for place in rebalance.places(now) if (place.zone or "") == zones.own]
+        total = sum(place.clients for place in places)
+        if rebalance.clients <= allowed(total, len(places), rebalance.own.rebalance_tolerance_percent):
+            return None
+        found = emptiest(connection, [place for place in places if place.accepts])
+    if found is not None:
+        rebalance.clients -= 1
+        rebalance.redirects.arriving[connection.conn] = (found, now)
+    return found

@@ -12,7 +12,7 @@ balanced. It does not leave the zone as long as that has a member.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.balancing.client_count import HEARTBEAT_NS, ClientCount, PublishedCount
@@ -92,6 +92,7 @@ class Rebalance:
         self.zones.start(now)
         self.calm_at = now + self.own.rebalance_settle_ms * 1_000_000
         self.broker.timers.set(self.prefix + TICK, now + TICK_NS)
+        self._tell(now)
 
     def stop(self, now: int) -> None:
         self.redirects.cancel_all(now)
@@ -189,11 +190,14 @@ class Rebalance:
         self, now: int, away: dict[str, list[ClientConnection]], able: bool
     ) -> list[tuple[str, int]]:
         """Returns moves of the clients that belong to another zone; with `able` only those that can go now."""
-        moves: list[tuple[str, int]] = []
+        moves: dict[str, int] = {}
         for zone, clients in sorted(away.items()):
-            going = sum(not able or self.redirects.is_able(now, each) for each in clients)
-            moves += homeward(going, self.zones.members_of(now, zone))
-        return moves
+            members = self.zones.members_of(now, zone)
+            for kind in by_reach(clients).values():
+                going = sum(not able or self.redirects.is_able(now, each) for each in kind)
+                takers = [member for member in members if kind[0].can_reach(member.node_id)]
+                add_moves(moves, homeward(going, takers), members)
+        return sorted(moves.items())
 
     def target(self, node_id: str) -> TransportConfiguration | None:
         """Returns the member's connector for clients; None if only one of both nodes announces TLS."""
@@ -201,6 +205,13 @@ class Rebalance:
         if member is None or member.primary is None:
             return None
         return member.primary if secure(member.primary) == secure(self.eligibility.connector) else None
+
+    def members_reached(self, clients: Mapping[str, ClientConnection]) -> dict[str, int]:
+        """Returns how many members the clients of each kind can reach; `clients` has one of each (`reach`)."""
+        return {
+            kind: sum(connection.can_reach(node_id) for node_id in self.cluster.peers)
+            for kind, connection in clients.items()
+        }
 
     def follows(self, address: str) -> bool:
         """Tells if messages of the address are redistributed to nodes with consumers."""
@@ -268,9 +279,35 @@ class Rebalance:
         away = self.away(now)
         return (
             self._homeward(now, away, True)
-            or moves_of(self.broker.node_id, places, tolerance, self.own.rebalance_across_zones)
+            or self._leveling(places, tolerance)
             or self._homeward(now, away, False)
         )
+
+    def _leveling(self, places: list[MemberClients], tolerance_percent: int) -> list[tuple[str, int]]:
+        """Returns the moves of the common plan, as far as clients of this node can reach the members.
+
+        Clients that cannot reach a member which is to get more are balanced among those that they can reach.
+        """
+        own, across = self.broker.node_id, self.own.rebalance_across_zones
+        whole = moves_of(own, places, tolerance_percent, across)
+        if not whole:
+            return []
+        kinds = by_reach(self.clients_here())
+        moves: dict[str, int] = {}
+        for node_id, count in whole:
+            able = sum(len(kind) for kind in kinds.values() if kind[0].can_reach(node_id))
+            if able > 0:
+                moves[node_id] = min(count, able)
+        if sum(moves.values()) == sum(count for _, count in whole):
+            return whole
+        places = [*places]
+        add_moves({}, list(moves.items()), places, own)
+        for kind in kinds.values():
+            near = [place for place in places if place.node_id == own or kind[0].can_reach(place.node_id)]
+            if len(near) < len(places):
+                given = within(len(kind), moves_of(own, near, tolerance_percent, across))
+                add_moves(moves, given, places, own)
+        return sorted(moves.items())
 
     def count_redirect(self, now: int) -> None:
         """Counts a client that was redirected."""
@@ -306,6 +343,38 @@ class Rebalance:
             if reason is not None:
                 counted[reason] = counted.get(reason, 0) + 1
         return counted
+
+
+def by_reach(clients: Sequence[ClientConnection]) -> dict[str, list[ClientConnection]]:
+    """Returns the clients by what members they can reach; no list is empty."""
+    found: dict[str, list[ClientConnection]] = {}
+    for connection in clients:
+        found.setdefault(connection.reach(), []).append(connection)
+    return found
+
+
+def add_moves(
+    moves: dict[str, int], more: Sequence[tuple[str, int]], members: Sequence[MemberClients], giver: str = ""
+) -> None:
+    """Adds moves to others, and to the counts of the members."""
+    given = dict(more)
+    for node_id, count in more:
+        moves[node_id] = moves.get(node_id, 0) + count
+    for member in members:
+        member.clients += given.get(member.node_id, 0)
+        if member.node_id == giver:
+            member.clients -= sum(given.values())
+
+
+def within(count: int, moves: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Returns the first `count` clients of the moves."""
+    found: list[tuple[str, int]] = []
+    for node_id, clients in moves:
+        taken = min(clients, count)
+        count -= taken
+        if taken > 0:
+            found.append((node_id, taken))
+    return found
 
 
 def stays() -> bool:

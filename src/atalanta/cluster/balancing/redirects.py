@@ -61,8 +61,8 @@ class Redirects:
     def candidates(self, now: int, node_id: str, count: int) -> list[ClientConnection]:
         """Returns up to `count` clients for a member whose zones allow it.
 
-        Those with a preferred zone come first: the others may go to other members, too. Then come those that were at
-        the member before, then the newest.
+        Those with a preferred zone come first, then those that cannot reach every member: the others may go to other
+        members, too. Then come those that were at the member before, then the newest.
         """
         node = self.node
         here = [
@@ -72,6 +72,8 @@ class Redirects:
         ]
         here.reverse()
         here.sort(key=lambda connection: connection.came_from != node_id)
+        reached = node.members_reached({each.reach(): each for each in here})
+        here.sort(key=lambda connection: reached[connection.reach()])
         here.sort(key=lambda connection: not node.zones.preferred.of(connection))
         found: list[ClientConnection] = []
         for connection in here:

@@ -128,12 +128,20 @@ class Zones:
         return "" if target is None else self.preferred.by_address.get(target.address, "")
 
     # -- clients --------------------------------------------------------------------------------
-    def first_of(self, now: int, zones: Sequence[str]) -> str | None:
-        """Returns the first of the zones that has members, None if there is none."""
+    def first_of(self, now: int, zones: Sequence[str], connection: ClientConnection) -> str | None:
+        """Returns the first of the zones that has members which a client can reach, None if there is none."""
         for zone in zones:
-            if zone == self.own or self.presence.stable(now, zone):
+            if zone == self.own or (self.presence.stable(now, zone) and self._is_open(zone, connection)):
                 return zone
         return None
+
+    def _is_open(self, zone: str, connection: ClientConnection) -> bool:
+        """Tells if a client can reach one of the members of another zone."""
+        if not connection.reach():
+            return True
+        return any(
+            self.of_member(node_id) == zone and connection.can_reach(node_id) for node_id in self.cluster.peers
+        )
 
     def wanted(self, now: int, connection: ClientConnection) -> str | None:
         """Returns the zone in which a client is to be, None if it may be anywhere.
@@ -143,7 +151,7 @@ class Zones:
         zones = self.preferred.of(connection)
         if not zones:
             return None
-        zone = self.first_of(now, zones)
+        zone = self.first_of(now, zones, connection)
         return self.own if zone is None else zone
 
     def may_go(self, now: int, connection: ClientConnection, node_id: str) -> bool:

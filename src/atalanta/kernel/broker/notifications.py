@@ -63,6 +63,8 @@ class Notifications(ClientObserver):
         self.address: str = config.management_notification_address
         self.options = config.notifications
         self.failures = plans.store.failures
+        # What a peer that asks for the present state is told besides queues and consumers: kind, properties, by source.
+        self.standing: dict[str, tuple[str, Properties]] = {}
 
     def start(self) -> None:
         """Watches the queues that exist already."""
@@ -299,6 +301,8 @@ class Notifications(ClientObserver):
                 for remote in group.remotes:
                     self._remote_info(now, queue, remote)
         self._direct(now, queue, "", {"_AMQ_RESET_QUEUE_DATA_COMPLETE": True})
+        for kind, properties in self.standing.values():
+            self._direct(now, queue, kind, properties)
 
     def _local_info(self, now: int, target: Queue, queue: Queue) -> None:
         properties = self._binding_properties(queue)

@@ -68,11 +68,19 @@ class AcceptorList:
         self.forgets: bool = acceptor.update_cluster_clients_on_remove
         self.patterns = [re.compile(part.strip()) for part in acceptor.update_cluster_filter.split(",") if part.strip()]
         self.kept: dict[str, bool] = {}
+        self.passed: dict[str, bool] = {}  # whether a broker passes the filter, by name
         self.turn: int = 0
 
     def matches(self, peer: PeerBroker) -> bool:
-        """Tells if clients may be told of a broker (updateClusterFilter)."""
-        return not self.patterns or any(each.fullmatch(peer.name) for each in self.patterns)
+        """Tells if clients may be told of a broker, and sent there (updateClusterFilter)."""
+        if not self.patterns:
+            return True
+        found = self.passed.get(peer.name)
+        if found is None:
+            found = any(each.fullmatch(peer.name) for each in self.patterns)
+            if len(self.passed) < KEPT_MAX:
+                self.passed[peer.name] = found
+        return found
 
     def own_uri(self, connection: OpenWireOutput) -> str:
         """Returns the URI of this node for a client."""
@@ -164,14 +172,26 @@ class ClusterClients:
             self.lists[acceptor.name] = found
         return found
 
+    def may_be_told(self, connection: OpenWireOutput, peer: PeerBroker) -> bool:
+        """Tells if a client may be told of a broker, and sent there."""
+        brokers = self.list_of(connection)
+        return brokers is not None and brokers.matches(peer)
+
     def greet(self, now: int, connection: OpenWireOutput, fault_tolerant: bool) -> None:
         """Tells a client that has logged in."""
         brokers = self.list_of(connection)
         if brokers is None or not can_be_told(connection):
             return
-        uris = self._tell(now, connection, brokers)
+        members = self.peers.members
         if fault_tolerant:
             self.clients[connection.conn] = connection
+            target = None if connection.came_back else members.place_at_login(now, connection)
+            uri = None if target is None else connection.uri_of_node(target)
+            if uri is not None:
+                self.send_to(now, connection, uri)
+                return
+        uris = self._tell(now, connection, brokers)
+        if fault_tolerant:
             self._place(now, connection, brokers, uris[0])
 
     def forget(self, conn: int) -> None:
@@ -195,7 +215,7 @@ class ClusterClients:
         members = self.peers.members
         successor = members.successor(connection)
         uri = None if successor is None else successor.uri_for(scheme_of(connection))
-        if uri is not None:
+        if successor is not None and uri is not None and brokers.matches(successor):
             own = brokers.own_uri(connection)
             others = [each for each in self.known.get(connection.conn, []) if each not in (uri, own)]
             connection.tell(ConnectionControl(connected_brokers=joined([uri, *others])))

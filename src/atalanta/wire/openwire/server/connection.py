@@ -390,14 +390,18 @@ class OpenWireConnection(OpenWireOutput):
         return "has temporary destinations" if session is not None and session.temporary else None
 
     def uri_of_node(self, node_id: str) -> str | None:
-        """Returns the URI of a member or neighbour for this client; None if it has none."""
         peers = self.node_clients.peers
         members = peers.members
         member = members.of_node(self, node_id) or peers.neighbours.get(node_id)
-        return None if member is None else member.uri_for(scheme_of(self))
+        if member is None or not self.node_clients.cluster_clients.may_be_told(self, member):
+            return None
+        return member.uri_for(scheme_of(self))
 
     def can_reach(self, node_id: str) -> bool:
         return self.uri_of_node(node_id) is not None
+
+    def reach(self) -> str:
+        return "" if self.acceptor is None else f"OPENWIRE {self.acceptor.name}"
 
     def uses_connectors(self) -> bool:
         return False

@@ -79,6 +79,10 @@ class ClusterMembers:
         """Returns a member of the client's cluster."""
         return None
 
+    def place_at_login(self, now: int, connection: ClientConnection) -> str | None:
+        """Returns the member to which a failover client is sent at its first login; None if it stays."""
+        return None
+
     def successor(self, connection: ClientConnection) -> PeerBroker | None:
         """Returns the broker that takes the clients of this one when it stops or leaves; None if nobody does."""
         return None

@@ -84,6 +84,10 @@ class OpenWireOutput(LoginConnection):
         """Returns True while answers or commands of the client are on their way."""
         raise NotImplementedError
 
+    def uri_of_node(self, node_id: str) -> str | None:
+        """Returns the URI of a member or neighbour for this client; None if it has none, or may not go there."""
+        raise NotImplementedError
+
     def send_away(self, now: int, node_id: str, uri: str) -> None:
         """Sends the client to another node."""
         raise NotImplementedError
