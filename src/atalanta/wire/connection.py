@@ -193,7 +193,7 @@ class ClientConnection(Connection):
 
     def reach(self) -> str:
         """Returns a key: clients of a node with the same one can reach the same members."""
-        return ""
+        return "" if self.acceptor is None or self.uses_connectors() else self.acceptor.name
 
     def uses_connectors(self) -> bool:
         """Returns True if clients of the protocol are told the connector of a member, False if its acceptors."""

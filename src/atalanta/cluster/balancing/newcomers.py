@@ -100,7 +100,7 @@ def place_of(now: int, rebalance: Rebalance, connection: ClientConnection) -> st
     of a client with `randomize=false` begins with the same node everywhere. In Classic it is rotated for each client.
     The tick's count of clients is kept up to date here, as many may log in within a second.
     """
-    rebalance.clients += 1
+    rebalance.count_login()
     if rebalance.refuses_redirects(now) is not None or connection.can_move() is not None:
         return None
     if rebalance.eligibility.excluded(connection) is not None:
@@ -116,6 +116,5 @@ def place_of(now: int, rebalance: Rebalance, connection: ClientConnection) -> st
             return None
         found = emptiest(connection, [place for place in places if place.accepts])
     if found is not None:
-        rebalance.clients -= 1
-        rebalance.redirects.arriving[connection.conn] = (found, now)
+        rebalance.count_first_redirect(now, connection.conn, found)
     return found

@@ -84,6 +84,30 @@ def homeward(count: int, takers: Sequence[MemberClients]) -> list[tuple[str, int
     return sorted(given.items())
 
 
+def add_moves(
+    moves: dict[str, int], more: Sequence[tuple[str, int]], members: Sequence[MemberClients], giver: str = ""
+) -> None:
+    """Adds moves to others, and to the counts of the members."""
+    given = dict(more)
+    for node_id, count in more:
+        moves[node_id] = moves.get(node_id, 0) + count
+    for member in members:
+        member.clients += given.get(member.node_id, 0)
+        if member.node_id == giver:
+            member.clients -= sum(given.values())
+
+
+def within(count: int, moves: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Returns the first `count` clients of the moves."""
+    found: list[tuple[str, int]] = []
+    for node_id, clients in moves:
+        taken = min(clients, count)
+        count -= taken
+        if taken > 0:
+            found.append((node_id, taken))
+    return found
+
+
 def highest(total: int, members: int) -> int:
     """Returns the mean of the members, rounded up."""
     return -(-total // members)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.balancing.client_count import HEARTBEAT_NS, ClientCount, PublishedCount
 from atalanta.cluster.balancing.member_brokers import own_broker
 from atalanta.cluster.balancing.movable import Eligibility, is_client
-from atalanta.cluster.balancing.plan import MemberClients, homeward, moves_of
+from atalanta.cluster.balancing.plan import MemberClients, add_moves, homeward, moves_of, within
 from atalanta.cluster.balancing.redirects import Redirects
 from atalanta.cluster.balancing.zones import Zones
 from atalanta.cluster.native_config import OwnSettings
@@ -309,6 +309,15 @@ class Rebalance:
                 add_moves(moves, given, places, own)
         return sorted(moves.items())
 
+    def count_login(self) -> None:
+        """Counts a client that has logged in."""
+        self.clients += 1
+
+    def count_first_redirect(self, now: int, conn: int, node_id: str) -> None:
+        """Counts a client that was redirected at its first login."""
+        self.clients -= 1
+        self.redirects.arriving[conn] = (node_id, now)
+
     def count_redirect(self, now: int) -> None:
         """Counts a client that was redirected."""
         if self.sent == 0:
@@ -350,30 +359,6 @@ def by_reach(clients: Sequence[ClientConnection]) -> dict[str, list[ClientConnec
     found: dict[str, list[ClientConnection]] = {}
     for connection in clients:
         found.setdefault(connection.reach(), []).append(connection)
-    return found
-
-
-def add_moves(
-    moves: dict[str, int], more: Sequence[tuple[str, int]], members: Sequence[MemberClients], giver: str = ""
-) -> None:
-    """Adds moves to others, and to the counts of the members."""
-    given = dict(more)
-    for node_id, count in more:
-        moves[node_id] = moves.get(node_id, 0) + count
-    for member in members:
-        member.clients += given.get(member.node_id, 0)
-        if member.node_id == giver:
-            member.clients -= sum(given.values())
-
-
-def within(count: int, moves: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Returns the first `count` clients of the moves."""
-    found: list[tuple[str, int]] = []
-    for node_id, clients in moves:
-        taken = min(clients, count)
-        count -= taken
-        if taken > 0:
-            found.append((node_id, taken))
     return found
 
 

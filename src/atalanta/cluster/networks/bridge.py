@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.networks.config import is_secure, tls_name
 from atalanta.cluster.networks.link import LinkOwner, NetworkLink
 from atalanta.wire.openwire.options import WireFormatOptions
+from atalanta.wire.openwire.server.client_load import PROVIDER
 
 if TYPE_CHECKING:
     from atalanta.cluster.networks.config import NetworkConnectorConfig, NetworkRetry, NetworkTarget
     from atalanta.kernel.ports import Links
     from atalanta.wire.host import Host
+    from atalanta.wire.openwire.commands.connections import ConnectionControl
     from atalanta.wire.openwire.server.node_clients import NodeClients
 
 NS_PER_MS: Final = 1_000_000
@@ -91,9 +93,9 @@ class NetworkBridge(LinkOwner):
             return None
         params = dict(self.targets[self.turn % len(self.targets)].params)
         inactivity = params.get(INACTIVITY, "")
-        options = WireFormatOptions(provider_name="Atalanta")
+        options = WireFormatOptions(provider_name=PROVIDER)
         if inactivity.isascii() and inactivity.isdigit():
-            options = WireFormatOptions(provider_name="Atalanta", inactivity_ms=int(inactivity))
+            options = WireFormatOptions(provider_name=PROVIDER, inactivity_ms=int(inactivity))
         self.link = NetworkLink(self, conn, now, options)
         return self.link
 
@@ -107,6 +109,10 @@ class NetworkBridge(LinkOwner):
         self.tell("network_bridge_connected", f"broker {link.remote_name()}")
         peers = self.node_clients.peers
         peers.introduce(now, self.prefix, link.remote_name(), None if link.remote is None else link.remote.broker_url)
+
+    def heard(self, command: ConnectionControl) -> None:
+        peers = self.node_clients.peers
+        peers.hear(self.prefix, command)
 
     def on_lost(self, now: int, link: NetworkLink, why: str) -> None:
         self.sent_before = self.sent()

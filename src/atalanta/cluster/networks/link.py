@@ -16,6 +16,7 @@ from atalanta.kernel.security.security import Identity
 from atalanta.wire.connection import Connection
 from atalanta.wire.openwire.commands.brokers import BrokerInfo, BrokerSubscriptionInfo
 from atalanta.wire.openwire.commands.connections import (
+    ConnectionControl,
     ConnectionError,
     ConnectionInfo,
     KeepAliveInfo,
@@ -97,6 +98,10 @@ class LinkOwner:
 
     def on_lost(self, now: int, link: NetworkLink, why: str) -> None:
         """Handles the end of the connection."""
+        raise NotImplementedError
+
+    def heard(self, command: ConnectionControl) -> None:
+        """Handles what the other broker tells of its clients."""
         raise NotImplementedError
 
     def leads_home(self, now: int) -> None:
@@ -241,6 +246,8 @@ class NetworkLink(Connection, DuplexOwner):
         elif isinstance(command, KeepAliveInfo):
             if command.response_required:
                 self.answer(KeepAliveInfo(command.command_id))
+        elif isinstance(command, ConnectionControl):
+            self.bridge.heard(command)
         elif outgoing is None:
             return
         elif isinstance(command, MessageDispatch):
@@ -381,6 +388,8 @@ class NetworkLink(Connection, DuplexOwner):
         if self.connected_at == 0:
             self.connected_at = now
             self.bridge.on_connected(now, self)
+            peers = self.bridge.node_clients.peers
+            peers.listen(self.conn, self.decoder.theirs, self.answer)
 
     # -- life -----------------------------------------------------------------------------------
     def on_blocked(self, now: int, blocked: bool) -> None:
@@ -423,4 +432,6 @@ class NetworkLink(Connection, DuplexOwner):
             self.outgoing.close(now)
         if self.incoming is not None:
             self.incoming.local.closed(now, why)
+        peers = self.bridge.node_clients.peers
+        peers.end(self.conn)
         self.bridge.on_lost(now, self, self.why or why)

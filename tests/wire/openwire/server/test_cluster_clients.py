@@ -28,6 +28,10 @@ class Members(ClusterMembers):
     def __init__(self, *near: PeerBroker, far: tuple[PeerBroker, ...] = (), planned: bool = True) -> None:
         self.planned = planned
         self.near, self.far = list(near), list(far)
+        self.sends_to: str | None = None
+
+    def place_at_login(self, now: int, connection: ClientConnection) -> str | None:
+        return self.sends_to
 
     def own(self, connection: ClientConnection) -> PeerBroker | None:
         return PeerBroker("me", (OWN, "ssl://me:61617"))
@@ -134,11 +138,11 @@ def test_news_come_at_once_and_losses_where_they_are_wanted(on_remove: bool) -> 
 
 
 def test_neighbours_of_a_network_are_told_and_a_client_has_its_place_in_front() -> None:
-    server = serving("rebalanceClusterClients=true")
-    moves: list[tuple[int, str]] = []
-    server.openwire.node_clients.cluster_clients.use_moves(lambda now, conn, key: moves.append((conn, key)))
+    server = serving("rebalanceClusterClients=true&updateClusterFilter=n|c")
+    clients = server.openwire.node_clients.cluster_clients
     peers = server.openwire.node_clients.peers
     peers.tell(server.now, "NC", PeerBroker("n", ("tcp://n:61616?transport.useInactivityMonitor=false",)))
+    peers.tell(server.now, "NO", A)
     placed: dict[str, list[int]] = {}
     for number in range(20):
         client, (control,) = logged_in(server, f"x{number}")
@@ -146,14 +150,26 @@ def test_neighbours_of_a_network_are_told_and_a_client_has_its_place_in_front() 
         first, *others = control.connected_brokers.split(",")
         assert "tcp://n:61616" in (first, *others) and len(others) == 1
         placed.setdefault(first, []).append(client.conn)
-    assert [conn for conn, _ in moves] == placed.pop("tcp://n:61616")
-    assert all(key == "NC" for _, key in moves)
+    at_neighbour = placed.pop("tcp://n:61616")
     (own,) = placed.values()
     assert 4 <= len(own) <= 16
+    assert [conn for conn, order in clients.balanced().items() if order == ["NC", ""]] == at_neighbour
     peers.tell(server.now, "NC2", C)
     (news,) = client.of_kind(ConnectionControl)
     assert "tcp://c:61616" in (news.connected_brokers or "")
-    assert {key for conn, key in moves if conn in own} == {"NC2"}
+    assert {key for order in clients.balanced().values() for key in order} == {"", "NC", "NC2"}
+
+
+def test_a_client_is_sent_to_its_place_at_its_first_login_only() -> None:
+    members = Members(A, B)
+    members.sends_to = "b"
+    server = serving("rebalanceClusterClients=true", members)
+    _, (order,) = logged_in(server, "x")
+    assert order.rebalance_connection and (order.connected_brokers or "").startswith("tcp://b:61616?")
+    _, (control,) = logged_in(server, "y", failover_reconnect=True)
+    assert not control.rebalance_connection
+    _, (control,) = logged_in(server, "z", fault_tolerant=False)
+    assert not control.rebalance_connection
 
 
 def connection_of(server: OpenWireServer, client: OpenWireClient) -> OpenWireConnection:

@@ -3,13 +3,13 @@
 As TransportConnector of ActiveMQ Classic: at the login, and when brokers come or go. A client that is told a list takes
 it in addition to the URIs of its own URL (FailoverTransport, getConnectList). It reconnects only if the list has other
 URIs than the one before, and RebalanceConnection is set. That is left to the plan of the cluster; in a network of
-brokers, each client has a place and is sent there.
+brokers, each client has a place and is sent there (cluster/balancing/network_places.py).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
@@ -97,14 +97,14 @@ class AcceptorList:
         """Returns the URIs for a client: those in its zone first, rotated for each client if clients are balanced."""
         members = self.peers.members
         own = self.own_uri(connection)
-        neighbours = list(self.peers.neighbours.values())
         if members.planned:
+            neighbours = self.peers.neighbours.values()
             told = members.told_to(now, connection)
             near = self._turned([own] if told.own_near else [], told.near, connection)
             far = self._turned([] if told.own_near else [own], [*told.far, *neighbours], connection)
             found = list(dict.fromkeys([*near, *far]))
         else:
-            found = self._placed(own, neighbours, connection)
+            found = self._placed(own, connection)
         for uri in found:
             if len(self.kept) < KEPT_MAX:
                 self.kept[uri] = True
@@ -114,23 +114,35 @@ class AcceptorList:
         self.turn += 1
         return found
 
-    def _placed(self, own: str, neighbours: list[PeerBroker], connection: OpenWireOutput) -> list[str]:
-        """Returns the URIs of a network, where no plan counts clients.
+    def order(self, connection: OpenWireOutput) -> list[str]:
+        """Returns the keys of the brokers of a network, "" for this one, where no plan of a cluster counts clients.
 
-        If clients are balanced, names and client id decide their order. It is the same at all brokers, and each broker
-        is in front for an equal part of the clients.
+        If clients are balanced, names and client id decide. The order is the same at all brokers, and each broker is in
+        front for about an equal part of the clients.
         """
         scheme = scheme_of(connection)
         broker = connection.host.broker
-        names = {own: broker.config.name}
-        for peer in neighbours:
+        names = {"": broker.config.name}
+        known = {self.own_uri(connection): True}
+        for key, peer in self.peers.neighbours.items():
             uri = peer.uri_for(scheme)
-            if uri is not None and self.matches(peer):
-                names.setdefault(uri, peer.name)
+            if uri is not None and uri not in known and self.matches(peer):
+                known[uri] = True
+                names[key] = peer.name
         client = connection.client.client_id or ""
-        return sorted(names, key=lambda uri: weight(client, names[uri])) if self.rotates else list(names)
+        return sorted(names, key=lambda key: weight(client, names[key])) if self.rotates else list(names)
 
-    def _turned(self, first: list[str], peers: list[PeerBroker], connection: OpenWireOutput) -> list[str]:
+    def _placed(self, own: str, connection: OpenWireOutput) -> list[str]:
+        """Returns the URIs of a network, in the order of the client."""
+        scheme = scheme_of(connection)
+        found: list[str] = []
+        for key in self.order(connection):
+            uri = self.peers.neighbours[key].uri_for(scheme) if key else own
+            if uri is not None:
+                found.append(uri)
+        return found
+
+    def _turned(self, first: list[str], peers: Iterable[PeerBroker], connection: OpenWireOutput) -> list[str]:
         """Returns the URIs, with another one in front for each client."""
         scheme = scheme_of(connection)
         found = list(first)
@@ -145,6 +157,7 @@ class AcceptorList:
 class ClusterClients:
     """The clients of a node that are told of other brokers, by connection; `known`: the last list of each.
 
+    `orders`: the brokers for each of those that are balanced (AcceptorList.order).
     No client is told what would make it wait for this node: not that it is alone, and nothing of the links that end
     because the node stops or leaves.
     """
@@ -154,12 +167,24 @@ class ClusterClients:
         self.lists: dict[str, AcceptorList] = {}
         self.clients: dict[int, OpenWireOutput] = {}
         self.known: dict[int, list[str]] = {}
-        self.move: Callable[[int, int, str], None] | None = None
+        self.orders: dict[int, list[str]] = {}
         peers.on_change = self.on_change
 
-    def use_moves(self, move: Callable[[int, int, str], None]) -> None:
-        """Registers who sends clients to neighbours: by connection and the neighbour's key."""
-        self.move = move
+    def balanced(self) -> dict[int, list[str]]:
+        """Returns the clients that may be sent to a neighbour, with their orders of brokers."""
+        for conn, connection in self.clients.items():
+            if conn not in self.orders:
+                self._order(connection)
+        return self.orders
+
+    def leave_out(self, conn: int) -> None:
+        """Leaves out a client that is about to go, until the clients are looked at again."""
+        self.orders.pop(conn, None)
+
+    def _order(self, connection: OpenWireOutput) -> None:
+        brokers = self.list_of(connection)
+        if brokers is not None and brokers.rotates:
+            self.orders[connection.conn] = brokers.order(connection)
 
     def list_of(self, connection: OpenWireOutput) -> AcceptorList | None:
         """Returns the list of a client's acceptor; None if its clients are told nothing."""
@@ -185,19 +210,19 @@ class ClusterClients:
         members = self.peers.members
         if fault_tolerant:
             self.clients[connection.conn] = connection
+            self._order(connection)
             target = None if connection.came_back else members.place_at_login(now, connection)
             uri = None if target is None else connection.uri_of_node(target)
             if uri is not None:
                 self.send_to(now, connection, uri)
                 return
-        uris = self._tell(now, connection, brokers)
-        if fault_tolerant:
-            self._place(now, connection, brokers, uris[0])
+        self._tell(now, connection, brokers)
 
     def forget(self, conn: int) -> None:
         """Forgets a client that has gone, or was sent elsewhere."""
         self.clients.pop(conn, None)
         self.known.pop(conn, None)
+        self.orders.pop(conn, None)
 
     def send_to(self, now: int, connection: OpenWireOutput, uri: str) -> None:
         """Sends a client to the broker of that URI, with the others as its alternatives (redirect.py)."""
@@ -222,25 +247,16 @@ class ClusterClients:
 
     def on_change(self, now: int) -> None:
         """Tells the clients whose list has changed."""
+        self.orders.clear()
         for connection in list(self.clients.values()):
             broker = connection.host.broker
             brokers = self.list_of(connection)
             if brokers is not None and not broker.stopping:
-                uris = self._tell(now, connection, brokers)
-                self._place(now, connection, brokers, uris[0])
+                self._tell(now, connection, brokers)
 
-    def _tell(self, now: int, connection: OpenWireOutput, brokers: AcceptorList) -> list[str]:
-        """Tells a client what has changed; returns the URIs, at least one."""
+    def _tell(self, now: int, connection: OpenWireOutput, brokers: AcceptorList) -> None:
+        """Tells a client what has changed."""
         uris = brokers.uris(now, connection)
         if len(uris) > 1 and sorted(uris) != sorted(self.known.get(connection.conn, [])):
             self.known[connection.conn] = uris
             connection.tell(ConnectionControl(connected_brokers=joined(uris)))
-        return uris
-
-    def _place(self, now: int, connection: OpenWireOutput, brokers: AcceptorList, uri: str) -> None:
-        """Lets a client go to its place at a neighbour, unless it has come back from there."""
-        broker = connection.host.broker
-        if self.move is not None and brokers.rotates and connection.came_from != broker.node_id:
-            neighbour = self.peers.key_of(uri, scheme_of(connection))
-            if neighbour is not None:
-                self.move(now, connection.conn, neighbour)

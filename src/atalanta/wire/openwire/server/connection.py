@@ -316,6 +316,7 @@ class OpenWireConnection(OpenWireOutput):
             manages = broker.session_services.permissions.allows(identity, MANAGE, broker.config.management_address)
             peers = others.peers if manages else None
             self.duplex = open_network(self, others.bridges, self.network, now, peers, identity)
+            others.peers.listen(self.conn, self.decoder.theirs, self.tell)
         self.release_input()
 
     def _take_client_id(self, client_id: str, identity: Identity, reconnects: bool) -> None:
@@ -356,6 +357,7 @@ class OpenWireConnection(OpenWireOutput):
         if self.duplex is not None:
             self.duplex.close(now)
             self.duplex = None
+        self.node_clients.peers.end(self.conn)
 
     def refuse_login(self, error: BrokerError) -> None:
         command = self.login_command
@@ -399,9 +401,6 @@ class OpenWireConnection(OpenWireOutput):
 
     def can_reach(self, node_id: str) -> bool:
         return self.uri_of_node(node_id) is not None
-
-    def reach(self) -> str:
-        return "" if self.acceptor is None else f"OPENWIRE {self.acceptor.name}"
 
     def uses_connectors(self) -> bool:
         return False

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
+from atalanta.wire.openwire.server.client_load import hears_of_load, load_command, load_in
+
 if TYPE_CHECKING:
     from atalanta.wire.connection import ClientConnection
     from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.openwire.commands.connections import ConnectionControl
+    from atalanta.wire.openwire.encoding.structure import Command
+    from atalanta.wire.openwire.options import WireFormatOptions
 
 NEIGHBOURS_MAX: Final = 1_000
 URL_MAX: Final = 1_000
@@ -30,11 +35,19 @@ def uri_at(acceptor: AcceptorConfig, address: str) -> str:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class PeerBroker:
-    """A broker. `uris` are those of its acceptors for OpenWire, `tcp://host:port` or `ssl://host:port`."""
+    """A broker. `uris` are those of its acceptors for OpenWire, `tcp://host:port` or `ssl://host:port`.
+
+    `clients`: how many failover clients a neighbour tells that it has; None if it tells nothing.
+    """
 
     def __init__(self, name: str, uris: tuple[str, ...]) -> None:
         self.name = name
         self.uris = uris
+        self.clients: int | None = None
+
+    def count(self, clients: int) -> None:
+        """Records how many failover clients it has."""
+        self.clients = clients
 
     def uri_for(self, scheme: str) -> str | None:
         """Returns the first URI of the scheme without its options, which are a server's; None if there is none."""
@@ -96,13 +109,19 @@ def told_uri(url: str | None) -> tuple[str, ...]:
 
 
 class PeerBrokers:
-    """The other brokers of a node. `on_change` is called when they have changed; `serving`: acceptors for OpenWire."""
+    """The other brokers of a node. `on_change` is called when they have changed; `serving`: acceptors for OpenWire.
+
+    `listeners` tell the count of this node's clients to neighbours, by connection; `load` is that count, -1 if it is
+    not told.
+    """
 
     def __init__(self) -> None:
         self.members: ClusterMembers = ClusterMembers()
         self.neighbours: dict[str, PeerBroker] = {}
         self.on_change: Callable[[int], None] | None = None
         self.serving: list[AcceptorConfig] = []
+        self.listeners: dict[int, Callable[[Command], None]] = {}
+        self.load: int = -1
 
     def use_acceptors(self, acceptors: Iterable[AcceptorConfig]) -> None:
         """Registers the acceptors of the node: it introduces itself to neighbours with the first for OpenWire."""
@@ -131,12 +150,34 @@ class PeerBrokers:
         """Records a neighbour as it introduces itself over a bridge."""
         self.tell(now, key, PeerBroker(name, told_uri(url)))
 
-    def key_of(self, uri: str, scheme: str) -> str | None:
-        """Returns the key of the neighbour whose clients of the scheme use this URI; None if there is none."""
-        for key, peer in self.neighbours.items():
-            if peer.uri_for(scheme) == uri:
-                return key
-        return None
+    # -- how many clients they have -------------------------------------------------------------
+    def listen(self, conn: int, theirs: WireFormatOptions | None, tell: Callable[[Command], None]) -> None:
+        """Tells a neighbour, if it is an Atalanta node, the count of this node's clients, now and later."""
+        if hears_of_load(theirs):
+            self.listeners[conn] = tell
+            if self.load >= 0:
+                tell(load_command(self.load))
+
+    def end(self, conn: int) -> None:
+        """Forgets the connection of a neighbour."""
+        self.listeners.pop(conn, None)
+
+    def tell_load(self, clients: int, again: bool) -> None:
+        """Tells the neighbours how many clients this node has, if that is new or to be told again."""
+        if clients != self.load or again:
+            self.load = clients
+            for tell in list(self.listeners.values()):
+                tell(load_command(clients))
+
+    def hear(self, key: str, command: ConnectionControl) -> None:
+        """Records how many clients a neighbour tells that it has."""
+        peer, clients = self.neighbours.get(key), load_in(command)
+        if peer is not None and clients is not None:
+            peer.count(clients)
+
+    def counts(self) -> dict[str, int | None]:
+        """Returns how many clients each neighbour has, by its key; None for one that does not tell."""
+        return {key: peer.clients for key, peer in self.neighbours.items()}
 
     def changed(self, now: int) -> None:
         """Tells the clients of other brokers, as far as they want to know."""

@@ -10,6 +10,7 @@ from atalanta.wire.openwire.server.advisories.watchers import ADVISORIES_TIMER
 from atalanta.wire.openwire.server.bridge.other_ways import WAYS_TIMER
 from atalanta.wire.openwire.server.bridge.refused_demands import REFUSED_TIMER
 from atalanta.wire.openwire.server.bridge.stuck_queues import STUCK_TIMER
+from atalanta.wire.openwire.server.client_load import PROVIDER
 from atalanta.wire.openwire.server.connection import OpenWireConnection
 from atalanta.wire.openwire.server.held_client_ids import IDS_TIMER
 from atalanta.wire.openwire.server.node_clients import NodeClients
@@ -106,5 +107,5 @@ def options_for(acceptor: AcceptorConfig) -> WireFormatOptions:
         frame_bytes_max=acceptor.openwire_frame_bytes_max,
         inactivity_ms=acceptor.inactivity_ms,
         inactivity_delay_ms=acceptor.inactivity_delay_ms,
-        provider_name="Atalanta",
+        provider_name=PROVIDER,
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.security.security import CONSUME
 from atalanta.message.fqqn import join_fqqn
 from atalanta.wire.openwire.commands.brokers import BrokerSubscriptionInfo
-from atalanta.wire.openwire.commands.connections import ConnectionInfo
+from atalanta.wire.openwire.commands.connections import ConnectionControl, ConnectionInfo
 from atalanta.wire.openwire.commands.identifiers import (
     BrokerId,
     ConnectionId,
@@ -94,6 +94,9 @@ class DuplexEnd(BridgePeer):
             if not is_advisory(command.destination):
                 return False
             self._advised(now, command)
+        elif isinstance(command, ConnectionControl):
+            if self.peers is not None:
+                self.peers.hear(self.id, command)
         else:
             return False
         return True
