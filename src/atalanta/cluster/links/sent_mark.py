@@ -47,6 +47,7 @@ class SentMark:
         self.step: int = STEP_MIN
         self.timer: str = ""  # key of the timer of `give_back_idle`; "": no checks
         self.seen: int = self.through
+        queue.log.send(self.through)
 
     def may_send(self, sequence: int) -> bool:
         """Tells if that message may be sent. Requests the next reservation before this one is used up (`settle`)."""
@@ -84,6 +85,7 @@ class SentMark:
 
     def link_lost(self) -> None:
         """Gives back all reserved sequences that are not used: the link sends no more."""
+        self.queue.log.send(self.through)
         if self.asked != self.through:
             self._store(self.through, False)
         self.reserved = self.asked = self.through

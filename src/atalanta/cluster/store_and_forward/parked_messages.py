@@ -137,6 +137,7 @@ class ParkedMessages(Observer):
             if not name.startswith(prefix) or "." in node_id:
                 continue  # with ".": another cluster, whose name begins like this one's
             if queue.internal and queue.message_count > 0:
+                self.mark_of(node_id, queue)  # from now on the queue is known as one to another node
                 absent = self._gone(now, node_id)
                 absent.meant.update(binding_names.recall(self.values, name))
 

@@ -1,7 +1,7 @@
 """Expiry: expired messages go to the expiry address of their address.
 
 A consumer's delivery meets most of them. The queues without consumers are scanned now and then
-(message-expiry-scan-period).
+(message-expiry-scan-period). In a store-and-forward queue only what was surely not sent expires here.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Expiry:
         """Runs one bounded step of the scan over all queues; returns True if the scan is not finished."""
         queues = self.queues.by_name
         if not self.unscanned:
-            self.unscanned = [queue.name for queue in queues.values() if not queue.internal]
+            self.unscanned = [each.name for each in queues.values() if not each.internal or each.log.sent_through >= 0]
             self.unscanned.reverse()
         budget = examined_max
         while self.unscanned and budget > 0:

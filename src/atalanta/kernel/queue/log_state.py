@@ -1,4 +1,7 @@
-"""A queue's log-view state: leases, the sequences acknowledged and shown, and the ranges a reader lost."""
+"""What others may have of a queue: the state of its log views, and what was sent to another node.
+
+A log view has leases, the sequences acknowledged and shown, and the ranges a reader lost.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,9 @@ LOST_RANGES_MAX: Final = 1_000  # of a queue; then the two oldest become one, wi
 
 
 class LogState:
-    """The part of a queue that only log views use (kernel/log/log_views.py).
+    """The part of a queue that log views use (kernel/log/log_views.py), and links to other nodes.
 
+    `sent_through` is of a store-and-forward queue: the other node may have the messages up to it; -1: another queue.
     Everything up to `acked_through` is acknowledged. A reader has been shown messages up to `shown_through`. Messages
     behind `show_until` are not shown; -1: no such limit. `lost` holds (first, last, reason). `retained`: acknowledged
     messages that can be read again; None without a retention.
@@ -25,6 +29,7 @@ class LogState:
     def __init__(self) -> None:
         self.acked_through: int = 0
         self.shown_through: int = 0
+        self.sent_through: int = -1
         self.show_until: int = -1
         self.leases: dict[str, Lease] = {}
         self.lost: list[tuple[int, int, str]] = []
@@ -54,6 +59,10 @@ class LogState:
         """Records that everything up to `sequence` is acknowledged; a lower one changes nothing."""
         if sequence > self.acked_through:
             self.acked_through = sequence
+
+    def send(self, through: int) -> None:
+        """Records that another node may have the messages up to `through`."""
+        self.sent_through = through
 
     def show(self, through: int) -> None:
         """Records that a reader was shown the messages up to `through`."""

@@ -8,6 +8,7 @@ from mypy_extensions import i64
 
 from atalanta.kernel.queue.consumers import arrange
 from atalanta.kernel.queue.delivery.delivery_counts import DeliveryCounts
+from atalanta.kernel.queue.delivery.expiry_scan import may_expire
 from atalanta.kernel.queue.dispatch_gate import TIMER as GATE_TIMER
 from atalanta.kernel.queue.message_groups import marked_first
 from atalanta.kernel.queue.paging.paged_queue import PagedQueue, paged_queue_of
@@ -265,8 +266,11 @@ def _try_gate(queue: Queue, special: SpecialQueue, now: int) -> None:
 
 
 def _set_aside_if_expired(queue: Queue, reference: Reference, now_ms: int) -> bool:
-    """Sets an expired reference aside for the broker, but not while a log-view lease pins the queue."""
-    if reference.message.expiration > now_ms or queue.active_lease() is not None:
+    """Sets an expired reference aside for the broker, but not while a log-view lease pins the queue.
+
+    What another node may have is sent to it once more.
+    """
+    if reference.message.expiration > now_ms or queue.active_lease() is not None or not may_expire(reference):
         return False
     queue.set_expired_aside(reference)
     return True

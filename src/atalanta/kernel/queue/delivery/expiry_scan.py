@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.queue.reference import READY, Reference
+from atalanta.message.internal_headers import FORWARD_DUPLICATE
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
@@ -19,6 +20,18 @@ class ExpiryScan:
         self.at_end: bool = True
 
 
+def may_expire(reference: Reference) -> bool:
+    """Returns False for a message that another node may have, too: it would expire twice, or although it arrived.
+
+    A node that left may have sent it, before it handed it over.
+    """
+    sent_through = reference.queue.log.sent_through
+    if sent_through < 0:
+        return True
+    message = reference.message
+    return reference.sequence > sent_through and not (message.special and message.has_property(FORWARD_DUPLICATE))
+
+
 def scan(queue: Queue, now_ms: int, examined_max: int) -> ExpiryScan:
     """Continues the scan at the sequence `queue.expiry_scan`, which is 0 again when the end is reached."""
     step = ExpiryScan()
@@ -27,7 +40,7 @@ def scan(queue: Queue, now_ms: int, examined_max: int) -> ExpiryScan:
     examined = references[start : start + examined_max]
     for reference in examined:
         expiration = reference.message.expiration
-        if expiration != 0 and expiration <= now_ms and reference.state == READY:
+        if expiration != 0 and expiration <= now_ms and reference.state == READY and may_expire(reference):
             step.found.append(reference)
     step.examined = len(examined)
     step.at_end = start + examined_max >= len(references)
