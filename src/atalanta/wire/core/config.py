@@ -265,7 +265,7 @@ class AcceptorConfig(EndpointConfig):
         False, "updateClusterClientsOnRemove", "they are also told when a broker has gone"
     )
     update_cluster_filter: str = option(
-        "", "updateClusterFilter", "regular expressions with commas: names of the brokers that they are told of"
+        "", "updateClusterFilter", "regular expressions with commas: names of the brokers to which they may go"
     )
     allow_link_stealing: bool = option(
         False,
