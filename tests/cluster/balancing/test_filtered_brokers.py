@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -65,6 +66,8 @@ def test_by_hand_they_are_sent_to_the_others(rig: Rig) -> None:
     clients = at_first(rig, hosts, 9)
     rig.run(10)
     assert places(clients, hosts) == [9, 0, 0]
+    described = json.loads(rig.ask(hosts[0], "broker", "rebalance", True))
+    assert [(move["node"], move["clients"], move["able"]) for move in described["moves"]] == [("node-1", 4, 4)]
     balancer(hosts[0]).ask(rig.world.now)
     rig.until(lambda: places(clients, hosts) == [5, 4, 0], seconds=20)
     assert sent_to(rig, "node-2") == 0
