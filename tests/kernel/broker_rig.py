@@ -27,6 +27,7 @@ from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.kernel.tasks import STEPS_A_TURN, TASKS_TIMER
 from atalanta.message.message import Message
 
 if TYPE_CHECKING:
@@ -199,6 +200,7 @@ class Bench:
         paging: bool = False,
         large: LargeFiles | None = None,
     ) -> None:
+        self.steps_a_turn = STEPS_A_TURN
         self.pages = MemoryPages() if paging else None
         self.large_files = large
         self.config = config or BrokerConfig()
@@ -214,7 +216,7 @@ class Bench:
 
     def _broker(self) -> Broker:
         security = Security(enabled=False)
-        return Broker(
+        broker = Broker(
             self.config,
             self.settings,
             security,
@@ -223,6 +225,13 @@ class Bench:
             ),
             "node-a",
         )
+        broker.store.tasks.most = self.steps_a_turn
+        return broker
+
+    def work_in_steps_of(self, steps: int) -> None:
+        """Lets tasks do so many steps a turn, also after a restart."""
+        self.steps_a_turn = steps
+        self.broker.store.tasks.most = steps
 
     def queue(
         self,
@@ -273,13 +282,22 @@ class Bench:
         """Everything appended becomes durable and is handed out, until nothing moves."""
         for _ in range(1_000):
             self.broker.flush(self.now)
-            busy = self.broker.dispatches.dirty or self.broker.paging.touched
+            if self.broker.store.tasks.waiting:
+                self.timers.cancel(TASKS_TIMER)
+                self.broker.on_timer(self.now, TASKS_TIMER)
+            busy = self.broker.dispatches.dirty or self.broker.paging.touched or self.broker.store.tasks.waiting
             self.broker.flush_timer = False
             if self.journal.durable == self.journal.last and not busy:
                 return
             self.journal.durable = self.journal.last
             self.broker.on_durable(self.now, self.journal.last)
         raise AssertionError("the broker does not come to rest")
+
+    def turn(self) -> None:
+        """One turn in which nothing comes in: tasks go on, and queues are dispatched."""
+        if self.broker.store.tasks.waiting:
+            self.broker.on_timer(self.now, TASKS_TIMER)
+        self.broker.flush(self.now)
 
     def restart(self) -> None:
         """Crash: what was not durable is gone."""

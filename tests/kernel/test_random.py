@@ -174,6 +174,8 @@ class Play:
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.bench = Bench(BrokerConfig(id_cache_size=40), paging=True)
+        if seed % 4 == 3:
+            self.bench.work_in_steps_of(2)
         self.bench.settings.add("#", RULES)
         if seed >= FIRST_THAT_PAGES:
             self.bench.settings.add("#", {**RULES, "max_size_messages": 6, "page_size_bytes": 600})
@@ -440,6 +442,7 @@ class Play:
         """Everything confirmed has been delivered to somebody, or is now."""
         for session in self.sessions:
             session.client.close(self.bench.now, self.bench.broker.session_services, False)
+        self.settle()
         self.ended.extend(self.sessions)
         self.bench.now += 100 * SECOND
         self.bench.broker.log_views.end_leases(self.bench.now)

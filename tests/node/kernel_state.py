@@ -15,7 +15,7 @@ PASSING = {
     "sessions_total", "logins_total", "logins_refused", "routed", "_number", "next_id", "observers", "config",
     "settings", "_memo", "position", "turn", "freed", "journal", "pages", "files", "large_files", "next_turn",
     "request_handlers", "connected", "dirty", "_cache", "flush_timer", "_rules", "timer_set", "reader", "number",
-    "keep_alives", "last", "pulls", "_connections",
+    "keep_alives", "last", "pulls", "_connections", "done", "copies",
 }  # fmt: skip
 
 

@@ -152,3 +152,40 @@ def test_a_message_without_a_queue_goes_to_the_dead_letter_address_and_says_its_
     assert found.properties.get("_AMQ_ORIG_ROUTING_TYPE") == 0
     assert "_AMQ_ORIG_QUEUE" not in found.properties
     assert (found.expiration, found.address) == (0, "dead")
+
+
+@pytest.mark.parametrize("priorities", [False, True])
+@pytest.mark.parametrize("selector", [None, "n > 0"])
+def test_one_turn_expires_a_bounded_number_of_messages(bench: Bench, selector: str | None, priorities: bool) -> None:
+    bench.settings.add("#", {"expiry_address": "expired"})
+    expired = bench.queue("expired")
+    queue = bench.queue("q")
+    sender = bench.session()
+    for number in range(3_000):
+        message = bench.message("q", str(number).encode(), n=number + 1)
+        message.expiration = bench.now // 1_000_000 + 1_000
+        message.priority = 4 + (number % 2 if priorities else 0)
+        sender.send(bench.now, message, 0)
+    bench.settle()
+    bench.now += 2 * SECOND
+    consume(bench.session(), bench, "q", selector)
+    bench.turn()
+    assert 100 < queue.expired < 1_000
+    bench.settle()
+    assert queue.expired == expired.message_count == 3_000 and queue.message_count == 0
+
+
+def test_one_step_of_the_scan_expires_a_bounded_number_of_messages(bench: Bench) -> None:
+    queue = bench.queue("q")
+    sender = bench.session()
+    for _ in range(3_000):
+        message = bench.message("q")
+        message.expiration = bench.now // 1_000_000 + 1_000
+        sender.send(bench.now, message, 0)
+    bench.settle()
+    bench.now += 2 * SECOND
+    steps = 0
+    while bench.broker.expiry.scan(bench.now) or steps == 0:
+        steps += 1
+        assert queue.expired <= steps * 500
+    assert queue.expired == 3_000

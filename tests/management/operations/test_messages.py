@@ -112,6 +112,19 @@ def test_what_arrives_during_a_purge_stays(desk: Desk) -> None:
     assert desk.bodies("work") == [b"new"]
 
 
+def test_a_purge_waits_for_messages_that_are_on_their_way_back(desk: Desk) -> None:
+    desk.work_in_steps_of(10)
+    queue = desk.queue("work")
+    desk.fill("work", 200)
+    session = desk.session()
+    consume(session, desk, "work")
+    desk.settle()
+    session.client.close(desk.now, desk.broker.session_services, True)
+    assert queue.delivering_count == 190
+    assert desk.ask("queue.work", "removeAllMessages") == 200
+    assert desk.bodies("work") == []
+
+
 def test_a_queue_that_goes_ends_the_operation(desk: Desk) -> None:
     desk.queue("work")
     desk.queue("other")

@@ -30,7 +30,7 @@ from atalanta.kernel.publish.unknown_bindings import UnknownBindings
 from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.delivery.bridge_origin import Origins
 from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
-from atalanta.kernel.queue.delivery.dispatcher import DRAIN_TIMER, Dispatcher
+from atalanta.kernel.queue.delivery.dispatcher import DISPATCH_MAX, DRAIN_TIMER, Dispatcher
 from atalanta.kernel.queue.delivery.displacement import cut_rings
 from atalanta.kernel.queue.delivery.freed_references import FREED_TIMER
 from atalanta.kernel.queue.delivery.message_store import MessageStore
@@ -52,6 +52,7 @@ from atalanta.kernel.sessions.services import SessionServices
 from atalanta.kernel.sessions.slow_consumers import SlowConsumers
 from atalanta.kernel.settings.effective_settings import all_security_rules, settings_repository
 from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.kernel.tasks import TASKS_TIMER
 from atalanta.kernel.transactions import xa
 from atalanta.kernel.transactions.xa import Branches
 
@@ -63,6 +64,11 @@ if TYPE_CHECKING:
     from atalanta.kernel.sessions.clients import ClientObserver
     from atalanta.kernel.settings.broker_config import BrokerConfig, StoredSettings
 
+# The work of one turn, in deliveries: what one queue delivers in four rounds. A queue often has its own connection,
+# with a write of its own; an expired message is moved.
+DISPATCH_A_TURN: Final = 4 * DISPATCH_MAX
+QUEUE_COST: Final = 4
+EXPIRY_COST: Final = 10
 FLUSH_TIMER: Final = "kernel.flush"
 SWEEP_TIMER: Final = "kernel.sweep"
 CACHE_SWEEP_MS: Final = 30_000  # if address-queue-scan-period is off
@@ -248,6 +254,7 @@ class Broker:
         """Records that the node stops or leaves: it serves no new clients, and expires nothing."""
         self.stopping = True
         self.expiry.stop()
+        self.store.tasks.stop(self.now)
 
     def on_durable(self, now: int, lsn: int) -> None:
         """Handles that all records up to `lsn` are durable."""
@@ -261,22 +268,35 @@ class Broker:
         self.now = now
         self.store.set_now(now)
         self.store.append_acknowledged()
+        self.store.tasks.end_turn()
         dispatches = self.dispatches
         if self.paging.touched:
             self.paging.process(now)
-        rounds = 0
-        while dispatches.dirty and rounds < 4:
-            rounds += 1
-            for queue in dispatches.take_dirty():
-                dispatches.begin(queue)
-                self.dispatch(now, queue)
+        self._dispatch_dirty(now)
         if dispatches.rings:
             cut_rings(self.store)
         self.wake(now)
+        if self.session_services.fan_out.end_turn():
+            self._begin_turn(now)
         if self.memory.freed and self.memory.waiting:
             self.memory.grant_waiting()
         if dispatches.unattended:
             self._notify_unattended(now)
+
+    def _dispatch_dirty(self, now: int) -> None:
+        """Dispatches the listed queues, up to the work of one turn; the others stay listed, in their order."""
+        dispatches = self.dispatches
+        left = DISPATCH_A_TURN
+        rounds = 0
+        while dispatches.dirty and rounds < 4 and left > 0:
+            rounds += 1
+            taken = dispatches.take_dirty()
+            for index, queue in enumerate(taken):
+                if left <= 0:
+                    dispatches.put_back(taken[index:])
+                    break
+                dispatches.begin(queue)
+                left -= self.dispatch(now, queue)
 
     def wake(self, now: int) -> None:
         """Requests another event-loop iteration at once, if work is left after the `flush` of this one."""
@@ -287,7 +307,12 @@ class Broker:
             self.paging.end_pages()
         if self.large.released:
             self.open_bodies.settle(now)
-        if (self.dispatches.dirty or self.paging.touched) and not self.flush_timer:
+        if self.dispatches.dirty or self.paging.touched:
+            self._begin_turn(now)
+
+    def _begin_turn(self, now: int) -> None:
+        """Requests another event-loop iteration at once, unless one is requested."""
+        if not self.flush_timer:
             self.flush_timer = True
             self.timers.set(FLUSH_TIMER, now)
 
@@ -297,13 +322,20 @@ class Broker:
             for observer in self.observers:
                 observer.on_unattended(now, queue)
 
-    def dispatch(self, now: int, queue: Queue) -> None:
-        """Delivers a bounded number of messages; the rest follows in the next event-loop iteration."""
-        self.dispatcher.dispatch(now, queue)
+    def dispatch(self, now: int, queue: Queue) -> int:
+        """Delivers a bounded number of messages; the rest follows in the next event-loop iteration.
+
+        Returns the work in deliveries. A queue to which messages are on their way back (Queue.hold) waits for them.
+        """
+        if queue.held > 0:
+            return 0
+        work = QUEUE_COST + self.dispatcher.dispatch(now, queue)
         if queue.aside and queue.found_expired:
+            work += EXPIRY_COST * len(queue.found_expired)
             self.expiry.expire(now, queue.take_expired())
         if queue.deliveries:
             self._notify_delivered(now, queue)
+        return work
 
     def _notify_delivered(self, now: int, queue: Queue) -> None:
         """Notifies the observers of the queue's deliveries, after the dispatch, since observers send messages."""
@@ -335,6 +367,9 @@ class Broker:
             self.branches.on_timer(now)
         elif key == SCHEDULED_TIMER:
             scheduled.on_timer(self.store, now)
+        elif key == TASKS_TIMER:
+            self.store.set_now(now)
+            self.store.tasks.on_timer(now)
         elif key == FREED_TIMER:
             self.log_views.freed.on_timer(now)
         elif key == LEASE_TIMER:

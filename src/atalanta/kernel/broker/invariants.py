@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES, REFERENCE_MEMORY_BYTES
+from atalanta.kernel.queue.delivery.dropped_references import DroppedReferences
 from atalanta.kernel.queue.log_state import PAGE_FILE_DAMAGED
 from atalanta.kernel.queue.paging.iteration import everything, validate_paged
 from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
@@ -181,9 +182,11 @@ def _validate_memory(store: MessageStore, queues: dict[str, Queue]) -> None:
         if paged is not None:
             waiting.extend(paged.tail)
         accounts[id(queue.account)] = queue.account.bytes
+    waiting = [reference for reference in waiting if reference.state != DONE]
+    for task in store.tasks.waiting:
+        if isinstance(task, DroppedReferences):
+            waiting.extend(task.references)
     for reference in waiting:
-        if reference.state == DONE:
-            continue
         message = reference.message
         size = reference.size + MESSAGE_MEMORY_BYTES
         if not reference.queue.internal:

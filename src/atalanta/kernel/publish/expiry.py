@@ -110,7 +110,7 @@ class Expiry:
         if queue.active_lease() is not None:
             expiry_scan.restart(queue)
             return 0
-        step = expiry_scan.scan(queue, now // 1_000_000, examined_max)
+        step = expiry_scan.scan(queue, now // 1_000_000, examined_max, examined_max // EXPIRY_COST + 1)
         if step.found:
             self.expire(now, step.found)
         if step.at_end and self._read_page(now, queue, len(step.found) > 0):

@@ -138,14 +138,19 @@ class MessageMover:
         batch = records.Batch()
         message_ids: list[int] = []
         scheduled = [waiting for _, waiting in store.scheduled.of_queue(queue)]
+        purged: list[Reference] = []
         for reference in [*queue.live(), *scheduled]:
             if reference.state != READY and reference.state != SCHEDULED:
                 continue
             if reference.durable:
                 message_ids.append(reference.message.id)
             store.note_lost(reference, why, batch)
-            store.drop_from_queue(reference)
-            queue.count_killed(1)
+            store.take_from_queue(reference)
+            purged.append(reference)
+        queue.count_killed(len(purged))
+        store.drop_all(purged)
+        if queue.special is not None and queue.delivering_count == 0:
+            store.dispatches.mark_dirty(queue)  # its gate may have waited for this
         paged = paged_queue_of(queue)
         if paged is not None:
             for reference in paged.tail:

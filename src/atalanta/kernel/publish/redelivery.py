@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.publish.returned_messages import ReturnedMessages
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.trace import trace_message
 from atalanta.message.instant import later_ms
@@ -14,12 +15,14 @@ from atalanta.message.instant import later_ms
 if TYPE_CHECKING:
     from atalanta.kernel.publish.dead_letters import DeadLetters
     from atalanta.kernel.publish.message_mover import MessageMover
+    from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.settings.repository import AddressSettings, AddressSettingsRepository
 
 MAX_FACTOR: Final = 10  # default of max-redelivery-delay, as a multiple of redelivery-delay
 ADDRESS_DELAY: Final = -1  # the delay that the address settings give
 DELAY_MS_MAX: Final = 10 * 365 * 86_400_000  # that a client may ask for
 DAMAGED_DELAY_MS: Final = 3_600_000  # until a damaged message without dead-letter address is tried again
+MOVE_COST: Final = 20  # of a message that moves or is discarded, in messages that only return
 MASK: Final = (1 << 64) - 1
 INFINITY: Final = float("inf")
 
@@ -40,51 +43,71 @@ class Redelivery:
         self.trace = mover.trace
 
     def redeliver(
-        self, now: int, back: list[Reference], delayed: bool, delay_ms: int = ADDRESS_DELAY
+        self,
+        now: int,
+        back: list[Reference],
+        delayed: bool,
+        delay_ms: int = ADDRESS_DELAY,
+        counted: bool = True,
     ) -> None:
         """Returns each message to its old position in its queue, or to the dead-letter address after the last attempt.
 
         The delivery counts of durable messages are stored, unless the disk has only its reserve. `delayed`: the
         address' redelivery-delay applies. Messages of a closed consumer return at once (ServerConsumerImpl.close
-        ignores the delay). `delay_ms` replaces the delay of the address.
+        ignores the delay). `delay_ms` replaces the delay of the address. Not `counted`: nobody has seen the messages,
+        so the latest delivery does not count. Of many messages the later ones return in later turns (ReturnedMessages).
+        """
+        self.store.tasks.add(now, ReturnedMessages(self, now, back, delayed, delay_ms, counted))
+
+    def give_back(self, now: int, reference: Reference, since: int, delayed: bool, delay_ms: int) -> int:
+        """Returns one delivered message, as `redeliver`; returns what it cost beyond one step (kernel/tasks.py).
+
+        The caller moves the queue's cursors back. Delays are counted from `since` (ns).
         """
         store = self.store
-        for reference in back:
-            if reference.state != DELIVERING or reference.queue.deleted:
-                continue  # finished, or in a non-destructive queue (QueueImpl.postRollback)
-            queue = reference.queue
-            if queue.special is not None and queue.special.refuses(queue, reference):
-                store.discard([reference])
-                continue
-            if self.is_exhausted(reference):
-                self.dead_letters.move(now, reference)
-                continue
-            settings = self.settings.match(queue.spec.address)
-            at_ms = 0
-            if delay_ms > 0:
-                at_ms = later_ms(now // 1_000_000, min(delay_ms, DELAY_MS_MAX))
-            elif delay_ms < 0 and delayed and settings.redelivery_delay_ms > 0 and not queue.internal:
-                message_id = int(reference.message.id)
-                pause_ms = address_delay_ms(settings, message_id, reference.delivery_count)
-                at_ms = later_ms(now // 1_000_000, pause_ms)
-            counted = reference.delivery_count > 0 or at_ms > 0 or queue.counted_first
-            if at_ms == 0 and store.memory.disk_exhausted:
-                counted = False  # A consumer that fails again and again would use up the reserve.
-            if reference.durable and counted:
-                store.store_delivery_count(reference, at_ms)
-            queue.give_back(reference)
-            if at_ms == 0 and queue.special is not None:
-                store.discard(queue.special.beyond_ring(queue))
-            if at_ms > 0:
-                store.scheduled.schedule(reference, at_ms)
-            elif queue.open_consumers == 0 and not queue.has_match(reference.message):
-                # A rolled-back branch whose consumer closed before.
-                store.dispatches.note_unattended(queue)
-            if self.trace.on:
-                trace_message(self.trace, "trace_rolled_back", reference.message, queue.name)
-            store.dispatches.mark_dirty(queue)
-            if queue.spec.purge_on_no_consumers and queue.consumer_count() == 0:
-                self.mover.purge(queue, "purged without consumers")
+        queue = reference.queue
+        if queue.special is not None and queue.special.refuses(queue, reference):
+            store.discard([reference])
+            return MOVE_COST
+        if self.move_exhausted(now, reference):
+            return MOVE_COST
+        settings = self.settings.match(queue.spec.address)
+        at_ms = 0
+        if delay_ms > 0:
+            at_ms = later_ms(since // 1_000_000, min(delay_ms, DELAY_MS_MAX))
+        elif delay_ms < 0 and delayed and settings.redelivery_delay_ms > 0 and not queue.internal:
+            message_id = int(reference.message.id)
+            pause_ms = address_delay_ms(settings, message_id, reference.delivery_count)
+            at_ms = later_ms(since // 1_000_000, pause_ms)
+        counted = reference.delivery_count > 0 or at_ms > 0 or queue.counted_first
+        if at_ms == 0 and store.memory.disk_exhausted:
+            counted = False  # A consumer that fails again and again would use up the reserve.
+        if reference.durable and counted:
+            store.store_delivery_count(reference, at_ms)
+        queue.take_back(reference)
+        if at_ms == 0 and queue.special is not None:
+            store.discard(queue.special.beyond_ring(queue))
+        if at_ms > 0:
+            store.scheduled.schedule(reference, at_ms)
+        elif queue.open_consumers == 0 and not queue.unattended and not queue.has_match(reference.message):
+            # A rolled-back branch whose consumer closed before.
+            store.dispatches.note_unattended(queue)
+        if self.trace.on:
+            trace_message(self.trace, "trace_rolled_back", reference.message, queue.name)
+        return 0
+
+    def all_returned(self, queue: Queue) -> None:
+        """Lets the queue deliver what has returned to it."""
+        self.store.dispatches.mark_dirty(queue)
+        if queue.spec.purge_on_no_consumers and queue.consumer_count() == 0:
+            self.mover.purge(queue, "purged without consumers")
+
+    def move_exhausted(self, now: int, reference: Reference) -> bool:
+        """Moves the message to the dead-letter address if it has had its last attempt; returns True then."""
+        if not self.is_exhausted(reference):
+            return False
+        self.dead_letters.move(now, reference)
+        return True
 
     def is_exhausted(self, reference: Reference) -> bool:
         """Returns True if the message has had as many delivery attempts as its address allows."""

@@ -80,6 +80,7 @@ class Queue:
         self.counted_first: bool = False  # the journal has a delivery's count before the message goes out
         self.leased: bool = False  # `log` has leases
         self.aside: bool = False  # `found_expired` or `drains` is not empty
+        self.held: int = 0  # reasons for which nothing is delivered: see `hold`
         self.keeps_messages: bool = False  # non-destructive: acknowledging removes nothing
         self.durable_through: int = 0  # highest sequence of a durable message: a log view shows no more
         self.acknowledging: list[int] = []  # message ids: MessageStore.acknowledge_one
@@ -313,6 +314,30 @@ class Queue:
                 if not consumer.browse_only:
                     consumer.cursors[level] = min(sequence, consumer.cursors[level])
 
+    def take_back(self, reference: Reference) -> None:
+        """Makes a delivered reference deliverable again; `return_to` follows before the next delivery."""
+        if reference.state == DELIVERING:
+            self.delivering_count -= 1
+        reference.state = READY
+        reference.consumer = None
+        if self.special is not None:
+            self.special.record_given_back(reference)
+
+    def return_to(self, sequence: int) -> None:
+        """Moves the cursors back: messages from `sequence` on may be deliverable again."""
+        if sequence < self.cursor:
+            self.cursor = sequence
+        self.rewind(sequence)
+        cursors = self.priorities.cursors
+        for level in range(len(cursors)):
+            if sequence < cursors[level]:
+                cursors[level] = sequence
+
+    def hold(self, change: int) -> None:
+        """Counts a reason (1) for which nothing is delivered, or the end of one (-1): messages are on their way back.
+        """
+        self.held += change
+
     def live(self) -> list[Reference]:
         """Returns the references that are not finished, in order (a copy)."""
         return [reference for reference in self.references if reference.state != DONE]
@@ -401,10 +426,18 @@ class Queue:
         self.lsn = lsn
 
     def delete(self) -> list[Reference]:
-        """Marks the queue as deleted and empties it; returns the references that were not finished."""
+        """Marks the queue as deleted and empties it; returns its references, which are finished and still charged."""
         self.deleted = True
         found = self.live()
         self.references = []
+        self.tombstones = 0
+        self.message_count -= len(found)
+        for reference in found:
+            if reference.state == DELIVERING:
+                self.delivering_count -= 1
+            self.bytes -= reference.size
+            reference.state = DONE
+            reference.consumer = None
         return found
 
     def restore(self, lsn: int, next_sequence: int, acked_through: int) -> None:

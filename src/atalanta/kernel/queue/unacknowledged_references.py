@@ -6,7 +6,7 @@ first entries are deleted, each search for the first walks over the deleted ones
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from mypy_extensions import i64
 
@@ -88,8 +88,16 @@ class Unacknowledged:
         self._move_up()
         return taken
 
+    def take_all(self) -> list[Reference]:
+        """Takes all out, in order."""
+        taken = self.values()
+        self.clear()
+        return taken
+
     def values(self) -> list[Reference]:
         """Returns the references in order (a copy)."""
+        if self._count == len(self._items) - self._first:  # no hole
+            return cast("list[Reference]", self._items[int(self._first) :])
         return [reference for reference in self._items if reference is not None]
 
     def clear(self) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.publish.plan_writer import PlanWriter
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.delivery.dispatcher import Dispatcher
+    from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.registry.addresses import AddressRegistry
     from atalanta.kernel.registry.bindings import BindingRegistry
     from atalanta.kernel.routing.retroactive_names import Retained
@@ -247,14 +248,17 @@ class QueueRegistry:
         """Deletes a queue and its messages, and closes its consumers, which are told `why`."""
         queue = self.find(name)
         self.command.begin_change()
+        scheduled: list[Reference] = []
         for consumer in list(queue.consumers):
             consumer.close()
             consumer.endpoint.consumer_gone(consumer, why)
             self.remove_consumer(now, queue, consumer)
-        for reference in queue.delete():
-            self.messages.drop_from_queue(reference)
+        if queue.held:
+            self.messages.tasks.leave(now, queue)
         for _, reference in self.messages.scheduled.of_queue(queue):
-            self.messages.drop_from_queue(reference)
+            self.messages.take_from_queue(reference)
+            scheduled.append(reference)
+        self.messages.drop_all([*queue.delete(), *scheduled])
         del self.by_name[queue.name]
         del self.by_id[queue.id]
         if queue.leased:

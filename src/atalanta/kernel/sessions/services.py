@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.memory.full_address import FullAddresses
 from atalanta.kernel.sessions.auto_create import AutoCreation
+from atalanta.kernel.sessions.fan_out import FanOut
 from atalanta.kernel.sessions.session_queues import SessionQueues
 from atalanta.kernel.sessions.transaction_sends import TransactionSends
 from atalanta.kernel.transactions.commit import Commits
@@ -54,7 +55,7 @@ class SessionServices:
         ingress_headers: IngressHeaders,
         branches: Branches,
         observers: list[Observer],
-        dispatch: Callable[[int, Queue], None],
+        dispatch: Callable[[int, Queue], int],
     ) -> None:
         self.config = config
         self.clients = clients
@@ -77,6 +78,7 @@ class SessionServices:
         self.ingress_headers = ingress_headers
         self.branches = branches
         self.commits = Commits(publisher)
+        self.fan_out = FanOut()
         self.queues = SessionQueues(queue_registry, permissions, config)
         self.auto_creation = AutoCreation(self.queues, retroactive)
         self.full_addresses = FullAddresses(queue_registry.addresses, memory, publisher.trace)

@@ -163,7 +163,9 @@ class Session(TransactionOwner):
                 self.transaction.rollback_only = error
             raise
         try:
-            services.publisher.publish(now, message, self.endpoint, token, address)
+            copies = services.publisher.publish(now, message, self.endpoint, token, address)
+            if copies > 1:
+                services.fan_out.count(self.endpoint, copies)
         except Undecided as undecided:
             self._send_later(now, undecided, message, token)
 

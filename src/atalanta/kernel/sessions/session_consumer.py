@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.errors import FENCED, MAX_CONSUMERS, BrokerError
+from atalanta.kernel.publish.redelivery import ADDRESS_DELAY
 from atalanta.kernel.queue.consumer import Consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.trace import trace_message
@@ -46,8 +47,7 @@ class SessionConsumer(Consumer):
         """
         if self.stream is not None:
             self.stream.abort()
-        prefetched = self.unacknowledged.values()
-        self.unacknowledged.clear()
+        prefetched = self.unacknowledged.take_all()
         if self.queue.keeps_messages:
             for reference in prefetched:
                 self.rewind(reference.sequence)
@@ -68,21 +68,15 @@ class SessionConsumer(Consumer):
         client.consumer_memory.release(self.reserved_bytes)
         if self.stream is not None:
             self.stream.abort()
-        held = self.unacknowledged.values()
-        self.unacknowledged.clear()
+        held = self.unacknowledged.take_all()
         if queue.deleted:
             return
         services.queue_registry.remove_consumer(now, queue, self)
-        back: list[Reference] = []
-        for reference in held:
-            if reference.state != DELIVERING:
-                continue
-            if not failed:
-                reference.uncount_delivery()
-            back.append(reference)
-            if services.trace.on:
-                trace_message(services.trace, "trace_given_back", reference.message, queue.name)
-        services.redelivery.redeliver(now, back, False)
+        if services.trace.on:
+            for reference in held:
+                if reference.state == DELIVERING:
+                    trace_message(services.trace, "trace_given_back", reference.message, queue.name)
+        services.redelivery.redeliver(now, held, False, ADDRESS_DELAY, failed)
         services.dispatches.mark_dirty(queue)
         if queue.consumer_count() > 0:
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import (
     ADDRESS_DOES_NOT_EXIST,
@@ -14,6 +14,7 @@ from atalanta.kernel.registry.addresses import unsupported
 from atalanta.kernel.routing.temporary_names import CONNECTION_ID
 from atalanta.kernel.security.resource_limits import QUEUES_PER_USER_MAX, ResourceLimit, limit_of
 from atalanta.kernel.security.security import CREATE_ADDRESS, MANAGE
+from atalanta.kernel.tasks import Task
 from atalanta.message.fqqn import join_fqqn
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.permissions import Permissions
     from atalanta.kernel.security.security import Identity
     from atalanta.kernel.settings.broker_config import BrokerConfig
+
+CLOSED: Final = "its connection was closed"
+# What the deletion of a queue costs, in steps of kernel/tasks.py; the memory of its messages is freed by other ones.
+QUEUE_STEPS: Final = 50
+REFERENCES_A_STEP: Final = 8
 
 
 class QueueOwner:
@@ -71,17 +77,37 @@ class QueueOwner:
         self.transient_queues.clear()
 
     def delete_queues(self, now: int, registry: QueueRegistry) -> None:
-        """Deletes the queues: the connection is closed."""
-        for queue in list(self.temporary_queues.values()):
-            if not queue.deleted:
-                registry.delete(now, queue.name, "its connection was closed")
+        """Deletes the queues: the connection is closed. Many, or behind many unacknowledged messages, in steps."""
+        owned = OwnedQueues(registry, list(self.temporary_queues.values()))
         self.temporary_queues.clear()
+        registry.messages.tasks.add(now, owned)
         for queue in list(self.transient_queues.values()):
             queue.usage.remove_client()
             # The queue may never have had a consumer, whose removal would delete it.
             if queue.usage.clients == 0 and not queue.deleted and queue.consumer_count() == 0:
-                registry.delete(now, queue.name, "its connection was closed")
+                registry.delete(now, queue.name, CLOSED)
         self.transient_queues.clear()
+
+
+class OwnedQueues(Task):
+    """The temporary queues of a connection that is closed. Their messages may be on their way back to them before."""
+
+    def __init__(self, registry: QueueRegistry, queues: list[Queue]) -> None:
+        self.registry = registry
+        self.queues = queues
+        queues.reverse()
+
+    def do(self, now: int, most: int) -> int:
+        count = 0
+        while self.queues and count < most:
+            queue = self.queues.pop()
+            if not queue.deleted:
+                count += QUEUE_STEPS + len(queue.references) // REFERENCES_A_STEP
+                self.registry.delete(now, queue.name, CLOSED)
+        return count
+
+    def ended(self) -> bool:
+        return not self.queues
 
 
 class SessionQueues:

@@ -56,7 +56,7 @@ class MessageJob:
         # repetitions of which a message has come since.
         self.scheduled: list[Reference] | None = None
         self.missed: dict[int, bool] = {}
-        self.waits: bool = False  # for the disk
+        self.waits: bool = False  # for the disk, or for messages on their way back
         self.changes: bool = True
 
     def act(self, now: int, chosen: list[Reference]) -> None:
@@ -72,7 +72,9 @@ class MessageJob:
         if queue.deleted:
             raise BrokerError(ILLEGAL_STATE, f"queue {queue.name} was deleted meanwhile")
         chosen: list[Reference] = []
-        self.waits = False
+        self.waits = queue.held > 0
+        if self.waits:
+            return False  # for messages of a consumer that has left: they are on their way back
         if self.scheduled is not None:
             finished = self._choose_scheduled(self.scheduled, chosen)
         else:

@@ -31,6 +31,10 @@ class DispatchList:
         self.dirty = []
         return taken
 
+    def put_back(self, queues: list[Queue]) -> None:
+        """Lists queues again that were not dispatched, before those that were listed meanwhile."""
+        self.dirty = queues + self.dirty
+
     def begin(self, queue: Queue) -> None:
         """Marks the queue as dispatched: from here on it may be listed again."""
         queue.dirty = False

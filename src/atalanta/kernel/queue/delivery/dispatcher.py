@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 DISPATCH_MAX: Final = 2_000
 # References examined in one search for a consumer's next message; the next dispatch examines the rest.
 EXAMINED_MAX: Final = 2_000
+# Expired messages that one dispatch finds; moving them is more work than a delivery.
+EXPIRED_MAX: Final = 200
 # The timer for the end of the longest wait of a queue's drains for credits.
 DRAIN_TIMER: Final = "kernel.drain."
 # Results of an offer that delivers nothing.
@@ -42,6 +44,7 @@ class Dispatcher:
         self.store = store
         self.timers = timers
         self.counts: dict[int, DeliveryCounts] = {}
+        self.left: int = 0  # messages that the present dispatch may still deliver
 
     def store_counts_first(self, queue: Queue) -> None:
         """Makes a durable queue store delivery counts before the delivery, at its creation or recovery."""
@@ -55,12 +58,14 @@ class Dispatcher:
         self.counts.pop(queue.id, None)
 
     # -- one queue ------------------------------------------------------------------------------
-    def dispatch(self, now: int, queue: Queue) -> None:
+    def dispatch(self, now: int, queue: Queue) -> int:
         """Delivers up to DISPATCH_MAX messages; if work is left, the queue is listed for the next dispatch.
 
-        Expired references on the way are put into `queue.found_expired` for the broker to move.
+        Expired references on the way, about EXPIRED_MAX, are put into `queue.found_expired` for the broker to move.
+        Returns the number of messages delivered, or more where selectors have worked.
         """
-        more = self._deliver_ready(queue, now, DISPATCH_MAX)
+        self.left = DISPATCH_MAX
+        more = self._deliver_ready(queue, now)
         if queue.paged is not None:
             paged = paged_queue_of(queue)
             if paged is not None:
@@ -77,8 +82,9 @@ class Dispatcher:
         special = queue.special
         if special is not None:
             self._arm_gate(now, queue, special)
+        return DISPATCH_MAX - self.left
 
-    def _deliver_ready(self, queue: Queue, now: int, messages_max: int) -> bool:
+    def _deliver_ready(self, queue: Queue, now: int) -> bool:
         """Delivers to the consumers round-robin; returns true if work may be left."""
         special = queue.special
         if special is not None:
@@ -90,9 +96,8 @@ class Dispatcher:
             return False
         now_ms = now // 1_000_000
         if queue.alike and queue.priorities.only >= 0:
-            return self._deliver_alike(queue, now_ms, messages_max)
-        left = messages_max
-        while left > 0:
+            return self._deliver_alike(queue, now_ms)
+        while self.left > 0 and len(queue.found_expired) < EXPIRED_MAX:
             start = 0
             result = NONE
             for level, end in enumerate(queue.level_ends):
@@ -104,23 +109,27 @@ class Dispatcher:
                 return False
             if result == UNKNOWN:
                 return True
-            left -= result
+            self.left -= result
         return True
 
-    def _deliver_alike(self, queue: Queue, now_ms: int, messages_max: int) -> bool:
+    def _deliver_alike(self, queue: Queue, now_ms: int) -> bool:
         """Delivers each message to the next consumer with credit, in one pass over the list: the usual case."""
         references = queue.references
         size: i64 = len(references)
         index: i64 = queue.index_of(queue.cursor)
-        end = min(size, index + 2 * messages_max)
-        left: i64 = messages_max
+        end = min(size, index + 2 * DISPATCH_MAX)
+        left: i64 = self.left
         consumers = queue.consumers
         count = len(consumers)
-        while index < end and left > 0:
+        expired: i64 = 0
+        while index < end and left > 0 and expired < EXPIRED_MAX:
             reference = references[index]
-            if reference.state == READY and not (
-                reference.message.expiration != 0 and _set_aside_if_expired(queue, reference, now_ms)
-            ):
+            if reference.state != READY:
+                index += 1
+                continue
+            if reference.message.expiration != 0 and _set_aside_if_expired(queue, reference, now_ms):
+                expired += 1
+            else:
                 consumer: Consumer | None = None
                 for _ in range(count):
                     turn = queue.level_turns[0] % count
@@ -129,11 +138,13 @@ class Dispatcher:
                         consumer = consumers[turn]
                         break
                 if consumer is None:
+                    self.left = int(left)
                     return False
                 queue.cursor = reference.sequence + 1
                 self._deliver(queue, consumer, reference)
                 left -= 1
             index += 1
+        self.left = int(left)
         if index > 0 and index <= size:
             # All before are delivered or finished; a reference given back meanwhile is not skipped.
             passed = references[index - 1].sequence + 1
@@ -301,6 +312,8 @@ def _next(queue: Queue, consumer: Consumer, now_ms: int) -> Reference | None:
         message = reference.message
         if message.expiration != 0 and not consumer.browse_only:
             if _set_aside_if_expired(queue, reference, now_ms):
+                if len(queue.found_expired) >= EXPIRED_MAX:
+                    stop = index
                 continue
         if selector is not None and not selector.matches(message):
             continue
@@ -338,7 +351,7 @@ def _next_by_priority(queue: Queue, consumer: Consumer, now_ms: int) -> Referenc
         index = queue.index_of(start)
         while index < end:
             reference = references[index]
-            if examined >= EXAMINED_MAX:
+            if examined >= EXAMINED_MAX or len(queue.found_expired) >= EXPIRED_MAX:
                 cursors[level] = reference.sequence
                 priorities.unfinished = True
                 return None

@@ -32,19 +32,22 @@ def may_expire(reference: Reference) -> bool:
     return reference.sequence > sent_through and not (message.special and message.has_property(FORWARD_DUPLICATE))
 
 
-def scan(queue: Queue, now_ms: int, examined_max: int) -> ExpiryScan:
+def scan(queue: Queue, now_ms: int, examined_max: int, found_max: int) -> ExpiryScan:
     """Continues the scan at the sequence `queue.expiry_scan`, which is 0 again when the end is reached."""
     step = ExpiryScan()
     references = queue.references
     start = queue.index_of(queue.expiry_scan)
-    examined = references[start : start + examined_max]
-    for reference in examined:
+    index = start
+    end = min(start + examined_max, len(references))
+    while index < end and len(step.found) < found_max:
+        reference = references[index]
+        index += 1
         expiration = reference.message.expiration
         if expiration != 0 and expiration <= now_ms and reference.state == READY and may_expire(reference):
             step.found.append(reference)
-    step.examined = len(examined)
-    step.at_end = start + examined_max >= len(references)
-    queue.expiry_scan = 0 if step.at_end else examined[len(examined) - 1].sequence + 1
+    step.examined = index - start
+    step.at_end = index >= len(references)
+    queue.expiry_scan = 0 if step.at_end else references[index - 1].sequence + 1
     return step
 
 

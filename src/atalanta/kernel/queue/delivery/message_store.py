@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.journal import records
 from atalanta.kernel.journal.message_record import write_plain_message
 from atalanta.kernel.memory.address_memory import PAGE
 from atalanta.kernel.queue.delivery.awaiting_journal import Awaiting, DeferredRefusal
+from atalanta.kernel.queue.delivery.dropped_references import DroppedReferences
 from atalanta.kernel.queue.delivery.message_table import MessageTable
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.kernel.queue.paging.paging import Paging
 from atalanta.kernel.queue.paging.removal import drop_one
 from atalanta.kernel.queue.queue import FINISHED_MIN
 from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED, Reference
+from atalanta.kernel.tasks import Tasks
 from atalanta.kernel.trace import queue_sequences, trace_message
 
 if TYPE_CHECKING:
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.last_value_ring import SpecialQueue
     from atalanta.kernel.queue.queue import Queue
     from atalanta.message.message import Message
+
+# References that are acknowledged together, from which on their memory is freed in steps.
+MANY: Final = 1_000
 
 
 class MessageStore(MessageTable):
@@ -53,6 +58,7 @@ class MessageStore(MessageTable):
         self.awaiting: deque[Awaiting] = deque()
         self.acknowledging: list[Queue] = []
         self.paging = Paging(self, pages)
+        self.tasks = Tasks(timers)
         self.now: int = 0
 
     def set_now(self, now: int) -> None:
@@ -288,6 +294,8 @@ class MessageStore(MessageTable):
         """Takes references out of their queues; the batch gets ACKS of the durable ones, one record per queue."""
         self.command.begin_change()
         per_queue: dict[int, list[int]] = {}
+        taken: list[Reference] = []
+        many = len(references) > MANY
         for reference in references:
             if reference.state == DONE:
                 continue
@@ -299,12 +307,18 @@ class MessageStore(MessageTable):
             if reference.durable:
                 per_queue.setdefault(queue.id, []).append(reference.message.id)
             self.note_lost(reference, "acknowledged by another consumer", batch)
-            self.drop_from_queue(reference)
+            if many and queue.special is None:
+                self.take_from_queue(reference)
+                taken.append(reference)
+            else:
+                self.drop_from_queue(reference)
             if self.trace.on:
                 trace_message(self.trace, "trace_acknowledged", reference.message, queue.name)
             queue.count_acknowledged(1)
         for queue_id, message_ids in per_queue.items():
             batch.add(records.ACKS, records.encode_acks(queue_id, message_ids))
+        if taken:
+            self.drop_all(taken)
 
     # -- messages leave -------------------------------------------------------------------------
     def note_lost(self, reference: Reference, why: str, batch: records.Batch) -> None:
@@ -352,6 +366,22 @@ class MessageStore(MessageTable):
             self.large.release(large)
         if reference.durable:
             self.unstore(reference)
+
+    def drop_all(self, references: list[Reference]) -> None:
+        """Ends the part of finished references in their messages. What they are charged is freed in steps.
+
+        The journal's need for them ends at once: compaction would write a message behind its own acknowledgement.
+        """
+        dropped: list[Reference] = []
+        for reference in references:
+            if isinstance(reference, PagedReference):
+                self.drop(reference)
+                continue
+            if reference.durable:
+                self.unstore(reference)
+                reference.durable = False
+            dropped.append(reference)
+        self.tasks.add(self.now, DroppedReferences(self, dropped))
 
     def discard(self, references: list[Reference]) -> None:
         """Removes references of one queue from the queue and from the journal, because others replace them."""

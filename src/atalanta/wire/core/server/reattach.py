@@ -258,6 +258,7 @@ def _move(session: CoreSession, old: CoreConnection, new: CoreConnection) -> Non
         old.release_input()
     if kernel.waits_for_groups():
         old.release_input()
+    kernel.services.fan_out.let_go(session)
     session.connection = new
     if session.large is not None:
         session.large.moved()
