@@ -21,7 +21,8 @@ class Store:
 
 @dataclass(frozen=True)
 class Replica:
-    """The role of a node in a replicated pair, "primary" or "backup", and the folder of their lock manager."""
+    """The role of a node in a replicated pair, "primary" or "backup", and the folder of their lock manager; with ""
+    they have none."""
 
     role: str
     locks_folder: str
@@ -112,12 +113,15 @@ def _shared_store(core: etree._Element, store: Store) -> None:
 
 
 def _replication(core: etree._Element, replica: Replica) -> None:
-    """Artemis' form with a lock manager: without one its pairs can lose messages."""
+    """Artemis' form with a lock manager: without one its pairs can lose messages. They vote then."""
     role = _add(_add(_add(core, "ha-policy"), "replication"), replica.role)
-    manager = _add(role, "manager")
-    _add(manager, "class-name", LOCK_MANAGER)
-    properties = _add(manager, "properties")
-    _add(properties, "property", key="locks-folder", value=replica.locks_folder)
+    if replica.locks_folder:
+        manager = _add(role, "manager")
+        _add(manager, "class-name", LOCK_MANAGER)
+        properties = _add(manager, "properties")
+        _add(properties, "property", key="locks-folder", value=replica.locks_folder)
+    elif replica.role == "primary":
+        _add(role, "check-for-active-server", "true")  # or a primary that comes back serves beside its backup
     if replica.role == "backup":
         _add(role, "allow-failback", "false")
 

@@ -70,6 +70,11 @@ class OtherBuild(AtalantaNode):
         return {**super()._environment(), "PYTHONPATH": str(self._build)}
 
 
+def is_voter(pid: int) -> bool:
+    """Whether a process is the voter of one of our guards."""
+    return b"run_voter" in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
 class Broker:
     """One broker of any kind, in a folder that is new. `runs_java`: it is slow until it is warm."""
 
@@ -110,9 +115,13 @@ class Broker:
 
     @property
     def pids(self) -> list[int]:
-        """The process that was started, and the broker if that is its child: a member of our groups has a guard."""
-        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        return [self.pid, *map(int, children)]
+        """The process that was started, and those below it, the broker last: a member of our groups has a guard, and
+        that may have a voter."""
+        found = [self.pid]
+        for pid in found:
+            children = [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+            found += sorted(children, key=is_voter, reverse=True)
+        return found
 
     def kill(self) -> None:
         """SIGKILL to the broker itself, as the system does when memory runs out."""

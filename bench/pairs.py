@@ -17,11 +17,13 @@ from tests.interop.harness.node import free_port
 
 SHARED_STORE = "shared-store"
 REPLICATION = "replication"
+PLAIN_REPLICATION = "replication without a manager"
 RETURN_SECONDS = 60.0
 # What a waiting process logs when it could take over: Artemis' codes, and ours.
 PASSIVE_WORDS = {
     SHARED_STORE: ("AMQ221109", "AMQ221031", "AMQ221034", "role=passive"),
     REPLICATION: ("AMQ221024",),
+    PLAIN_REPLICATION: ("AMQ221024",),
 }
 # In a group of ours the active member says that another one is in sync.
 IN_SYNC = "replica_in_sync"
@@ -56,7 +58,7 @@ def plan_of(form: str, role: str, common: Path, peer_port: int, queues: int) -> 
     """Returns the plan of a member; `common` is a folder that both have."""
     if form == SHARED_STORE:
         return Plan(queues, peer_ports=(peer_port,), store=Store(str(common), role))
-    return Plan(queues, peer_ports=(peer_port,), replica=Replica(role, str(common)))
+    return Plan(queues, peer_ports=(peer_port,), replica=Replica(role, str(common) if form == REPLICATION else ""))
 
 
 def wait_passive(broker: Broker, active: Broker, form: str) -> None:
@@ -71,6 +73,6 @@ def wait_passive(broker: Broker, active: Broker, form: str) -> None:
 
 def could_take_over(broker: Broker, active: Broker, form: str) -> bool:
     """Tells whether a log says that `broker` could take over from `active`."""
-    if form == REPLICATION and broker.kind == "atalanta":
+    if form != SHARED_STORE and broker.kind == "atalanta":
         return IN_SYNC in active.process.tail(1000)
     return any(word in broker.process.tail(200) for word in PASSIVE_WORDS[form])

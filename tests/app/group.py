@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from atalanta.runtime.ha.group.member_status import read_status
@@ -69,17 +70,26 @@ GROUPS = """<broadcast-groups><broadcast-group name="b">{channel}
 
 
 class Member(PairProcess):
-    """One member of the group, in a folder of its own: a guard, which is `process`, and the broker."""
+    """One member of the group, in a folder of its own: `process`, which was started, its guard, and the broker."""
 
     @property
     def broker(self) -> int:
         """The process id of the broker; that of the only process without a guard."""
-        found = re.findall(r"guard_started pid=(\d+) guard=(\d+)", self.log())
-        alone = not found or int(found[-1][1]) != self.process.pid
-        return self.process.pid if alone else int(found[-1][0])
+        return self._guarded()[0]
+
+    @property
+    def guard(self) -> int:
+        """The process id of the guard; that of the only process without one."""
+        return self._guarded()[1]
+
+    def _guarded(self) -> tuple[int, int]:
+        found = re.findall(r"guard_started pid=(\d+) guard=(\d+) started=(\d+)", self.log())
+        if not found or int(found[-1][2]) != self.process.pid:
+            return self.process.pid, self.process.pid
+        return int(found[-1][0]), int(found[-1][1])
 
     def end(self, number: signal.Signals) -> int:
-        """Ends what was started. Linux ends the broker with it: a little later, if that was killed."""
+        """Ends what was started. The guard ends the broker: a little later, if what was started was killed."""
         broker = self.broker
         status = super().end(number)
         until(lambda: not alive(broker), f"process {broker} outlives its guard")
@@ -89,6 +99,14 @@ class Member(PairProcess):
         """Kills the broker; its guard ends as well."""
         os.kill(self.broker, signal.SIGKILL)
         self.wait()
+
+    def kill_all(self) -> None:
+        """Kills every process of this member, as the loss of its host does: nobody is left who proves anything."""
+        voters = re.findall(r"voter_started .* pid=(\d+)", self.log())
+        for process in (*map(int, voters[-1:]), self.guard, self.broker):
+            with suppress(ProcessLookupError):  # the broker ends with its guard
+                os.kill(process, signal.SIGKILL)
+        super().end(signal.SIGKILL)
 
     def until_followed(self, other: Member) -> None:
         """Waits until it serves, and the other member follows it in sync, which would serve after its end."""

@@ -38,11 +38,12 @@ async def has_role(member: Member, role: str) -> None:
     await asyncio.to_thread(member.until_role, role)
 
 
-def test_the_pair_outlives_the_processes_of_both(tmp_path: Path) -> None:
+@pytest.mark.parametrize("killed", ["broker", "started"])
+def test_the_pair_outlives_the_processes_of_both(tmp_path: Path, killed: str) -> None:
     async def scenario(group: Group, load: Load) -> None:
-        os.kill(group.primary.broker, signal.SIGKILL)
+        os.kill(group.primary.broker if killed == "broker" else group.primary.process.pid, signal.SIGKILL)
         await has_role(group.backup, "active")  # the voter answers until then
-        assert "replica_takes_over" in group.backup.log()
+        assert "guard_proved_end" in group.backup.log()
         await asyncio.to_thread(group.primary.wait)
         await load.past(50)
         group.primary.start()
@@ -68,7 +69,7 @@ def test_the_pair_outlives_the_processes_of_both(tmp_path: Path) -> None:
 def test_without_the_host_of_the_primary_an_operator_decides(tmp_path: Path) -> None:
     with without_a_manager(tmp_path) as group:
         group.start()
-        group.primary.end(signal.SIGKILL)  # its guard, with the voter, ends too
+        group.primary.kill_all()
         group.backup.until_logged("register_uncertain")
         assert group.backup.role() == "passive"
         group.backup.end(signal.SIGTERM)

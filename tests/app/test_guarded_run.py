@@ -53,7 +53,7 @@ def broker_xml(tmp_path: Path, port: int) -> Path:
 
 def child(broker: BrokerProcess) -> int:
     """The process in which the broker runs."""
-    found = re.findall(r"guard_started pid=(\d+) guard=(\d+)", broker.log())
+    found = re.findall(r"guard_started pid=(\d+) guard=\d+ started=(\d+)", broker.log())
     assert found and int(found[-1][1]) == broker.process.pid, broker.log()
     return int(found[-1][0])
 

@@ -17,6 +17,7 @@ import pytest
 from atalanta.client import Message, connect
 from atalanta.runtime.ha.group.member_status import read_status
 from tests.app.colocated import free_offset
+from tests.app.group import Member
 from tests.app.pair import PairProcess
 from tests.broker_process import free_port
 from tests.source_tree import ROOT
@@ -43,7 +44,7 @@ class Example:
             (etc / "broker.xml").write_text(file)
             if own:
                 (etc / "atalanta.toml").write_text(self.block("toml"))
-            both.append(PairProcess(etc / "broker.xml", 0))
+            both.append(Member(etc / "broker.xml", 0))
         self.primary, self.backup = both
         self.ready = f"ready role=active artemis=127.0.0.1:{ports['61616']}"
         found = re.search(r"^    (\(tcp://.*)$", self.text, re.MULTILINE)

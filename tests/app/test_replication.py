@@ -17,9 +17,13 @@ import pytest
 from atalanta.runtime.ha.store_requests import PROMOTE, post_request
 from tests.app.group import LEASE, Group, Member, command, has_role, in_sync
 from tests.app.load import Load, loaded
+from tests.broker_process import free_port
+from tests.runtime.ha.guard.guarded_process import alive, stop
 from tests.waiting import until
 
 pytestmark = pytest.mark.process
+# With it the first start waits for nobody.
+COORDINATED = "<coordination-id>a long lease</coordination-id>"
 
 
 def run(group: Group, scenario: Callable[[Group, Load], Awaitable[None]], body: str = "") -> None:
@@ -41,36 +45,68 @@ def status(member: Member) -> dict[str, object]:
     return found
 
 
-def test_the_backup_serves_after_a_kill(tmp_path: Path) -> None:
+@pytest.mark.parametrize("killed", ["guard", "all"])
+def test_the_lease_decides_after_a_kill_that_nobody_proves(tmp_path: Path, killed: str) -> None:
     async def kill(group: Group, load: Load) -> None:
-        assert group.primary.end(signal.SIGKILL) == -signal.SIGKILL
+        if killed == "all":
+            group.primary.kill_all()
+        else:
+            os.kill(group.primary.guard, signal.SIGKILL)
         await has_role(group.backup, "active")
-        assert "guard_proved_end" not in group.backup.log(), "the guard has ended with its broker: the lease decides"
+        assert "guard_proved_end" not in group.backup.log()
+        assert group.primary.wait() == (-signal.SIGKILL if killed == "all" else 128 + signal.SIGKILL)
+        assert not alive(group.primary.broker)
 
     run(Group(tmp_path, own=LEASE), kill)
 
 
-async def kill_the_broker(group: Group) -> float:
-    """Kills the process of the active node only. Returns the seconds until the backup serves."""
-    os.kill(group.primary.broker, signal.SIGKILL)
-    began = time.monotonic()
-    await has_role(group.backup, "active")
-    assert await asyncio.to_thread(group.primary.wait) == 128 + signal.SIGKILL
-    return time.monotonic() - began
+def started(group: Group) -> None:
+    """Kills what was started."""
+    assert group.primary.end(signal.SIGKILL) == -signal.SIGKILL
 
 
-def test_the_proof_of_a_guard_needs_no_wait(tmp_path: Path) -> None:
+def started_beside_a_stopped_broker(group: Group) -> None:
+    """Kills what was started, while the broker stands still."""
+    stop(group.primary.broker)
+    started(group)
+
+
+def broker(group: Group) -> None:
+    """Kills the broker itself."""
+    group.primary.kill_broker()
+    assert group.primary.wait() == 128 + signal.SIGKILL
+
+
+@pytest.mark.parametrize("kill_one", [started, started_beside_a_stopped_broker, broker])
+def test_the_proof_of_a_guard_needs_no_wait(tmp_path: Path, kill_one: Callable[[Group], None]) -> None:
     async def kill(group: Group, load: Load) -> None:
         await asyncio.to_thread(group.backup.until_logged, "guard_watched")
-        assert await kill_the_broker(group) < 3
+        kill_one(group)
+        await has_role(group.backup, "active")
         await load.past(20)
         assert "guard_proved_end" in group.backup.log()
-        # The next active node has a guard as well.
-        group.primary.start()
-        await in_sync(group.backup, 1)
-        await asyncio.to_thread(group.primary.until_logged, "guard_watched")
+        assert "has handed over, or its process has ended" in group.backup.log(), "no lease was waited for"
+        if kill_one is broker:  # the next active node has a guard as well
+            group.primary.start()
+            await in_sync(group.backup, 1)
+            await asyncio.to_thread(group.primary.until_logged, "guard_watched")
 
-    run(Group(tmp_path, own="[ha]\nlease_ms = 15000\n"), kill)
+    run(Group(tmp_path, policy=COORDINATED, own="[ha]\nlease_ms = 8000\n"), kill)
+
+
+def test_a_restart_behind_a_kill_waits_for_the_folder(tmp_path: Path) -> None:
+    """The next process is started while the broker of the killed one still has the folder."""
+    with Group(tmp_path, own=f"[ha]\nlease_ms = 500\nguard_port = {free_port()}\n") as group:
+        group.primary.start()
+        group.primary.until_role("active")
+        guard, former = group.primary.guard, group.primary.broker
+        group.primary.process.kill()
+        group.primary.wait()
+        group.primary.start()
+        group.primary.until_role("active")
+        assert not alive(former) and group.primary.broker != former
+        assert "guard_unreachable" not in group.primary.log()
+        until(lambda: not alive(guard), "the former guard stays")
 
 
 def test_without_a_guard_the_lease_decides(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Self, TypeAlias, TypeVar
 
 from atalanta.ha.lease import Lease, LeaseTerms
 from atalanta.ha.register import CompareAndSet, Read, Register, RegisterView, found
@@ -144,6 +144,9 @@ class Member:
         return tuple(found_epochs)
 
 
+W = TypeVar("W", bound="GroupWorld")
+
+
 class GroupWorld:
     def __init__(self, scope: Scope, parts: Parts) -> None:
         self.scope = scope
@@ -169,8 +172,8 @@ class GroupWorld:
 
     # --- copies ----------------------------------------------------------------------------------------
 
-    def copied(self) -> GroupWorld:
-        fresh = object.__new__(GroupWorld)
+    def copied(self) -> Self:
+        fresh = object.__new__(type(self))
         fresh.__dict__.update(self.__dict__)
         fresh.members = self.members.copy()
         fresh.channels = self.channels.copy()
@@ -184,7 +187,7 @@ class GroupWorld:
             self.scope, self.wrong,
         )  # fmt: skip
 
-    def touched(self, index: int) -> tuple[GroupWorld, Member]:
+    def touched(self, index: int) -> tuple[Self, Member]:
         """Returns a copy of the world in which member `index` may be changed."""
         world = self.copied()
         return world, world.own(index)
@@ -690,7 +693,12 @@ class GroupWorld:
 
 def started(scope: Scope, parts: Parts) -> GroupWorld:
     """Returns a world whose group is whole, with A active in epoch 1; or A is alone, as the scope says."""
-    world = GroupWorld(scope, parts)
+    return begun(GroupWorld(scope, parts))
+
+
+def begun(world: W) -> W:
+    """Returns the new world with A active, and the others as the scope says."""
+    scope = world.scope
     world.scope = replace(scope, versions=99, messages=1)
     first = world.own(0)
     world.start(first)

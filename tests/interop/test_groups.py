@@ -21,7 +21,7 @@ from tests.interop.harness.jms import (
 )
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
-from tests.interop.harness.replicated_group import ReplicatedGroup, kill_broker, role
+from tests.interop.harness.replicated_group import ReplicatedGroup, kill_broker, kill_guard, role
 from tests.runtime.ha.managers.witness_process import PASSWORD as VOTERS_PASSWORD
 from tests.runtime.ha.managers.witness_process import witnesses
 
@@ -50,7 +50,7 @@ def hand_over(node: BrokerProcess) -> None:
 
 
 WAYS: list[Callable[[BrokerProcess], None]] = [
-    kill_broker, BrokerProcess.kill, hand_over, BrokerProcess.kill, kill_broker,
+    kill_broker, kill_guard, hand_over, BrokerProcess.kill, kill_broker,
 ]  # fmt: skip
 
 
@@ -133,7 +133,7 @@ def test_a_failover_keeps_what_a_restart_keeps(
         assert after == dict.fromkeys(scenario_names("after"), ""), output
 
 
-@pytest.mark.parametrize("end", [kill_broker, BrokerProcess.kill, hand_over], ids=["broker", "guard", "handover"])
+@pytest.mark.parametrize("end", [kill_broker, BrokerProcess.kill, hand_over], ids=["broker", "started", "handover"])
 def test_sessions_that_are_open_go_on_at_the_other_member(
     jms: Jms, brokers: Lineup, folder_manager: str, end: Callable[[BrokerProcess], None]
 ) -> None:

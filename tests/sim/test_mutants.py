@@ -58,6 +58,7 @@ from tests.sim.worlds import (
     group_with_slow_bodies,
     groups_with_bodies,
     pair_whose_connection_breaks,
+    pair_whose_started_processes_end,
     seeds_where_nodes_leave,
     seeds_with,
     seeds_with_pairs,
@@ -251,6 +252,18 @@ def test_power_losses_find_deletions_above_the_commit_point(monkeypatch: pytest.
     group_rules.deleted_above_the_commit_point(monkeypatch)
     with pytest.raises(Violation, match="lacks a page file"):
         group_that_loses_power_at_deletions(4).run()
+
+
+def test_an_end_that_nobody_proves_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    group_rules.started_process_is_the_guard(monkeypatch)
+    with pytest.raises(Violation, match="nobody serves after epoch 1"):
+        pair_whose_started_processes_end(8).run()
+
+
+def test_a_proof_of_the_wrong_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    group_rules.end_of_what_was_started_is_proven(monkeypatch)
+    with pytest.raises(Violation, match="both may deliver"):
+        pair_whose_started_processes_end(8).run()
 
 
 def test_broken_connections_find_doors_that_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:

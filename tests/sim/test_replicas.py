@@ -7,7 +7,11 @@ import pytest
 from atalanta.sim.scenario import Scenario
 from tests.share import in_one_build
 from tests.sim.rehearsals import SECONDS, rehearse_all
-from tests.sim.worlds import group_that_loses_power_at_deletions, pair_whose_connection_breaks
+from tests.sim.worlds import (
+    group_that_loses_power_at_deletions,
+    pair_whose_connection_breaks,
+    pair_whose_started_processes_end,
+)
 
 WORLDS = 20
 CHUNKS = [1, *(pytest.param(first, marks=pytest.mark.soak) for first in range(1001, 2000, 100))]
@@ -52,6 +56,12 @@ def test_clients_wait_at_a_passive_member_while_it_may_soon_serve() -> None:
     assert scenario.run().failovers == 0
     [group] = scenario.groups
     assert sum(machine.backlog.waits for machine in group.machines) > 0
+
+
+@pytest.mark.parametrize("seed", [3, 8, 11])
+def test_after_the_end_of_what_was_started_nobody_waits_for_the_lease(seed: int) -> None:
+    outcome = pair_whose_started_processes_end(seed).run()
+    assert outcome.failovers == 4 and outcome.confirmed > 20
 
 
 def test_power_losses_at_deletions_lose_nothing() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.pairs.machine import PairMachine
 from atalanta.sim.replicas.machine import ReplicaMachine
 from atalanta.sim.scenario import Scenario
@@ -13,6 +14,7 @@ from atalanta.sim.world.world import SECOND
 from atalanta.store.pages import page_number
 
 DELETION_LOOK_NS: Final = 20_000
+LOOK_NS: Final = SECOND // 50  # between two attempts to lock a folder
 
 
 def seeds_with(subject: type[Subject], first: int, count: int) -> Iterator[int]:
@@ -115,6 +117,43 @@ def group_that_loses_power_at_deletions(seed: int) -> Scenario:
 
     for machine in group.machines:
         watch(machine)
+    return scenario
+
+
+def pair_whose_started_processes_end(seed: int) -> Scenario:
+    """A group without other faults. The process that was started on the active machine ends every two seconds, and the
+    next one is started some time after: it waits for the folder. Violation if a member that could serve waits for the
+    lease; its disk must be quick."""
+    scenario = Scenario(seed, 1, 10.0, faults=False, grouped=True)
+    [group] = scenario.groups
+    world, members = scenario.world, group.members
+    guards, draw = members.guards, world.random("kills")
+    guards.share = 1.0
+    guards.heal()
+    members.register.heal()
+
+    def restart(machine: ReplicaMachine) -> None:
+        if machine.up:  # its broker has the folder
+            world.at(LOOK_NS, lambda: restart(machine))
+        else:
+            machine.start()
+
+    def look(epoch: int) -> None:
+        if not any(machine.node is not None and machine.epoch > epoch for machine in group.machines):
+            raise Violation(f"nobody serves after epoch {epoch}, though its end was seen")
+
+    def kill() -> None:
+        machine = next(each for each in group.machines if each is members.serving())
+        if len(members.in_sync()) > 1 and machine.node is not None and machine.may_send():
+            after_ns = draw.randint(1, SECOND // 2)
+            machine.lose_started(after_ns)
+            world.at(draw.randint(1, SECOND), lambda: restart(machine))
+            epoch = machine.epoch
+            world.at(after_ns + machine.terms.length_ns // 2, lambda: look(epoch))
+        if world.seconds() < 9:
+            world.at(2 * SECOND, kill)
+
+    world.at(3 * SECOND, kill)
     return scenario
 
 

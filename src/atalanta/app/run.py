@@ -48,8 +48,8 @@ def run_broker(
     """Runs one node in the foreground, from its files to its end. Returns the exit status, or raises StartupError.
 
     `web` is host:port of the HTTP server for metrics and health, None for none. With `guarded` a node of a replicated
-    group gets a guard (runtime/ha/guard): the calling process becomes it, and the node runs in a child. `hosted`: the
-    node is a backup that the node of these files hosts.
+    group gets a guard (runtime/ha/guard): the calling process only waits then, and the node runs in a process below it.
+    `hosted`: the node is a backup that the node of these files hosts.
     """
     configuration, security = read_files(broker_xml, from_command_line=hosted is None, hosted=hosted)
     for warning in [*configuration.warnings, *password_warnings(configuration)]:

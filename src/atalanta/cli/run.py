@@ -81,7 +81,7 @@ def run_hosted(words: list[str]) -> int:
 
     broker_xml, level, form, guarded, host, described = words
     hosted = HostedBackup(**json.loads(described))
-    set_parent_death_signal()
+    set_parent_death_signal(signal.SIGKILL)
     if os.getppid() != int(host):  # it ended before the system knew what to do then
         return exit_codes.STOPPED
     return run_in_foreground(Path(broker_xml), level, None, form == "json", guarded == "guarded", hosted)

@@ -98,6 +98,13 @@ class GuardVoter(QuorumManager):
     password: str = ""
 
 
+def has_only_voter(manager: ManagerConfig | None) -> bool:
+    """Tells whether the register of a group has one voter, in the guard of a member."""
+    if not isinstance(manager, QuorumManager):
+        return False
+    return isinstance(manager, GuardVoter) or (manager.voter is not None and "," not in manager.voters)
+
+
 MANAGERS: Final[dict[str, type[ManagerConfig]]] = {
     "file": FileManager,
     "etcd": EtcdManager,

@@ -37,6 +37,8 @@ class HaStatus:
     """Why the manager of the group does not answer."""
     connected: Collection[str] = ()
     """The names of the followers that are connected, as they are when it is read."""
+    only_voter: bool = False
+    """The only voter of the group's register is in the guard of one of its members."""
 
     @property
     def replica_sync(self) -> bool:

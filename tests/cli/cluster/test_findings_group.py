@@ -86,6 +86,24 @@ def test_what_the_active_node_says_over_the_network() -> None:
     assert behind.text == "b-00000002 is not in sync: 7 records behind, for 0 s"
 
 
+def test_a_group_whose_only_voter_is_in_a_guard(tmp_path: Path) -> None:
+    """A kill of all processes of that member at once is what such a group does not survive, and nobody may know."""
+    path = member_file(tmp_path, "a", "b", "primary")
+    path.with_name("a.atalanta.toml").unlink()
+    configuration = read_broker_xml(path)
+    (warned,) = [each for each in configuration.warnings if "no manager is configured" in each]
+    assert "When all processes there end at once (host, container, service), no backup takes over" in warned
+    (one,) = group_findings(configuration, seen(tmp_path, ACTIVE))
+    assert (one.severity, one.code) == ("note", "only_voter") and "atalanta ha witness" in one.remedy
+    desk = Desk()
+    replica = ReplicaStatus("b-00000002", True, True, 0, 0)
+    desk.management.status.set_ha(HaStatus("Replication Primary w/lock manager", replicas=(replica,), only_voter=True))
+    told = json.loads(str(desk.get("broker", "ReplicationAsJSON")))
+    cluster = LiveCluster(nodes=[NodeView("host:1", "id", name="a", ours=True, replication=told)])
+    (one,) = replication_findings(cluster)
+    assert (one.node, one.code) == ("a", "only_voter")
+
+
 def test_a_passive_member_that_waits(tmp_path: Path) -> None:
     alone = replace(PASSIVE, epoch=0, active="", waits="in sync are a-00000001: start one of these")
     (one,) = found(tmp_path, seen(tmp_path, alone))

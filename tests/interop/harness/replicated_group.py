@@ -112,6 +112,16 @@ def status(node: BrokerProcess) -> MemberStatus | None:
 
 def kill_broker(node: BrokerProcess) -> None:
     """Kills the broker; its guard ends behind it."""
-    pid = re.findall(r"guard_started pid=(\d+)", node.log.read_text(errors="replace"))[-1]
+    _kill(node, "pid")
+
+
+def kill_guard(node: BrokerProcess) -> None:
+    """Kills the guard; the system kills the broker, and nobody proves that."""
+    _kill(node, "guard")
+
+
+def _kill(node: BrokerProcess, which: str) -> None:
+    """Kills a process that a member has named, and waits for the end of what was started."""
+    pid = re.findall(rf"guard_started .*\b{which}=(\d+)", node.log.read_text(errors="replace"))[-1]
     os.kill(int(pid), signal.SIGKILL)
     assert node.await_end() == 128 + signal.SIGKILL

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import uuid
 from pathlib import Path
 from queue import SimpleQueue
@@ -14,9 +15,15 @@ import pytest
 from atalanta.runtime.disk import folder_lock
 from atalanta.runtime.disk.data_folder import open_data_folder
 from atalanta.runtime.disk.disk import FileDisk
-from atalanta.runtime.disk.folder_lock import DataFolderDamaged, DataFolderError
+from atalanta.runtime.disk.folder_lock import (
+    DataFolderDamaged,
+    DataFolderError,
+    FolderInUse,
+    lock_folder,
+)
 from atalanta.runtime.ids import SystemIds
 from tests.runtime.disk.journal_writer import Writer
+from tests.waiting import DEADLINE_S
 
 OPEN = """
 import sys
@@ -186,3 +193,13 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("")
     with pytest.raises(DataFolderError, match="this is a file"):
         open_data_folder(tmp_path / "data", new_id)
+
+
+def test_a_lock_that_is_released_soon_is_waited_for(tmp_path: Path) -> None:
+    former = lock_folder(tmp_path)
+    with pytest.raises(FolderInUse, match="in use by process"):
+        lock_folder(tmp_path)
+    ends = threading.Timer(0.1, former.close)
+    ends.start()
+    lock_folder(tmp_path, wait_s=DEADLINE_S).close()
+    ends.join()

@@ -16,6 +16,7 @@ from atalanta.ha.replication.messages import Ended
 from atalanta.kernel.queue.paging.paging import Paging
 from atalanta.node import node
 from atalanta.sim.replicas import group
+from atalanta.sim.replicas.machine import ReplicaMachine
 from tests.ha import planted_faults
 from tests.sim.mutants.patching import Patch
 
@@ -105,6 +106,23 @@ def proof_of_any_epoch_counts(patch: Patch) -> None:
         follower.promise.release()
 
     patch.setattr(Follower, "on_ended", on_ended)
+
+
+def started_process_is_the_guard(patch: Patch) -> None:
+    """The end of what was started is that of guard and broker, as it was before there were three processes."""
+    patch.setattr(ReplicaMachine, "lose_started", lambda machine, after_ns: machine.end_at_once(False))
+
+
+def end_of_what_was_started_is_proven(patch: Patch) -> None:
+    """A guard takes the end of its parent for that of the broker, which goes on for a while."""
+    lose_started = ReplicaMachine.lose_started
+
+    def lose(machine: ReplicaMachine, after_ns: int) -> None:
+        assert machine.guard is not None
+        machine.guard.prove()
+        lose_started(machine, after_ns)
+
+    patch.setattr(ReplicaMachine, "lose_started", lose)
 
 
 def broken_connection_counts_as_proof(patch: Patch) -> None:

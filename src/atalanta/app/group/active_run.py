@@ -16,6 +16,7 @@ from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage
 from atalanta.cluster.replication.active.seat import ReplicationSeat
 from atalanta.config.problems import ConfigError
+from atalanta.ha.manager_config import has_only_voter
 from atalanta.ha.policy import BACKUP
 from atalanta.ha.replication.follower import Follower
 from atalanta.kernel.broker.recovery import Recovery
@@ -215,7 +216,10 @@ class ActiveRun:
             connected = () if replicator is None else replicator.streams.keys()
             required = member.policy.min_in_sync
             policy = POLICY if member.colocated is None else COLOCATED_POLICY
-            node.status.set_ha(HaStatus(policy, False, True, epoch, replicas, required, problem, connected))
+            only_voter = has_only_voter(member.policy.manager)
+            node.status.set_ha(
+                HaStatus(policy, False, True, epoch, replicas, required, problem, connected, only_voter)
+            )
             try:
                 await asyncio.to_thread(member.folder.note_journal)
                 await member.tell("active", epoch, member.folder.member, node.journal.durable, 0, followers)

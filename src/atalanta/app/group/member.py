@@ -30,7 +30,7 @@ from atalanta.runtime.ha.group.member_status import (
     remove_status,
     write_status,
 )
-from atalanta.runtime.ha.guard.line import GuardLine
+from atalanta.runtime.ha.guard.line import END_S, GuardLine
 from atalanta.runtime.ha.managers.configured_manager import ManagerRefused, configured_manager
 from atalanta.runtime.ha.managers.manager import Answer, Found, Manager, ManagerUnavailable
 from atalanta.runtime.ha.managers.voter_connection import password_key
@@ -49,7 +49,8 @@ def open_member(configuration: Configuration) -> MemberFolder:
     fixed = configuration.ha.coordination_id
     try:
         folder = open_member_folder(
-            journal, configuration.broker.name, None if fixed is None else group_id(fixed), SystemIds().secret
+            journal, configuration.broker.name, None if fixed is None else group_id(fixed), SystemIds().secret,
+            wait_s=END_S,
         )
         withdraw_requests(journal)  # what was asked of an earlier process, and of another state of the group
     except DataFolderError as error:

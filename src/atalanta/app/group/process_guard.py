@@ -8,7 +8,7 @@ import os
 from atalanta.cluster.replication.member_codec import SALT_SIZE, Guard
 from atalanta.config.configuration import Configuration
 from atalanta.runtime.ha.guard.frames import epoch_secret
-from atalanta.runtime.ha.guard.line import GuardLine
+from atalanta.runtime.ha.guard.line import LISTENS_S, GuardLine
 from atalanta.runtime.process.logs import log_event
 
 log = logging.getLogger("atalanta.guard")
@@ -39,7 +39,7 @@ def process_guard(configuration: Configuration, line: GuardLine | None, key: byt
         return None
     host = guard_host(configuration)
     try:
-        port = line.listen(host, configuration.ha.guard_port)
+        port = line.listen(host, configuration.ha.guard_port, wait_s=LISTENS_S)
     except OSError as error:
         log_event(log, "guard_unreachable", {"at": f"{host}:{configuration.ha.guard_port}", "why": str(error)})
         return None

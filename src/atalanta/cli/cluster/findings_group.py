@@ -13,17 +13,21 @@ from atalanta.cli.cluster.replicated_group import ACTIVE, UNMET, GroupState
 from atalanta.cli.cluster.shared_store import REMEDIES, PairState
 from atalanta.cli.cluster.view import LiveCluster
 from atalanta.config.configuration import Configuration
+from atalanta.ha.manager_config import has_only_voter
 from atalanta.runtime.ha.group.member_status import FollowerStatus, MemberStatus
 from atalanta.store.tail_cut import CUT_PREFIX
 
 LAG_S: Final = 30.0  # of an asynchronous copy
 MANAGER_AWAY: Final = "meanwhile no member can take over, and none can be removed: see that it runs and can be reached"
+WITNESS: Final = "start `atalanta ha witness` on a third host, and name it in atalanta.toml, [ha.manager]"
 LOOK_AT_BACKUP: Final = "start the backup; if it runs, `atalanta doctor` of its folder says why it is not in sync"
 
 
 def group_findings(configuration: Configuration, seen: GroupState) -> Iterator[Finding]:
     """Yields what is wrong with the member, and with its group as far as the member and the register know it."""
     yield from _register(seen)
+    if has_only_voter(configuration.ha.manager):
+        yield _only_voter(seen.member)
     status = seen.status
     if status is None:
         yield Finding(
@@ -74,6 +78,14 @@ def _register(seen: GroupState) -> Iterator[Finding]:
                 )
 
 
+def _only_voter(label: str) -> Finding:
+    text = (
+        "the only voter of the register is in the guard of a member. When all processes of that one end at once (host, "
+        "container, service), no other member takes over before they start again"
+    )
+    return Finding(NOTE, "only_voter", label, text, WITNESS)
+
+
 def replication_findings(cluster: LiveCluster) -> Iterator[Finding]:
     """Yields what the active nodes of replicated groups say of their groups."""
     for node in cluster.nodes:
@@ -83,6 +95,8 @@ def replication_findings(cluster: LiveCluster) -> Iterator[Finding]:
         if problem := told.get("registerProblem"):
             text = f"the manager does not answer: {problem}"
             yield Finding(ERROR, "manager_unreachable", node.label, text, MANAGER_AWAY, {"why": problem})
+        if told.get("onlyVoter") is True:
+            yield _only_voter(node.label)
         rows = told.get("replicas")
         followers = [
             FollowerStatus(

@@ -302,6 +302,7 @@ def _replication(ha: HaStatus) -> dict[str, object]:
         "epoch": ha.epoch,
         "minInSync": ha.min_in_sync,
         "registerProblem": ha.register_problem,
+        "onlyVoter": ha.only_voter,
         "replicas": replicas,
     }
 

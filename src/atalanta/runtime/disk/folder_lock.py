@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
 from atalanta.runtime.disk.commit_file import write_all
 
 LOCK_NAME = "node.lock"
+LOOK_S = 0.02  # between two attempts to lock a folder
 
 
 class DataFolderError(Exception):
@@ -22,6 +24,10 @@ class DataFolderError(Exception):
 
 class DataFolderDamaged(DataFolderError):
     """A file of the folder is missing or has other contents: another attempt finds the same."""
+
+
+class FolderInUse(DataFolderError):
+    """Another process has locked the folder."""
 
 
 class FolderLock:
@@ -57,8 +63,19 @@ class FolderLock:
         self._lock_file = self._folder_file = -1
 
 
-def lock_folder(folder: Path) -> FolderLock:
-    """Locks the folder; DataFolderError names the process that has locked it."""
+def lock_folder(folder: Path, wait_s: float = 0.0) -> FolderLock:
+    """Locks the folder. Waits at most `wait_s` for a process that has locked it; FolderInUse names that one."""
+    end = time.monotonic() + wait_s
+    while True:
+        try:
+            return _lock_now(folder)
+        except FolderInUse:
+            if time.monotonic() >= end:
+                raise
+        time.sleep(LOOK_S)
+
+
+def _lock_now(folder: Path) -> FolderLock:
     folder_file = _lock_folder_itself(folder)
     try:
         lock_file = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
@@ -113,12 +130,12 @@ def is_locked(folder: Path) -> bool:
     return False
 
 
-def _in_use(folder: Path) -> DataFolderError:
+def _in_use(folder: Path) -> FolderInUse:
     try:
         holder = (folder / LOCK_NAME).read_text(encoding="ascii", errors="replace")[:64].strip()
     except OSError:
         holder = ""
-    return DataFolderError(
+    return FolderInUse(
         f"the data folder {folder} is in use by process {holder or 'unknown'}: stop that "
         "node, or give this one a folder of its own"
     )

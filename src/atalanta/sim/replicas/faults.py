@@ -16,6 +16,9 @@ FAULT_MAX_NS: Final = (SECOND, 3 * SECOND, 10 * SECOND)
 ORDER_NS: Final = 3 * SECOND  # between two orders of an operator
 ABSENCE_NS: Final = (SECOND // 100, 3 * SECOND)
 COMMITS_MAX: Final = 12
+STARTED_SHARE: Final = 0.3  # of the crashes of a process with a guard: the one that was started ends
+GUARD_NS: Final = (SECOND // 1_000, SECOND // 2)  # until its guard has ended the broker
+LOCK_LOOK_NS: Final = SECOND // 50  # between two attempts to lock a folder
 STANDING_SHARE: Final = 0.3  # of the pauses: the machine's clock stands still, too
 ROOM_BYTES_MAX: Final = 20_000  # of a disk that is full soon
 LOOK_NS: Final = SECOND // 10
@@ -41,6 +44,7 @@ class GroupFaults:
         self.rolled = 0  # machines restarted in turn
         self.given_back = 0
         self.orders = world.random(f"orders {index}")
+        self.kills = world.random(f"kills {index}")
 
     def begin(self, until: float) -> None:
         """Begins the faults; they end after `until` seconds of virtual time."""
@@ -124,10 +128,15 @@ class GroupFaults:
         )
 
     def _crash(self, machine: ReplicaMachine) -> None:
-        if machine.up:
+        """Ends a process, or the one that was started above it: then the broker goes on until its guard ends it."""
+        if not machine.up:
+            return
+        if machine.guard is not None and self.kills.random() < STARTED_SHARE:
+            machine.lose_started(self.kills.randint(*GUARD_NS))
+        else:
             machine.crash()
             self._fast(machine)
-            self._start_later(machine)
+        self._start_later(machine)
 
     def _lose_power(self) -> None:
         """Takes the power from all machines."""
@@ -147,7 +156,9 @@ class GroupFaults:
 
     def _start_later(self, machine: ReplicaMachine) -> None:
         def again() -> None:
-            if not machine.up:
+            if machine.up and machine.is_doomed:  # its broker has the folder
+                self.world.at(LOCK_LOOK_NS, again)
+            elif not machine.up:
                 machine.start()
 
         self.world.at(self.random.randint(*ABSENCE_NS), again)

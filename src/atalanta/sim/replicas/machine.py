@@ -113,6 +113,7 @@ class ReplicaMachine(GroupMember):
         self.outbox: list[Callable[[], None]] = []
         self.guard: ProcessGuard | None = None
         self.gives_back = False  # this process goes on as a follower when it has handed over
+        self.is_doomed = False  # the process that was started has ended, and the guard ends this one soon
         self.paused = False
         self.takeovers = 0
         self.losses = 0
@@ -383,6 +384,13 @@ class ReplicaMachine(GroupMember):
         super().crash()
         self._forget(proven)
 
+    def lose_started(self, after_ns: int) -> None:
+        """Ends the process that was started, not the broker: the guard ends that `after_ns` later, and has seen it."""
+        guard = self.guard
+        self.is_doomed = True
+        self.world.note(f"{self.name} has lost the process that was started")
+        self.world.at(after_ns, lambda: self.end_at_once(True) if self.up and self.guard is guard else None)
+
     def lose_disk(self) -> None:
         """Ends the machine at once, and loses every file."""
         if self.up:
@@ -426,6 +434,7 @@ class ReplicaMachine(GroupMember):
                 self.guard.lose()
             self.guard = None
         self.gives_back = False
+        self.is_doomed = False
         self.backup = None
         self.confirmed = None
         self.outbox = []

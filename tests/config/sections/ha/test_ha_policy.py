@@ -198,7 +198,7 @@ def test_of_two_nodes_without_a_manager_the_guard_of_the_primary_decides(
     assert manager.voter == (f"127.0.0.1:{voter}" if role == "primary" else None)
     (said,) = configuration.warnings
     assert said.startswith(f"{tmp_path}/broker.xml:7: ha-policy: no manager is configured: the voter 127.0.0.1:{voter}")
-    assert f"in the guard of {whose}, decides who is active, and without its host no backup takes over" in said
+    assert f"in the guard of {whose}, decides who is active. When all processes there end at once" in said
     assert "start `atalanta ha witness`" in said and "\n" not in said
     named = read(tmp_path, f"<replication><{role}>{MANAGER}</{role}></replication>")
     assert not isinstance(named.ha.manager, GuardVoter)

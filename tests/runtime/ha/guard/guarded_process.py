@@ -20,9 +20,10 @@ import logging, os, pathlib, signal, subprocess, sys
 from atalanta.runtime.ha.guard.start import VoterStart, start_guard
 from atalanta.runtime.process.logs import configure_logging
 configure_logging(logging.INFO, False)
-voter = sys.argv[1:] and VoterStart("127.0.0.1", int(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3])
+words = sys.argv[1:]
+voter = words and VoterStart("127.0.0.1", int(words[0]), pathlib.Path(words[1]), words[2], *map(float, words[3:]))
 line = start_guard(voter or None)
-print(os.getpid(), line.listen("127.0.0.1", 0), flush=True)
+print(os.getpid(), os.getppid(), line.listen("127.0.0.1", 0), flush=True)
 for statement in sys.stdin:
     exec(statement)
     print("done", flush=True)
@@ -30,9 +31,9 @@ for statement in sys.stdin:
 
 
 class GuardedProcess:
-    """A guard and its child. `process` is the guard: the process that was started.
+    """`process`, which was started, its child, the guard, and the child of that, the broker.
 
-    `voter` has the port, the folder and the password of a voter beside the child.
+    `voter` has the port, the folder and the password of a voter beside the child, and how long it outlives that.
     """
 
     def __init__(self, *voter: object) -> None:
@@ -43,7 +44,7 @@ class GuardedProcess:
             stderr=subprocess.PIPE,
             text=True,
         )
-        self.child, self.port = (int(word) for word in self._line().split())
+        self.child, self.guard, self.port = (int(word) for word in self._line().split())
 
     def do(self, statement: str) -> None:
         """Lets the child do this, to its end."""
@@ -61,10 +62,10 @@ class GuardedProcess:
         self.do(f"line.report({epoch}, {secret!r})")
 
     def wait(self) -> tuple[int, str]:
-        """Waits for the end of the guard. Returns its exit status and what both processes have logged."""
+        """Waits for the end of what was started. Returns its exit status and what all processes have logged."""
         assert self.process.stderr is not None
         status = self.process.wait(DEADLINE_S)
-        until(lambda: not alive(self.child), "the child outlives its guard")
+        until(lambda: not alive(self.child), "the broker outlives what was started")
         return status, self.process.stderr.read()
 
     def close(self) -> None:

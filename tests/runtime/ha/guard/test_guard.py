@@ -10,9 +10,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,7 +30,9 @@ from atalanta.runtime.ha.guard.frames import (
     encode_answer,
     encode_hello,
 )
+from atalanta.runtime.ha.guard.line import GuardLine
 from atalanta.runtime.ha.guard.start import start_guard
+from atalanta.runtime.ha.guard.started_process import PASSED_SIGNALS
 from atalanta.runtime.ha.guard.watch import GuardWatch
 from atalanta.runtime.ha.guard.watchers import CONNECTIONS_MAX
 from tests.runtime.ha.guard.guarded_process import (
@@ -150,12 +154,12 @@ def test_a_report_of_the_last_moment_counts() -> None:
 
     async def run() -> None:
         with guarded_process() as guarded:
-            stop(guarded.process.pid)
+            stop(guarded.guard)
             guarded.tell(f"line.report({EPOCH + 1}, {SECRET!r}); os._exit(3)")
             watch = Watch()
             attempt = watch.connect(HOST, guarded.port, SECRET, EPOCH + 1)
             await asyncio.sleep(QUIET_S)
-            guarded.process.send_signal(signal.SIGCONT)
+            os.kill(guarded.guard, signal.SIGCONT)
             assert await watch.proof() == EPOCH + 1
             await attempt
             assert (await asyncio.to_thread(guarded.wait))[0] == 3
@@ -176,13 +180,50 @@ def test_a_broker_that_stands_still_has_not_ended() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("stopped", [(), ("child",), ("guard",), ("child", "guard")], ids=str)
+def test_the_end_of_what_was_started_ends_the_broker_and_is_proven(stopped: tuple[str, ...]) -> None:
+    """`kill -9` of the process that somebody has started, also while others stand still."""
+
+    async def run() -> None:
+        with guarded_process() as guarded:
+            async with watching(guarded) as watch:
+                for name in stopped:
+                    stop(getattr(guarded, name))
+                guarded.process.kill()
+                assert await watch.proof() == EPOCH
+                assert not alive(guarded.child), "its end is proven, and nothing else"
+                status, log = await asyncio.to_thread(guarded.wait)
+                assert status == -signal.SIGKILL
+                assert f"started_process_lost pid={guarded.child} epoch={EPOCH} backups=1" in log
+                assert "broker_killed" not in log
+            until(lambda: not alive(guarded.guard), "the guard stays")
+
+    asyncio.run(run())
+
+
+def test_a_stopped_process_that_was_started_changes_nothing() -> None:
+    async def run() -> None:
+        with guarded_process() as guarded:
+            async with watching(guarded) as watch:
+                stop(guarded.process.pid)
+                await watch.assert_no_proof()
+                assert alive(guarded.child)
+                os.kill(guarded.child, signal.SIGKILL)
+                assert await watch.proof() == EPOCH
+                guarded.process.send_signal(signal.SIGCONT)
+                assert guarded.process.wait(DEADLINE_S) == 128 + signal.SIGKILL
+
+    asyncio.run(run())
+
+
 def test_the_end_of_the_guard_ends_the_broker_and_proves_nothing() -> None:
     async def run() -> None:
         with guarded_process() as guarded:
             async with watching(guarded) as watch:
-                guarded.process.kill()
-                guarded.process.wait(DEADLINE_S)
-                until(lambda: not alive(guarded.child), "the broker outlives its guard", seconds=1)
+                os.kill(guarded.guard, signal.SIGKILL)
+                status, log = await asyncio.to_thread(guarded.wait)
+                assert status == 128 + signal.SIGKILL
+                assert f"guard_killed signal=9 pid={guarded.guard}" in log
                 await watch.assert_no_proof()
                 assert watch.epoch == 0
 
@@ -209,7 +250,7 @@ def test_a_process_that_the_broker_has_started_delays_no_proof(tmp_path: Path) -
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", PASSED_SIGNALS)
 def test_signals_are_passed_on(number: signal.Signals) -> None:
     with guarded_process() as guarded:
         guarded.do(f"signal.signal({int(number)}, lambda number, frame: os._exit(number))")
@@ -218,11 +259,11 @@ def test_signals_are_passed_on(number: signal.Signals) -> None:
 
 
 def test_the_second_request_to_stop_ends_the_broker() -> None:
-    """A service manager signals both processes at once: this is one request, and the broker takes its time."""
+    """A service manager signals all processes at once: this is one request, and the broker takes its time."""
     with guarded_process() as guarded:
         guarded.do("signal.signal(signal.SIGTERM, lambda number, frame: print('asked', flush=True))")
-        os.kill(guarded.child, signal.SIGTERM)
-        guarded.process.send_signal(signal.SIGTERM)
+        for process in (guarded.child, guarded.guard, guarded.process.pid):
+            os.kill(process, signal.SIGTERM)
         assert guarded.process.stdout is not None
         assert guarded.process.stdout.readline() == "asked\n"
         time.sleep(QUIET_S)
@@ -303,6 +344,19 @@ def test_a_guard_that_answers_later_is_found() -> None:
     asyncio.run(run())
 
 
+def test_a_port_of_an_earlier_guard_is_waited_for() -> None:
+    line, other = socket.socketpair()
+    taken = socket.create_server((HOST, 0))
+    port = taken.getsockname()[1]
+    with line, other:
+        with pytest.raises(OSError, match="in use"):
+            GuardLine(line).listen(HOST, port)
+        leaves = threading.Timer(0.1, taken.close)
+        leaves.start()
+        assert GuardLine(line).listen(HOST, port, wait_s=DEADLINE_S) == port
+        leaves.join()
+
+
 def test_without_a_second_process_there_is_no_guard(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -315,27 +369,56 @@ def test_without_a_second_process_there_is_no_guard(
     assert signal.SIGTERM not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
+def test_a_guard_without_a_child_is_none_either() -> None:
+    """The second of two new processes is refused: the program goes on as the only one."""
+    program = (
+        "import os; fork = os.fork; started = os.getpid()\n"
+        "def once():\n"
+        "    if os.getpid() != started: raise BlockingIOError(11, 'too many')\n"
+        "    return fork()\n"
+        "os.fork = once\n"
+        "from atalanta.runtime.ha.guard.start import start_guard\n"
+        "print(start_guard(), os.getpid() == started)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=DEADLINE_S)
+    assert (done.stdout, done.returncode) == ("None True\n", 0)
+    assert "Resource temporarily unavailable" in done.stderr
+
+
 def test_a_guard_that_cannot_become_small_does_the_same() -> None:
     """A program that has Python inside has no path of an interpreter."""
     program = (
         "import os, sys; sys.executable = ''\n"
         "from atalanta.runtime.ha.guard.start import start_guard\n"
-        "guard = os.getpid(); start_guard()\n"
-        "print(os.getppid() == guard, flush=True); os.kill(os.getpid(), 9)"
+        "started = os.getpid(); start_guard()\n"
+        "print(started not in (os.getppid(), os.getpid()), flush=True); os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=DEADLINE_S)
     assert (done.stdout, done.returncode) == ("True\n", 128 + signal.SIGKILL)
     assert "broker_killed signal=9" in done.stderr
 
 
-def test_a_guard_is_small() -> None:
-    """Imports of the broker would cost it tens of megabytes."""
+def test_a_guard_and_what_was_started_are_small() -> None:
+    """Imports of the broker would cost them tens of megabytes."""
     with guarded_process() as guarded:
-        with open(f"/proc/{guarded.process.pid}/status", encoding="ascii") as file:
-            fields = dict(line.split(":", 1) for line in file)
-        assert int(fields["Threads"]) == 1
-        assert int(fields["VmRSS"].split()[0]) < 16 * 1024
-    program = "import sys, atalanta.runtime.ha.guard.parent; print(*[one for one in sys.modules if 'atalanta' in one])"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert len([name for name in loaded if "guard" in name]) == 5
-    assert all("guard" in name or name in ("atalanta", "atalanta.runtime", "atalanta.runtime.ha") for name in loaded)
+        for process in (guarded.guard, guarded.process.pid):
+            until(partial(is_small, process), f"process {process} is large")
+    assert loaded("parent") == ["frames", "guard_log", "line", "parent", "started_process", "watchers"]
+    assert loaded("started_process") == ["guard_log", "started_process"]
+
+
+def is_small(process: int) -> bool:
+    """Tells whether the process has one thread and little memory. It is large before its exec."""
+    with open(f"/proc/{process}/status", encoding="ascii") as file:
+        fields = dict(line.split(":", 1) for line in file)
+    return int(fields["Threads"]) == 1 and int(fields["VmRSS"].split()[0]) < 16 * 1024
+
+
+def loaded(module: str) -> list[str]:
+    """The modules of the guard that one of them loads; it loads no others of the product."""
+    head = "atalanta.runtime.ha.guard"
+    program = f"import sys, {head}.{module}; print(*[one for one in sys.modules if 'atalanta' in one])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    names = [name for name in done.stdout.split() if not head.startswith(name)]
+    assert all(name.startswith(f"{head}.") for name in names)
+    return sorted(name.removeprefix(f"{head}.") for name in names)

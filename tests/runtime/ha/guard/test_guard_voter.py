@@ -1,4 +1,4 @@
-"""The voter of a guard: it outlives the broker until a backup has taken over, and never the guard."""
+"""The voter of a guard: it outlives the broker until a backup has taken over, and the guard for a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,13 @@ from atalanta.runtime.ha.managers.manager import Found, ManagerUnavailable
 from atalanta.runtime.ha.managers.quorum_manager import QuorumManager
 from atalanta.runtime.ha.managers.voter_folder import VoterFolder
 from tests.broker_process import free_port
-from tests.runtime.ha.guard.guarded_process import EPOCH, SECRET, GuardedProcess, guarded_process
+from tests.runtime.ha.guard.guarded_process import (
+    EPOCH,
+    SECRET,
+    GuardedProcess,
+    alive,
+    guarded_process,
+)
 from tests.runtime.ha.managers.manager_contract import register
 from tests.waiting import DEADLINE_S, until
 
@@ -77,7 +83,8 @@ def port_is_free(port: int) -> bool:
     return False
 
 
-def test_a_backup_takes_over_by_the_voter_of_the_ended_broker(tmp_path: Path) -> None:
+@pytest.mark.parametrize("killed", ["child", "started"])
+def test_a_backup_takes_over_by_the_voter_of_the_ended_broker(tmp_path: Path, killed: str) -> None:
     """A pair without a third machine. The guard ends when the backup says that it has done it."""
     port = free_port()
 
@@ -86,12 +93,14 @@ def test_a_backup_takes_over_by_the_voter_of_the_ended_broker(tmp_path: Path) ->
             async with register_at(port) as manager:
                 await write(manager, EPOCH)
                 watch, proven = await watched(guarded)
-                os.kill(guarded.child, signal.SIGKILL)
+                os.kill(guarded.child if killed == "child" else guarded.process.pid, signal.SIGKILL)
                 await asyncio.wait_for(proven.wait(), DEADLINE_S)
+                os.kill(guarded.guard, signal.SIGTERM)  # a service manager may end what is left of a service
                 await write(manager, EPOCH + 1)
-                assert guarded.process.poll() is None, "it waits for the backup"
+                assert alive(guarded.guard), "it waits for the backup"
                 watch.close()
-                assert (await asyncio.to_thread(guarded.wait))[0] == 128 + signal.SIGKILL
+                status = (await asyncio.to_thread(guarded.wait))[0]
+                assert status == (128 + signal.SIGKILL if killed == "child" else -signal.SIGKILL)
                 assert port_is_free(port)
         with guarded_process(port, tmp_path / "voter", PASSWORD):
             async with register_at(port) as manager:
@@ -130,14 +139,35 @@ def test_signals_to_stop_do_not_end_the_voter_before_the_broker(tmp_path: Path) 
     async def run() -> None:
         with guarded_process(port, new_voter(tmp_path / "voter"), PASSWORD) as guarded:
             async with register_at(port) as manager:
-                guard = guarded.process.pid
+                guard = guarded.guard
                 children = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()
                 (voter,) = {int(word) for word in children} - {guarded.child}
                 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                     os.kill(voter, number)
                 await write(manager, EPOCH)
-                guarded.process.kill()
-                guarded.process.wait(DEADLINE_S)
-                until(lambda: port_is_free(port), "the voter outlives its guard", seconds=1)
+
+    asyncio.run(run())
+
+
+def test_a_voter_outlives_its_guard_and_a_restart_waits_for_its_folder(tmp_path: Path) -> None:
+    """A guard that was killed proves nothing: the backup waits for the lease, and needs the register then."""
+    port, folder = free_port(), new_voter(tmp_path / "voter")
+
+    async def run() -> None:
+        with guarded_process(port, folder, PASSWORD, 3) as guarded:
+            async with register_at(port) as manager:
+                await write(manager, EPOCH)
+                os.kill(guarded.guard, signal.SIGKILL)
+                until(lambda: not alive(guarded.child), "the broker outlives its guard")
+                with guarded_process(port, folder, PASSWORD) as restarted:
+                    await write(manager, EPOCH + 1)
+                    status, log = await asyncio.to_thread(guarded.wait)  # the former voter has ended
+                    assert status == 128 + signal.SIGKILL
+                    assert "voter_started" in log and "voter_failed" not in log
+                    async with register_at(port) as later:
+                        found = await later.read()
+                        assert found is not None and found.register.epoch == EPOCH + 1
+                    restarted.tell("sys.exit(0)")
+                    assert "voter_failed" not in restarted.wait()[1]
 
     asyncio.run(run())

@@ -162,7 +162,8 @@ class HaSection:
             whose = "this primary" if policy.role == PRIMARY else "the primary"
             self.configuration.warnings.append(
                 f"{file}:{line}: {KIND}: no manager is configured: the voter {made.voters}, in the guard of {whose},"
-                f" decides who is active, and without its host no backup takes over: {WITNESS}"
+                " decides who is active. When all processes there end at once (host, container, service), no backup"
+                f" takes over before they start again: {WITNESS}"
             )
 
     def _check_shared_store(self) -> None:

@@ -90,11 +90,12 @@ class MemberFolder:
 
 
 def open_member_folder(
-    journal: Path, title: str, fixed_id: uuid.UUID | None, secret: Callable[[int], bytes]
+    journal: Path, title: str, fixed_id: uuid.UUID | None, secret: Callable[[int], bytes], wait_s: float = 0.0
 ) -> MemberFolder:
     """Creates missing folders, locks, and reads node id and name. Raises DataFolderError or OSError.
 
-    `fixed_id` is that of `coordination-id`. `title` begins a new member's name; `secret` returns random bytes.
+    `fixed_id` is that of `coordination-id`. `title` begins a new member's name; `secret` returns random bytes. An
+    earlier process of this member may have `wait_s` to end.
     """
 
     def new_name() -> str:
@@ -102,7 +103,7 @@ def open_member_folder(
 
     journal = journal.absolute()
     make_folder(journal)
-    lock = lock_folder(journal)
+    lock = lock_folder(journal, wait_s)
     try:
         refuse_epochs(journal)
         node_id = read_node_id(journal)

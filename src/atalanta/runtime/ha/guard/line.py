@@ -6,12 +6,22 @@ brings a descriptor brings a listening socket for backups, and nothing else.
 
 from __future__ import annotations
 
+import errno
 import socket
+import time
 
 from atalanta.runtime.ha.guard.frames import SECRET_SIZE
 
 REPORT_SIZE = 8 + SECRET_SIZE
 BACKLOG = 16
+LOOK_S = 0.02  # between two attempts to listen
+# After the end of the broker: how long backups that were told have the voter, to take over. They close the connection
+# when they have.
+TAKEOVER_S = 10.0
+# After the end of the started process: within this time the broker has ended, and a little later its guard listens no
+# more.
+END_S = 3.0
+LISTENS_S = 1.5
 
 
 class GuardLine:
@@ -20,11 +30,22 @@ class GuardLine:
     def __init__(self, line: socket.socket) -> None:
         self._line = line
 
-    def listen(self, host: str, port: int) -> int:
+    def listen(self, host: str, port: int, wait_s: float = 0.0) -> int:
         """Opens a port for backups and gives it to the guard. Returns its number, for port 0 one that was free.
 
-        To be called before `report`, once. OSError if the address cannot be bound. It may ask for the host's address.
+        To be called before `report`, once. OSError if the address cannot be bound; the guard of an earlier process may
+        have `wait_s` to leave it. It may ask for the host's address.
         """
+        end = time.monotonic() + wait_s
+        while True:
+            try:
+                return self._listen_now(host, port)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE or time.monotonic() >= end:
+                    raise
+            time.sleep(LOOK_S)
+
+    def _listen_now(self, host: str, port: int) -> int:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         with socket.create_server(address[:2], family=family, backlog=BACKLOG) as listener:
             socket.send_fds(self._line, [bytes(REPORT_SIZE)], [listener.fileno()])

@@ -1,7 +1,8 @@
 """The process of the guard: waits for the end of its child, the broker, and tells the backups.
 
-It passes SIGTERM, SIGINT and SIGHUP on, and ends with the status of the broker. It proves the end by `waitpid`: the
-system reports the end of a process when its last thread has ended and its files are closed.
+Its parent is the process that was started. It passes the signals of that on, and ends with the status of the broker.
+When the started process ends, whatever ended it, the guard ends the broker. It proves the end by `waitpid`: the system
+reports the end of a process when its last thread has ended and its files are closed.
 
 The process imports nothing of the broker, and of the standard library as little as it needs.
 """
@@ -16,51 +17,39 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 
-from atalanta.runtime.ha.guard.line import receive_report
+from atalanta.runtime.ha.guard.guard_log import GuardLog
+from atalanta.runtime.ha.guard.line import TAKEOVER_S, receive_report
+from atalanta.runtime.ha.guard.started_process import SIGNALS, STOP_SIGNALS
 from atalanta.runtime.ha.guard.watchers import Watchers
 
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-SIGNALS = (signal.SIGCHLD, signal.SIGHUP, *STOP_SIGNALS)
-# After the end of the broker: how long a backup that has just connected may take to log in, and how long backups that
-# were told have the voter, to take over. They close the connection when they have.
+# After the end of the broker: how long a backup that has just connected may take to log in.
 HANDSHAKE_S = 1.0
-TAKEOVER_S = 10.0
-
-
-class GuardLog:
-    """The log of a guard, loaded when there is something to say: a guard should be small while it waits."""
-
-    def __init__(self, level: int, as_json: bool) -> None:
-        self._level = level
-        self._as_json = as_json
-
-    def event(self, name: str, fields: dict[str, object]) -> None:
-        """Logs an event."""
-        import logging
-
-        from atalanta.runtime.process.logs import configure_logging, log_event
-
-        configure_logging(self._level, self._as_json)
-        log_event(logging.getLogger("atalanta.guard"), name, fields)
 
 
 class GuardParent:
-    """The guard of the process `child`, with its end of the line. Create it in the main thread.
+    """The guard of the process `child`, with its ends of the line and of the tie. Create it in the main thread.
 
-    `voter` is the process id of a voter that lives as long as the guard, 0 for none.
+    `voter` is the process id of its voter, 0 for none, and `life` the descriptor whose end tells that one that the
+    broker has ended.
     """
 
-    def __init__(self, child: int, line: socket.socket, voter: int, log: GuardLog) -> None:
+    def __init__(
+        self, child: int, line: socket.socket, tie: socket.socket, voter: int, life: int, log: GuardLog
+    ) -> None:
         self.child = child
         self.voter = voter
         self.status: int | None = None  # of the broker, when it has ended
+        self.alone = False  # the started process has ended
+        self._life = life
         self._log = log
         self._line = line
+        self._tie = tie
         self._stops = 0
         self._selector = selectors.DefaultSelector()
         self.watchers = Watchers(self._selector)
-        line.setblocking(False)
-        self._selector.register(line, selectors.EVENT_READ, self._read_line)
+        for source, act in ((line, self._read_line), (tie, self._read_tie)):
+            source.setblocking(False)
+            self._selector.register(source, selectors.EVENT_READ, act)
         self._wake, wake = socket.socketpair()
         for end in (self._wake, wake):
             end.setblocking(False)
@@ -81,8 +70,11 @@ class GuardParent:
         while self._read_line():
             pass
         told = self.watchers.end()
+        if self._life >= 0:
+            os.close(self._life)
         self._tell_end(self.status, told)
         self._stay(HANDSHAKE_S, lambda: self.watchers.pending)
+        self.watchers.listen_no_more()
         self._stay(TAKEOVER_S, lambda: self.voter and self.watchers.watching)
         if self.voter:
             os.kill(self.voter, signal.SIGKILL)
@@ -103,7 +95,9 @@ class GuardParent:
     def _tell_end(self, status: int, told: int) -> None:
         """Logs how the broker ended and how many backups were told."""
         pid, epoch = self.child, self.watchers.epoch
-        if status > 128 and status - 128 not in STOP_SIGNALS:
+        if self.alone:
+            self._log.event("started_process_lost", {"pid": pid, "epoch": epoch, "backups": told})
+        elif status > 128 and status - 128 not in STOP_SIGNALS:
             self._log.event("broker_killed", {"signal": status - 128, "pid": pid, "epoch": epoch, "backups": told})
         elif told:
             self._log.event("broker_ended", {"status": status, "pid": pid, "epoch": epoch, "backups": told})
@@ -135,12 +129,26 @@ class GuardParent:
         if signal.SIGCHLD in numbers:
             self._reap()
         for number in numbers:
-            if number != signal.SIGCHLD:
-                self._pass_on(signal.Signals(number))
+            if number != signal.SIGCHLD and self.status is None:
+                os.kill(self.child, number)
+
+    def _read_tie(self) -> None:
+        """Takes what the started process has got, and its end."""
+        numbers = self._tie.recv(select.PIPE_BUF)
+        for number in numbers:
+            self._pass_on(signal.Signals(number))
+        if not numbers:
+            self._selector.unregister(self._tie)
+            self._tie.close()
+            self.alone = self.status is None
+            if self.voter:
+                os.kill(self.voter, signal.SIGCONT)  # somebody may have stopped all of them
+            if self.alone:
+                os.kill(self.child, signal.SIGKILL)
 
     def _pass_on(self, number: signal.Signals) -> None:
-        """Passes a signal on. The second request to stop ends the broker at once, as without a guard: the broker leaves
-        this count to the guard, because terminals and service managers may signal both processes."""
+        """Passes a signal of the started process on. The second request to stop ends the broker at once, as without a
+        guard. Only those of the started process count: a terminal or a service manager may signal all processes."""
         self._stops += number in STOP_SIGNALS
         if self.status is not None:
             return
@@ -170,8 +178,9 @@ class GuardParent:
 
 
 def run_guard(words: Sequence[str]) -> int:
-    """Runs the guard with the words of its command line: child, descriptor of the line, voter, log level, format of the
-    log. Returns the exit status."""
-    child, descriptor, voter, level, log_format = words[:5]
+    """Runs the guard with the words of its command line: child, descriptors of the line and of the tie, voter,
+    descriptor of its life, log level, format of the log. Returns the exit status."""
+    child, line, tie, voter, life, level, log_format = words[:7]
     log = GuardLog(int(level), log_format == "json")
-    return GuardParent(int(child), socket.socket(fileno=int(descriptor)), int(voter), log).run()
+    line_end, tie_end = socket.socket(fileno=int(line)), socket.socket(fileno=int(tie))
+    return GuardParent(int(child), line_end, tie_end, int(voter), int(life), log).run()

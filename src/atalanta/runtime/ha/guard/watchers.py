@@ -55,6 +55,13 @@ class Watchers:
         self._listeners.append(listener)
         self._register(listener, partial(self._accept, listener))
 
+    def listen_no_more(self) -> None:
+        """Closes the listeners: another process may want their ports."""
+        for listener in self._listeners:
+            self._selector.unregister(listener)
+            listener.close()
+        self._listeners.clear()
+
     def activate(self, epoch: int, secret: bytes) -> None:
         """The broker is active in this epoch. Who watches an earlier one has to ask again."""
         for watcher in list(self._all):
