@@ -23,6 +23,7 @@ from atalanta.kernel.ports import (
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.security.security import Identity, Security
 from atalanta.kernel.sessions.client import Client
+from atalanta.kernel.sessions.request_wait import STEP_TIMER
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -152,6 +153,7 @@ class RecordingEndpoint(SessionEndpoint):
         self.cuts: list[str] = []
         self.message_ids: list[int] = []
         self.marks: list[Message | None] = []
+        self.held = 0
 
     def deliver(self, consumer: Consumer, reference: Reference) -> int:
         self.delivered.append((consumer.id, reference.delivery_count, reference.message.body))
@@ -188,6 +190,12 @@ class RecordingEndpoint(SessionEndpoint):
 
     def unblocked(self, address: str) -> None:
         self.blocks.append((address, False))
+
+    def hold_input(self) -> None:
+        self.held += 1
+
+    def release_input(self) -> None:
+        self.held -= 1
 
 
 class Bench:
@@ -282,10 +290,12 @@ class Bench:
         """Everything appended becomes durable and is handed out, until nothing moves."""
         for _ in range(1_000):
             self.broker.flush(self.now)
-            if self.broker.store.tasks.waiting:
+            store = self.broker.store
+            if store.tasks.waiting:
                 self.timers.cancel(TASKS_TIMER)
                 self.broker.on_timer(self.now, TASKS_TIMER)
-            busy = self.broker.dispatches.dirty or self.broker.paging.touched or self.broker.store.tasks.waiting
+            busy = self.broker.dispatches.dirty or self.broker.paging.touched or store.tasks.waiting or store.entering
+            busy = self.step() or busy
             self.broker.flush_timer = False
             if self.journal.durable == self.journal.last and not busy:
                 return
@@ -298,6 +308,13 @@ class Bench:
         if self.broker.store.tasks.waiting:
             self.broker.on_timer(self.now, TASKS_TIMER)
         self.broker.flush(self.now)
+
+    def step(self) -> bool:
+        """Does the next step of a large request; returns False if none waits."""
+        if self.timers.due.pop(STEP_TIMER, None) is None:
+            return False
+        self.broker.on_timer(self.now, STEP_TIMER)
+        return True
 
     def restart(self) -> None:
         """Crash: what was not durable is gone."""

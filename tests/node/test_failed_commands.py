@@ -6,9 +6,11 @@ import pytest
 
 from atalanta.kernel.command import CurrentCommand
 from atalanta.kernel.publish.grouping import GroupingHandler, GroupWaiter
+from atalanta.kernel.sessions.request_wait import STEP_TIMER
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.packets.query import QueueQuery
+from atalanta.wire.core.packets.transaction import Commit
 from tests.fuzz.node_rig import NodeRig
 from tests.kernel.broker_rig import SECOND, RecordingTrace
 from tests.wire.core.server.server_rig import text_message
@@ -164,10 +166,32 @@ def test_a_request_that_waited_for_a_message_group_costs_its_own_connection(
     rig.settle()
     assert conn not in rig.node.connections and other in rig.node.connections
     (event,) = failures(rig)
-    assert event["protocol"] == "CORE" and event["command"] == "a request with a message group"
+    assert event["protocol"] == "CORE" and event["command"] == "a request that has waited"
     assert rig.node.broker.queues["a"].message_count == before
     rig.node.broker.router.grouping = None
     rig.node.on_data(rig.now, other, sends("four"))
     rig.settle()
     assert rig.node.broker.queues["a"].message_count == before + 1
+    rig.check()
+
+
+def test_a_step_of_a_large_commit_costs_its_own_connection(rig: NodeRig, command: FailingCommand) -> None:
+    """The step is done in a timer. Nothing of the transaction is anywhere."""
+    expect_failures(rig)
+    conn, other = rig.login("admin", "admin"), rig.login("admin", "admin")
+    rig.consuming(conn)
+    before = rig.node.broker.queues["a"].message_count
+    session = next(each for each in rig.node.broker.clients.sessions() if each.client.connection == conn)
+    session.auto_commit_sends = False
+    for _ in range(300):
+        rig.node.on_data(rig.now, conn, sends("x" * 90_000))
+    rig.send(conn, Commit(-8))
+    assert session.waits()
+    command.until = 1
+    rig.node.on_timer(rig.now, STEP_TIMER)
+    rig.settle()
+    assert conn not in rig.node.connections and other in rig.node.connections
+    (event,) = failures(rig)
+    assert event["command"] == "a request that has waited"
+    assert rig.node.broker.queues["a"].message_count == before
     rig.check()

@@ -40,3 +40,14 @@ class BrokerError(Exception):
         super().__init__(text)
         self.code = code
         self.text = text
+
+
+class Postponed(BrokerError):
+    """A request that cannot be answered yet. Nothing has changed; its session holds the input and tries again."""
+
+
+class Unfinished(Postponed):
+    """A large request: a step of it is done, and the next one follows in a later event-loop iteration."""
+
+    def __init__(self) -> None:
+        super().__init__(ILLEGAL_STATE, "the request goes on in a later event-loop iteration")

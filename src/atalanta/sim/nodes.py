@@ -18,7 +18,12 @@ from atalanta.cluster.config import (
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.security.security import Security
-from atalanta.kernel.settings.broker_config import AddressConfig, BrokerConfig, QueueConfig
+from atalanta.kernel.settings.broker_config import (
+    STEP_WORK_MAX,
+    AddressConfig,
+    BrokerConfig,
+    QueueConfig,
+)
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.node import Node
@@ -46,6 +51,7 @@ GROUP_PORT: Final = 9876
 JGROUPS_PORT: Final = 7800
 HEADLESS: Final = "headless"
 DEPARTURES_SHARE: Final = 0.7  # of the simulations
+STEPS_SHARE: Final = 0.3  # of the simulations: small transactions go in the steps of large ones, too
 PAIRS_SHARE: Final = 0.25  # of the simulations
 # The generator that draws them. With this number no seed of tests/sim/seeds.txt has a pair: they stay the same.
 PAIRS_DRAW: Final = "pairs 219019"
@@ -69,6 +75,7 @@ class Shape:
         self.full_policy: str = "PAGE"
         self.redelivery_delay_ms: int = 0
         self.parked_timeout_ms: int = 10_000
+        self.step_work_max: int = STEP_WORK_MAX
         self.departures: bool = False
         self.subjects: list[Subject] = []
         self.networked: bool = False  # the nodes are no cluster: network connectors join them
@@ -97,6 +104,9 @@ class Shape:
         self.memory_bytes = draw.choice((100 << 20, 10_000, little))
         self.page_bytes = draw.choice((600, 600, 5_000))
         self.redelivery_delay_ms = draw.choice((0, 0, 300))
+        steps = world.random("steps")
+        if steps.random() < STEPS_SHARE:
+            self.step_work_max = steps.choice((1, 4))
         self.departures = world.random("departures").random() < DEPARTURES_SHARE
 
     def draw_pair(self, world: World, nodes: int) -> None:
@@ -268,6 +278,7 @@ def node_config(
     broker.name = f"n{index}"
     broker.addresses = configured
     broker.global_max_size_bytes = shape.memory_bytes
+    broker.step_work_max = shape.step_work_max
     settings = AddressSettingsRepository()
     settings.add(
         "#",

@@ -48,6 +48,7 @@ from atalanta.kernel.security.permissions import Permissions
 from atalanta.kernel.sessions import slow_consumers
 from atalanta.kernel.sessions.clients import Clients
 from atalanta.kernel.sessions.ingress_headers import IngressHeaders
+from atalanta.kernel.sessions.request_wait import STEP_TIMER
 from atalanta.kernel.sessions.services import SessionServices
 from atalanta.kernel.sessions.slow_consumers import SlowConsumers
 from atalanta.kernel.settings.effective_settings import all_security_rules, settings_repository
@@ -106,8 +107,9 @@ class Broker:
         self.large = LargeBodies(trace, ports.large)
         self.dispatches = DispatchList()
         self.store = MessageStore(
-            journal, self.memory, self.large, self.dispatches, timers, trace, ports.pages, self.command
-        )
+            journal, self.memory, self.large, self.dispatches, timers, trace, ports.pages, self.command,
+            config.step_work_max // 4 + 1,
+        )  # fmt: skip
         self.failures = self.store.failures
         self.dispatcher = Dispatcher(self.store, timers)
         self.scheduled: ScheduledMessages = self.store.scheduled
@@ -269,6 +271,8 @@ class Broker:
         self.store.set_now(now)
         self.store.append_acknowledged()
         self.store.tasks.end_turn()
+        if self.store.entering:
+            self.store.enter(self.journal.durable)
         dispatches = self.dispatches
         if self.paging.touched:
             self.paging.process(now)
@@ -307,7 +311,7 @@ class Broker:
             self.paging.end_pages()
         if self.large.released:
             self.open_bodies.settle(now)
-        if self.dispatches.dirty or self.paging.touched:
+        if self.dispatches.dirty or self.paging.touched or self.store.entering:
             self._begin_turn(now)
 
     def _begin_turn(self, now: int) -> None:
@@ -376,6 +380,8 @@ class Broker:
             self.log_views.end_leases(now)
         elif key == FLUSH_TIMER:
             self.flush_timer = False
+        elif key == STEP_TIMER:
+            self.session_services.unfinished.on_timer(now)
         elif key.startswith((GATE_TIMER, DRAIN_TIMER)):
             queue = self.queues.get(key.split(".", 2)[2])
             if queue is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
 from mypy_extensions import i64, u8
@@ -13,6 +13,10 @@ from atalanta.message.message import Message
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.reference import Reference
+
+# In a MESSAGE record: the offset of the first route's sequence, and the bytes of a route without its route ids.
+FIRST_SEQUENCE: Final = 12
+ROUTE_BYTES: Final = 24
 
 
 class StoredRoute:

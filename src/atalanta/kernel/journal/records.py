@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mypy_extensions import i64
+
 from atalanta.message.encoding.buffer import Reader, Writer
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ BATCH: Final = 11  # i32 n, n * (i8 kind, i32 length, payload)
 LEASE: Final = 12  # i64 queue id, ss group, i64 epoch, ss owner
 LOST: Final = 14  # i64 queue id, i64 start, i64 end, ss why
 VALUE: Final = 15  # ss key, i32 length, bytes (length -1: removed): small state of other packages
-XA_PREPARED: Final = 16  # see kernel/transactions/xa.py: encode_prepared
+XA_PREPARED: Final = 16  # see kernel/transactions/xa_records.py: PreparedRecord
 XA_ENDED: Final = 17  # blob xid, i8 outcome (0 ended or forgotten, 1 committed, 2 rolled back by an operator)
 PLACED: Final = 18  # i64 queue id, i32 n, n * (i64 message id, i64 sequence): scheduled messages that became due
 PAGE: Final = 19  # a page file and the state of its entries, see kernel/queue/paging/page.py: encode_page
@@ -56,34 +58,68 @@ PASSING: Final = bytes(
 )
 
 
-class Batch:
-    """Records that become durable together or not at all: one BATCH record (or the one record itself)."""
+# Kind and length of a member of a BATCH.
+MEMBER_HEAD_BYTES: Final = 5
 
-    def __init__(self) -> None:
-        self.kinds: list[int] = []
-        self.payloads: list[bytes] = []
+
+class Batch:
+    """Records that become durable together or not at all: one BATCH record (or the one record itself).
+
+    `many`: the record is a BATCH even of one, so that numbers of any member can be set later.
+    """
+
+    def __init__(self, many: bool = False) -> None:
+        self.count: int = 0
+        # The only member so far; `encoded` has the members if there are more.
+        self.kind: int = 0
+        self.payload: bytes = b""
+        self.encoded: Writer | None = None
+        if many:
+            self._begin()
 
     def add(self, kind: int, payload: bytes) -> None:
-        self.kinds.append(kind)
-        self.payloads.append(payload)
+        """Adds a record."""
+        self.count += 1
+        if self.encoded is None:
+            if self.count == 1:
+                self.kind = kind
+                self.payload = payload
+                return
+            self._begin()
+            self._encode(self.kind, self.payload)
+        self._encode(kind, payload)
+
+    def _begin(self) -> None:
+        self.encoded = Writer()
+        self.encoded.int32(0)  # their number, see `append_to`
+
+    def _encode(self, kind: int, payload: bytes) -> None:
+        writer = self.encoded
+        assert writer is not None
+        writer.int8(kind)
+        writer.int32(len(payload))
+        writer.raw(payload)
 
     def __len__(self) -> int:
-        return len(self.kinds)
+        return self.count
+
+    def next_payload(self) -> int:
+        """Returns the offset of the next member's payload in a BATCH (`many`)."""
+        assert self.encoded is not None
+        return len(self.encoded) + MEMBER_HEAD_BYTES
+
+    def set_int64(self, at: i64, value: i64) -> None:
+        """Replaces the i64 at that offset of a BATCH (`many`)."""
+        assert self.encoded is not None
+        self.encoded.set_int64(at, value)
 
     def append_to(self, journal: Journal) -> int:
         """Appends the collected records, at least one, as one record; returns its lsn."""
-        if len(self.kinds) == 1:
-            return journal.append(self.kinds[0], self.payloads[0])
-        return journal.append(BATCH, self.encode())
-
-    def encode(self) -> bytes:
-        writer = Writer()
-        writer.int32(len(self.kinds))
-        for kind, payload in zip(self.kinds, self.payloads, strict=True):
-            writer.int8(kind)
-            writer.int32(len(payload))
-            writer.raw(payload)
-        return writer.getvalue()
+        writer = self.encoded
+        if writer is None:
+            return journal.append(self.kind, self.payload)
+        writer.set_int32(0, self.count)
+        return journal.append(BATCH, writer.getvalue())
 
 
 def decode_batch(payload: bytes) -> list[tuple[int, bytes]]:

@@ -31,23 +31,25 @@ def set_acknowledged_aside(plan: Plan, message: Message) -> None:
     plan.routes = [route for route in plan.routes if route.queue.id not in ids]
 
 
-def store_acknowledged(
-    plans: PlanWriter, plan: Plan, batch: Batch, arrived: list[Reference]
-) -> Plan:
-    """Writes the acknowledged routes; their references, added to `arrived`, enter the queues without a consumer.
-
-    A commit finishes them; a rollback makes them deliverable. Returns the plan that was written: the plan itself, or a
-    copy of it if the transaction sends the message as well.
-    """
+def acknowledged_part(plan: Plan) -> Plan:
+    """Returns the plan of the acknowledged routes: the plan itself, or a copy if the message is sent as well."""
     assert plan.acknowledged is not None
-    written = plan
+    part = plan
     if plan.routes:
-        written = Plan(plan.message.copy(0))
-        written.duplicates = plan.duplicates
+        part = Plan(plan.message.copy(0))
+        part.duplicates = plan.duplicates
         plan.duplicates = []
-    written.routes = plan.acknowledged
+    part.routes = plan.acknowledged
     plan.acknowledged = None
-    for reference in plans.add(written, batch):
+    return part
+
+
+def store_acknowledged(plans: PlanWriter, part: Plan, batch: Batch) -> list[Reference]:
+    """Writes the acknowledged routes; returns their references, which enter the queues without a consumer.
+
+    A commit finishes them; a rollback makes them deliverable.
+    """
+    references = plans.add(part, batch)
+    for reference in references:
         reference.queue.reserve(reference, 1)
-        arrived.append(reference)
-    return written
+    return references

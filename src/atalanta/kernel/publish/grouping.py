@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from mypy_extensions import mypyc_attr
 
-from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError, Postponed
 
 if TYPE_CHECKING:
     from atalanta.message.message import Message
 
 
-class Undecided(BrokerError):
+class Undecided(Postponed):
     """The message's groups have no queue yet. `ids`: the group ids (with routing names) that are being asked for."""
 
     def __init__(self, ids: list[str]) -> None:

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.journal import records
 from atalanta.kernel.journal.message_record import encode_message_record
 from atalanta.kernel.queue.delivery.origin_headers import name_origin
+from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.trace import queue_sequences, trace_message
 from atalanta.message.repetition import is_repeated
 
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
+    from atalanta.kernel.memory.large_body import LargeBody
     from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.kernel.queue.delivery.plan import Plan
-    from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
+    from atalanta.message.message import Message
 
 
 class PlanWriter:
@@ -36,6 +38,7 @@ class PlanWriter:
 
     def add(self, plan: Plan, batch: records.Batch) -> list[Reference]:
         """Returns references for the plan's routes; the batch gets MESSAGE (or DUPLICATES), if any is durable."""
+        # The steps of `references`, `write` and `enter` in one loop: most messages of transactions pass here.
         store = self.store
         store.command.begin_change()
         message = plan.message
@@ -44,9 +47,7 @@ class PlanWriter:
             name_origin(message, plan.origin.message)
         references: list[Reference] = []
         stored: list[Reference] = []
-        # A scheduled message gets its sequence when its time comes (kernel/queue/delivery/scheduled.py).
-        scheduled_ms = message.scheduled_ms
-        later = scheduled_ms != 0 and (scheduled_ms > store.now // 1_000_000 or is_repeated(message))
+        later = message.scheduled_ms != 0 and self.is_later(message)
         for planned in plan.routes:
             queue = planned.queue
             sequence = 0 if later else queue.take_sequence()
@@ -56,25 +57,72 @@ class PlanWriter:
             if reference.durable:
                 stored.append(reference)
         if message.large is not None:
-            store.large.hold(message.large, len(references))
-            if stored and not message.large.synced:
-                store.large.sync(message.large)  # non-durable, for a leased queue: see LargeReceiver.finish
+            self._hold_body(message.large, references, stored)
         if stored:
             store.keep(message, stored)
-            record = encode_message_record(message, stored, plan.duplicates)
-            batch.add(records.MESSAGE, record)
+            batch.add(records.MESSAGE, encode_message_record(message, stored, plan.duplicates))
         elif plan.duplicates and self.persist_ids:
-            for cache_name, duplicate_id in plan.duplicates:
-                batch.add(
-                    records.DUPLICATES,
-                    records.encode_duplicates(cache_name, message.id, [duplicate_id]),
-                )
+            self._write_ids(plan, batch)
         if store.trace.on:
             trace_message(store.trace, "trace_routed", message, queue_sequences(references))
         if plan.diverted is not None:
             for copy in plan.diverted:
                 references.extend(self.add(copy, batch))
         return references
+
+    def is_later(self, message: Message) -> bool:
+        """Returns True for a scheduled message: it gets its sequence when its time comes
+        (kernel/queue/delivery/scheduled.py)."""
+        scheduled_ms = message.scheduled_ms
+        return scheduled_ms != 0 and (scheduled_ms > self.store.now // 1_000_000 or is_repeated(message))
+
+    def references(self, plan: Plan) -> list[Reference]:
+        """Returns references for the plan's routes, without sequences yet. The message gets its id; no queue and no
+        account knows of it."""
+        message = plan.message
+        message.id = self.store.take_message_id()
+        if plan.origin is not None:
+            name_origin(message, plan.origin.message)
+        return [Reference(message, planned.queue, 0, planned.route_to) for planned in plan.routes]
+
+    def write(self, plan: Plan, references: list[Reference], batch: records.Batch) -> bool:
+        """Adds MESSAGE to the batch, or DUPLICATES if no reference is durable; returns True for MESSAGE."""
+        stored = [reference for reference in references if reference.durable]
+        if stored:
+            batch.add(records.MESSAGE, encode_message_record(plan.message, stored, plan.duplicates))
+            return True
+        if plan.duplicates and self.persist_ids:
+            self._write_ids(plan, batch)
+        return False
+
+    def enter(self, message: Message, references: list[Reference]) -> None:
+        """Charges the references of a message to memory, and keeps the message for the durable ones."""
+        store = self.store
+        stored: list[Reference] = []
+        for reference in references:
+            queue = reference.queue
+            if store.memory.charge(reference):
+                store.limit(queue)
+            queue.count_pending(1)
+            if reference.durable:
+                stored.append(reference)
+        if message.large is not None:
+            self._hold_body(message.large, references, stored)
+        if stored:
+            store.keep(message, stored)
+        if store.trace.on:
+            trace_message(store.trace, "trace_routed", message, queue_sequences(references))
+
+    def _hold_body(self, body: LargeBody, references: list[Reference], stored: list[Reference]) -> None:
+        large = self.store.large
+        large.hold(body, len(references))
+        if stored and not body.synced:
+            large.sync(body)  # non-durable, for a leased queue: see LargeReceiver.finish
+
+    def _write_ids(self, plan: Plan, batch: records.Batch) -> None:
+        for cache_name, duplicate_id in plan.duplicates:
+            record = records.encode_duplicates(cache_name, plan.message.id, [duplicate_id])
+            batch.add(records.DUPLICATES, record)
 
     def append(
         self,

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import REPEATED, UNROUTED
 from atalanta.kernel.errors import (
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.routing.bindings import RemoteBinding
 
+FEW_MAX: Final = 100
+
 
 class Publisher:
     """Publishes the messages of senders and peers."""
@@ -60,6 +62,9 @@ class Publisher:
         self.store = plans.store
         self.diverts = diverts
         self.router = diverts.router
+        self.step_work_max: int = diverts.router.config.step_work_max
+        # So many messages of a transaction are always one step.
+        self.few_max: int = max(1, min(FEW_MAX, self.step_work_max // 2))
         self.duplicates = diverts.duplicates
         self.registry = diverts.addresses
         self.addresses: dict[str, Address] = diverts.addresses.by_name
@@ -132,7 +137,7 @@ class Publisher:
         return plan
 
     def prepare_all(self, now: int, messages: list[Message], strict: bool) -> list[Plan]:
-        """Prepares the messages of a transaction. Raises BrokerError with DUPLICATE_ID for a repeat.
+        """Prepares messages of a transaction. Raises BrokerError with DUPLICATE_ID for a repeat.
 
         With `strict` a message that no queue takes is an error, too, unless its address may be without subscribers.
         Raises Undecided if the node of a group is not known yet; then the messages can be prepared again.

@@ -166,6 +166,12 @@ class Queue:
         self.next_sequence = sequence + 1
         return sequence
 
+    def take_sequences(self, count: int) -> int:
+        """Takes so many sequences; returns the first."""
+        first = self.next_sequence
+        self.next_sequence = first + count
+        return first
+
     # -- content --------------------------------------------------------------------------------
     def add(self, reference: Reference) -> None:
         """Appends a reference whose message is stable (durable, or not meant to be)."""

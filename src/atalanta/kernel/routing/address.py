@@ -46,6 +46,7 @@ class Address:
         self.retained: Retained | None = None  # messages for later queues: kernel/registry/retroactive_addresses.py
         # Wildcard addresses that match this one: their queues receive its messages too.
         self.wildcards: list[Address] | None = None
+        self.changes: int = 0  # of the bindings, rules and wildcards
 
     def supports(self, routing_type: int) -> bool:
         return self.anycast if routing_type == ANYCAST else self.multicast
@@ -98,11 +99,19 @@ class Address:
     def _note_sole(self) -> None:
         """Updates `sole`; every change of the bindings, rules or wildcards must call it."""
         self.sole = None
+        self.changes += 1
         if len(self.groups) == 1 and self.rules is None and self.wildcards is None:
             for group in self.groups.values():
                 if len(group.locals) == 1 and not group.remotes:
                     self.sole = group.locals[0]
                     self.sole_type = self.sole.spec.routing_type
+
+    def routing_state(self) -> list[int]:
+        """Returns a value that each change of what messages are routed by here makes another one."""
+        state = [self.changes]
+        for wild in self.wildcards or ():
+            state.append(wild.changes)
+        return state
 
     def set_rules(self, rules: AddressRules | None) -> None:
         self.rules = rules

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.memory.full_address import FullAddresses
 from atalanta.kernel.sessions.auto_create import AutoCreation
 from atalanta.kernel.sessions.fan_out import FanOut
+from atalanta.kernel.sessions.request_wait import UnfinishedRequests
 from atalanta.kernel.sessions.session_queues import SessionQueues
 from atalanta.kernel.sessions.transaction_sends import TransactionSends
 from atalanta.kernel.transactions.commit import Commits
@@ -78,6 +79,7 @@ class SessionServices:
         self.ingress_headers = ingress_headers
         self.branches = branches
         self.commits = Commits(publisher)
+        self.unfinished = UnfinishedRequests(branches.timers)
         self.fan_out = FanOut()
         self.queues = SessionQueues(queue_registry, permissions, config)
         self.auto_creation = AutoCreation(self.queues, retroactive)

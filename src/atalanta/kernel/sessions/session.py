@@ -24,7 +24,7 @@ from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.sessions.auto_create import SendAddresses
-from atalanta.kernel.sessions.group_wait import GroupWait
+from atalanta.kernel.sessions.request_wait import RequestWait
 from atalanta.kernel.sessions.session_consumer import (
     LaterDrain,
     SessionConsumer,
@@ -38,6 +38,7 @@ from atalanta.message.internal_headers import SCALEDOWN_TO, disclaim
 from atalanta.message.message import ROUTE_TO
 
 if TYPE_CHECKING:
+    from atalanta.kernel.errors import Postponed
     from atalanta.kernel.memory.large_body import LargeBody, LargeStream
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.queue import Queue
@@ -84,7 +85,7 @@ class Session(TransactionOwner):
         self.started: bool = False
         self.blocked: bool = False
         self.closed: bool = False
-        self.group_wait: GroupWait | None = None
+        self.request_wait: RequestWait | None = None
         self.created_at: int = services.store.now
         self.producers: SessionProducers = SessionProducers(services.clients)
         services.clients.opened(self)
@@ -202,25 +203,22 @@ class Session(TransactionOwner):
             except BrokerError as error:
                 self.endpoint.failed(token, error)
 
-        self.wait_for_groups(now, undecided, message.large, retry)
+        self.wait(now, undecided, message.large, retry)
 
-    def wait_for_groups(
-        self, now: int, undecided: Undecided, body: LargeBody | None, retry: Callable[[int], None]
-    ) -> None:
+    def wait(self, now: int, postponed: Postponed, body: LargeBody | None, retry: Callable[[int], None]) -> None:
         """Holds the client's input until `retry` has processed its request; `body`: of the request's large message."""
-        if self.group_wait is None or not self.group_wait.active:
-            handler = self.services.publisher.router.grouping
-            assert handler is not None
+        if self.request_wait is None or not self.request_wait.active:
             services, client = self.services, self.client
-            self.group_wait = GroupWait(
-                handler, self.endpoint, services.command, services.large, body, retry,
-                lambda then, error: services.close_failed(then, client, "a request with a message group", error),
+            self.request_wait = RequestWait(
+                services.unfinished, services.publisher.router.grouping, self.endpoint, services.command,
+                services.large, body, retry,
+                lambda then, error: services.close_failed(then, client, "a request that has waited", error),
             )  # fmt: skip
-        self.group_wait.wait(now, undecided)
+        self.request_wait.wait(now, postponed)
 
-    def waits_for_groups(self) -> bool:
-        """Returns True while a request waits for the queues of its message groups."""
-        return self.group_wait is not None and self.group_wait.active
+    def waits(self) -> bool:
+        """Returns True while a request waits, and holds the client's input."""
+        return self.request_wait is not None and self.request_wait.active
 
     def request_credits(self, address: str, amount: int) -> None:
         """Grants producer credits by `endpoint.credits`, now or when memory allows."""
@@ -524,8 +522,8 @@ class Session(TransactionOwner):
             return
         self.services.command.begin_change()
         self.closed = True
-        if self.group_wait is not None:
-            self.group_wait.end()
+        if self.request_wait is not None:
+            self.request_wait.end()
         for transaction in list(self.declared):
             self.roll_back(now, transaction, False)
         if self.xa:

@@ -19,6 +19,9 @@ from atalanta.kernel.security.security import (
 from atalanta.kernel.settings.notification_options import NotificationOptions
 from atalanta.kernel.settings.repository import SettingValue
 
+# The work of one step of a large transaction: messages, their routes and their KiB. The compiled build takes less than
+# 10 ms for it.
+STEP_WORK_MAX: Final = 20_000
 CRITICAL_POLICIES: Final = {"LOG": "LOG", "HALT": "HALT", "SHUTDOWN": "SHUTDOWN"}
 
 
@@ -407,3 +410,4 @@ class BrokerConfig(OptionGroup):
     security_rules: list[SecurityRule] = field(default_factory=list)
     stored: StoredSettings = field(default_factory=StoredSettings)
     resource_limits: list[ResourceLimit] = field(default_factory=list)
+    step_work_max: int = STEP_WORK_MAX

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 
 if TYPE_CHECKING:
+    from atalanta.kernel.publish.preparation import Preparation
     from atalanta.kernel.queue.reference import Reference
+    from atalanta.kernel.transactions.draft import Draft
+    from atalanta.kernel.transactions.prepared_draft import PreparedDraft
     from atalanta.message.message import Message
 
 TRANSACTION_BYTES_MAX: Final = 256 << 20
@@ -24,6 +27,10 @@ class Transaction:
         # Its sends to addresses that fail or drop when they are full: name -> bytes, messages.
         self.pressing: dict[str, tuple[int, int]] | None = None
         self.rollback_only: BrokerError | None = None
+        # How far its commit or prepare has come, if that goes in steps.
+        self.preparation: Preparation | None = None
+        self.draft: Draft | None = None
+        self.prepared: PreparedDraft | None = None
 
     def add_send(self, message: Message) -> None:
         self.bytes += message.size
@@ -36,6 +43,12 @@ class Transaction:
         """Marks the transaction as rollback-only because it is too large, and releases its sends at once."""
         self.rollback_only = BrokerError(ILLEGAL_STATE, why)
         self.messages = []
+
+    def forget_drafts(self) -> None:
+        """Drops how far a commit or prepare has come."""
+        self.preparation = None
+        self.draft = None
+        self.prepared = None
 
     def held_bytes(self) -> int:
         """Returns the bytes of messages that stay in memory until the end of the transaction."""

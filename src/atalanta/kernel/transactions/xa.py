@@ -16,14 +16,17 @@ from atalanta.kernel.errors import (
     TRANSACTION_ROLLED_BACK,
     TRANSACTION_TIMEOUT,
     BrokerError,
+    Postponed,
 )
 from atalanta.kernel.journal import records
 from atalanta.kernel.publish.acknowledged_routes import store_acknowledged
-from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.reference import Reference
+from atalanta.kernel.transactions.commit import check_current, prepared
+from atalanta.kernel.transactions.draft import Draft
+from atalanta.kernel.transactions.prepared_draft import PreparedDraft
 from atalanta.kernel.transactions.transaction import Transaction
-from atalanta.kernel.transactions.xa_records import encode_ended, encode_prepared
+from atalanta.kernel.transactions.xa_records import encode_ended
 from atalanta.message.encoding.buffer import Reader
 
 if TYPE_CHECKING:
@@ -86,6 +89,10 @@ class Branch:
             for planned in plan.routes:
                 planned.queue.count_pending(-1)
 
+    def is_large(self, work_max: int) -> bool:
+        """Returns True if the commit of the prepared branch is too much for one step."""
+        return 2 * len(self.plans) + (self.stored_bytes >> 10) > work_max
+
     def wrong_state(self) -> BrokerError:
         """Returns the error for a request that the branch's state does not allow."""
         names = ("active", "suspended", "prepared", "rolled back")
@@ -116,6 +123,7 @@ class Branches:
         self.config = config
         self.timers = timers
         self.trace = publisher.trace
+        self.work_max = publisher.step_work_max
         self.by_xid: dict[bytes, Branch] = {}
         self.heuristics: dict[bytes, Heuristic] = {}
         self.prepared: int = 0
@@ -167,22 +175,18 @@ class Branches:
     def prepare(self, now: int, branch: Branch, endpoint: Reply, token: int) -> None:
         """Prepares a branch; `endpoint.done(token)` when it survives a crash. BrokerError: it is rolled back instead.
 
-        A repeat rolls back too; `endpoint.failed` reports it when the first copy is durable.
+        A repeat rolls back too; `endpoint.failed` reports it when the first copy is durable. After Postponed nothing
+        has changed, and the prepare is tried again.
         """
         transaction = branch.transaction
         error = transaction.rollback_only
         if error is None and transaction.messages:
             error = self.store.memory.exhaustion()
-        plans: list[Plan] = []
+        draft: PreparedDraft | None = None
         if error is None:
             try:
-                strict = endpoint.takes_notices()
-                for plan in self.publisher.prepare_all(now, transaction.messages, strict):
-                    plans.append(plan)
-                    if plan.diverted is not None:
-                        plans.extend(plan.diverted)
-                        plan.diverted = None
-            except Undecided:
+                draft = self._drafted(now, transaction, branch, endpoint.takes_notices())
+            except Postponed:
                 raise  # the prepare is tried again
             except BrokerError as refused:
                 error = refused
@@ -192,21 +196,30 @@ class Branches:
                 raise error
             self.store.refuse_when_durable(self.store.journal.last, endpoint, token, error)
             return
-        batch = records.Batch()
-        written: list[Plan] = []
+        assert draft is not None
         arrived: list[Reference] = []
-        for plan in plans:
-            if plan.acknowledged is not None:
-                written.append(store_acknowledged(self.plans, plan, batch, arrived))
-        branch.plans = [plan for plan in plans if plan not in written]
+        for part in draft.arrived:
+            arrived.extend(store_acknowledged(self.plans, part, draft.batch))
+        branch.plans = draft.plans
         transaction.acknowledged.extend(arrived)
-        duplicates = self.publisher.duplicates
-        shipment_ids = duplicates.take_shipment_ids(branch.plans, batch)
-        payload = encode_prepared(branch)
+        payload = draft.record.complete(transaction.acknowledged, branch.user)
+        transaction.forget_drafts()
         self.add_prepared(branch, len(payload))
-        batch.add(records.XA_PREPARED, payload)
-        branch.lsn = self.plans.append(batch, written, arrived, endpoint, token)
-        duplicates.add(shipment_ids, branch.lsn)
+        draft.batch.add(records.XA_PREPARED, payload)
+        branch.lsn = self.plans.append(draft.batch, draft.arrived, arrived, endpoint, token)
+        self.publisher.duplicates.add(draft.shipment_ids, branch.lsn)
+
+    def _drafted(self, now: int, transaction: Transaction, branch: Branch, strict: bool) -> PreparedDraft:
+        """Returns the complete draft of the branch's record, which nobody sees yet."""
+        preparation = prepared(self.publisher, now, transaction, strict)
+        if transaction.prepared is None:
+            transaction.prepared = PreparedDraft(
+                branch, preparation.plans, self.publisher.duplicates, self.work_max
+            )
+        draft = transaction.prepared
+        draft.advance(preparation.in_steps())
+        check_current(transaction, preparation)
+        return draft
 
     def add_prepared(self, branch: Branch, stored_bytes: int) -> None:
         """Makes the branch a prepared one, whose record has `stored_bytes`."""
@@ -231,24 +244,50 @@ class Branches:
     ) -> None:
         """Commits in one record: the messages in their queues, the acknowledgements, the end of the branch.
 
-        A message whose duplicate id has arrived by another route in the meantime is not sent again.
+        A message whose duplicate id has arrived by another route in the meantime is not sent again. For a client that
+        waits, a large branch goes in steps as a local commit: Unfinished means that nothing has changed yet.
         """
+        in_steps = endpoint is not None and branch.is_large(self.work_max)
+        draft = self._drafted_commit(branch) if in_steps else None
         self._remove_prepared(branch)
         batch = records.Batch()
         references: list[Reference] = []
         plans: list[Plan] = []
-        for plan in branch.plans:
-            plan.routes = [planned for planned in plan.routes if not planned.queue.deleted]
-            if self._has_arrived(plan):
-                self.trace.count("duplicates_dropped")
-                continue
-            plans.append(plan)
-            references.extend(self.plans.add(plan, batch))
+        if draft is not None:
+            batch = draft.batch
+            plans = draft.plans
+            references = draft.enter()
+        else:
+            for plan in branch.plans:
+                if self._is_wanted(plan):
+                    plans.append(plan)
+                    references.extend(self.plans.add(plan, batch))
         self.store.finish(branch.transaction.acknowledged, batch)
         batch.add(records.XA_ENDED, encode_ended(branch.xid, outcome, branch.user))
         lsn = self.plans.append(batch, plans, references, endpoint, token)
         if outcome != ENDED:
             self.heuristics[branch.xid] = Heuristic(outcome, lsn, branch.user)
+
+    def _drafted_commit(self, branch: Branch) -> Draft | None:
+        """Returns the complete draft of the record of a prepared branch's commit; None if it must be made at once."""
+        transaction = branch.transaction
+        draft = transaction.draft
+        if draft is None:
+            draft = Draft(self.plans, [plan for plan in branch.plans if self._is_wanted(plan)], self.work_max)
+            transaction.draft = draft
+        draft.advance(True)
+        for plan in draft.plans:
+            if self._has_arrived(plan):  # since it was drafted
+                return None
+        return draft
+
+    def _is_wanted(self, plan: Plan) -> bool:
+        """Returns True unless the message has arrived by another route; it keeps the routes to existing queues."""
+        plan.routes = [planned for planned in plan.routes if not planned.queue.deleted]
+        if self._has_arrived(plan):
+            self.trace.count("duplicates_dropped")
+            return False
+        return True
 
     def _has_arrived(self, plan: Plan) -> bool:
         caches = self.publisher.duplicates.caches
@@ -285,6 +324,7 @@ class Branches:
         back = transaction.acknowledged
         transaction.acknowledged = []
         transaction.messages = []
+        transaction.forget_drafts()
         transaction.rollback_only = error
         branch.state = ROLLED_BACK
         self.redelivery.redeliver(now, back, True)

@@ -9,38 +9,58 @@ from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.message.encoding.buffer import Reader, Writer
 
 if TYPE_CHECKING:
+    from atalanta.kernel.queue.delivery.plan import Plan
     from atalanta.kernel.transactions.xa import Branch
 
 
-def encode_prepared(branch: Branch) -> bytes:
-    """Encodes an XA_PREPARED record, without non-durable messages and acknowledgements.
+class PreparedRecord:
+    """An XA_PREPARED record, without non-durable messages and acknowledgements.
 
     blob xid, i64 created, i32 n, n * blob MESSAGE record (sequence 0), i32 n, n * (i64 queue, i64 message, i32 delivery
     count), then the user (nullable text), which records of older versions do not have, nor read.
     """
-    writer = Writer()
-    writer.blob(branch.xid)
-    writer.int64(branch.created_at)
-    stored = [plan for plan in branch.plans if plan.message.durable]
-    writer.int32(len(stored))
-    for plan in stored:
-        routes = [
-            Reference(plan.message, planned.queue, 0, planned.route_to) for planned in plan.routes
+
+    def __init__(self, xid: bytes, created_at: int) -> None:
+        self.writer = Writer()
+        self.writer.blob(xid)
+        self.writer.int64(created_at)
+        self._count_at: int = len(self.writer)
+        self._count: int = 0
+        self.writer.int32(0)
+
+    def add(self, plan: Plan) -> None:
+        """Adds a message."""
+        if not plan.message.durable:
+            return
+        routes = [Reference(plan.message, planned.queue, 0, planned.route_to) for planned in plan.routes]
+        self.writer.blob(encode_message_record(plan.message, routes, plan.duplicates))
+        self._count += 1
+
+    def complete(self, acknowledged: list[Reference], user: str | None) -> bytes:
+        """Returns the record, once all messages are in it."""
+        writer = self.writer
+        writer.set_int32(self._count_at, self._count)
+        # Acknowledgements of a non-destructive queue have no effect, so they are not stored.
+        held = [
+            reference
+            for reference in acknowledged
+            if reference.durable and reference.state == DELIVERING
         ]
-        writer.blob(encode_message_record(plan.message, routes, plan.duplicates))
-    # Acknowledgements of a non-destructive queue have no effect, so they are not stored.
-    held = [
-        reference
-        for reference in branch.transaction.acknowledged
-        if reference.durable and reference.state == DELIVERING
-    ]
-    writer.int32(len(held))
-    for reference in held:
-        writer.int64(reference.queue.id)
-        writer.int64(reference.message.id)
-        writer.int32(reference.delivery_count)
-    writer.nullable_simple_string(branch.user)
-    return writer.getvalue()
+        writer.int32(len(held))
+        for reference in held:
+            writer.int64(reference.queue.id)
+            writer.int64(reference.message.id)
+            writer.int32(reference.delivery_count)
+        writer.nullable_simple_string(user)
+        return writer.getvalue()
+
+
+def encode_prepared(branch: Branch) -> bytes:
+    """Returns the XA_PREPARED record of a branch."""
+    record = PreparedRecord(branch.xid, branch.created_at)
+    for plan in branch.plans:
+        record.add(plan)
+    return record.complete(branch.transaction.acknowledged, branch.user)
 
 
 def encode_ended(xid: bytes, outcome: int, user: str | None) -> bytes:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.errors import ILLEGAL_STATE, TRANSACTION_ROLLED_BACK, BrokerError
-from atalanta.kernel.publish.grouping import Undecided
+from atalanta.kernel.errors import ILLEGAL_STATE, TRANSACTION_ROLLED_BACK, BrokerError, Postponed
 from atalanta.kernel.transactions import xa
 from atalanta.kernel.transactions.branch_right import BranchRight
 from atalanta.kernel.transactions.transaction import Transaction
@@ -239,7 +238,7 @@ def commit(
         raise branch.transaction.rollback_only or branch.wrong_state()
     try:
         session.services.commits.commit(session, now, branch.transaction, endpoint, token)
-    except Undecided:
+    except Postponed:
         session.services.branches.by_xid[xid] = branch  # the commit is tried again
         session.ended_branch = ended
         raise

@@ -215,6 +215,19 @@ class Writer:
     def int64(self, value: i64) -> None:
         write_i64_be(self.out, value)
 
+    def set_int32(self, at: i64, value: i64) -> None:
+        """Replaces the four bytes at offset `at`."""
+        out = self.out
+        out[at] = u8((value >> 24) & 0xFF)
+        out[at + 1] = u8((value >> 16) & 0xFF)
+        out[at + 2] = u8((value >> 8) & 0xFF)
+        out[at + 3] = u8(value & 0xFF)
+
+    def set_int64(self, at: i64, value: i64) -> None:
+        """Replaces the eight bytes at offset `at`."""
+        self.set_int32(at, value >> 32)
+        self.set_int32(at + 4, value)
+
     def float32(self, value: float) -> None:
         write_f32_be(self.out, value)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
-from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.publish.grouping import Undecided
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError, Postponed
 from atalanta.kernel.routing.uuid_namespace import uuid_text
 from atalanta.kernel.security.resource_limits import check_name
 from atalanta.kernel.sessions.subscription_queue import end_queue, temporary_queue
@@ -265,8 +264,8 @@ def _discharge(session: StompSession, now: int, ended: StompTransaction, token: 
     ended.take_dead_letters(kernel, now)
     try:
         kernel.discharge(now, ended.transaction, True, token)
-    except Undecided as undecided:
-        kernel.wait_for_groups(now, undecided, None, _retry(session, ended, token))
+    except Postponed as postponed:
+        kernel.wait(now, postponed, None, _retry(session, ended, token))
         return
     for subscription, message_id in ended.dead_letters:
         _give_credits_alone(session, subscription, message_id)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, DUPLICATE_ID, ILLEGAL_STATE
-from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse
+from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse, Ping
 from atalanta.wire.core.packets.consumer import Acknowledge, IndividualAcknowledge
 from atalanta.wire.core.packets.transaction import Commit, Rollback, XaGetTimeout
-from tests.wire.core.server.server_rig import Server
+from tests.wire.core.server.server_rig import Server, queue_request
 
 
 def test_a_commit_is_answered_with_its_correlation_when_durable(server: Server) -> None:
@@ -128,3 +128,47 @@ def test_a_repeat_is_refused_in_artemis_words(server: Server) -> None:
     assert code == DUPLICATE_ID == 113
     assert text.startswith("Duplicate message detected - message will not be routed. Message information: ")
     assert "address=orders" in text and "once" in text
+
+
+# -- large ones ---------------------------------------------------------------------------------
+LARGE = 300  # messages of 90,000 bytes: more than the work of one step
+
+
+def test_others_are_answered_between_the_steps_of_a_large_commit(server: Server) -> None:
+    client = server.login(transacted=True)
+    client.create_queue("orders")
+    for number in range(LARGE):
+        client.publish("orders", f"{number}" + "x" * 90_000, wait=False)
+    other = server.login()
+    server.settle()
+    client.send(Commit(-77))
+    client.send(queue_request("later"))
+    pings = 0
+    while server.step():
+        pings += 1
+        assert server.broker.queues["orders"].message_count == 0
+        assert "later" not in server.broker.queues, "what follows the commit waits for it"
+        other.send(Ping(60_000), 0)
+        server.turn()
+        assert len(other.packets(Ping)) == 1
+        assert not client.packets(NullResponse)
+    assert pings > 1
+    server.settle()
+    assert [packet.correlation for packet in client.packets(NullResponse)][0] == -77
+    assert server.broker.queues["orders"].message_count == LARGE
+    assert "later" in server.broker.queues
+    found = [reference.message.text() or "" for reference in server.broker.queues["orders"].live()]
+    assert [text.rstrip("x") for text in found] == [str(number) for number in range(LARGE)]
+
+
+def test_a_connection_lost_in_the_middle_of_a_large_commit_leaves_nothing(server: Server) -> None:
+    client = server.login(transacted=True)
+    client.create_queue("orders")
+    for number in range(LARGE):
+        client.publish("orders", f"{number}" + "x" * 90_000, wait=False)
+    client.send(Commit(-77))
+    assert server.step()
+    server.lost(client.conn)
+    server.settle()
+    assert server.broker.queues["orders"].message_count == 0
+    assert not server.broker.session_services.unfinished.waiting

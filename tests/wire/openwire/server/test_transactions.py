@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.kernel.transactions import xa
+from atalanta.wire.openwire.commands.connections import KeepAliveInfo
 from atalanta.wire.openwire.commands.destinations import ActiveMQTempQueue
 from atalanta.wire.openwire.commands.identifiers import ConnectionId
-from atalanta.wire.openwire.commands.responses import DataArrayResponse, IntegerResponse
+from atalanta.wire.openwire.commands.responses import DataArrayResponse, IntegerResponse, Response
 from atalanta.wire.openwire.commands.transactions import (
     LocalTransactionId,
     TransactionInfo,
@@ -233,3 +234,82 @@ def test_one_user_cannot_take_the_branches_of_others(server: OpenWireServer) -> 
     assert len(server.broker.branches.by_xid) == xa.BRANCHES_MAX + xa.BRANCHES_EACH
     _, why = client.fails(step(client, BEGIN))
     assert "transactions are open" in why
+
+
+# -- large ones ---------------------------------------------------------------------------------
+LARGE = 300  # messages of 90,000 bytes: more than the work of one step
+
+
+def pings_of(server: OpenWireServer, other: OpenWireClient) -> int:
+    """How often another client was answered during the steps of a request; nothing is visible meanwhile."""
+    pings = 0
+    while server.step():
+        pings += 1
+        queue = server.broker.queues.get("a")
+        assert queue is None or queue.message_count == 0
+        number = other.send(KeepAliveInfo(), True)
+        server.turn()
+        assert [each for each in other.output() if isinstance(each, KeepAliveInfo)], number
+    return pings
+
+
+def fill(client: OpenWireClient, transaction: LocalTransactionId | XATransactionId) -> None:
+    for number in range(LARGE):
+        client.send(client.message(f"{number}" + "x" * 90_000, "a", transaction_id=transaction))
+    client.output()
+
+
+def results(client: OpenWireClient) -> list[type[Response]]:
+    return [type(each) for each in client.output() if isinstance(each, Response)]
+
+
+def test_others_are_answered_between_the_steps_of_a_large_commit(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    other = server.openwire_client("d")
+    transaction = client.begin()
+    fill(client, transaction)
+    client.send(TransactionInfo(ConnectionId(client.id), transaction, COMMIT_ONE_PHASE), True)
+    assert pings_of(server, other)
+    assert results(client) == [Response]
+    assert count(server) == LARGE
+
+
+def test_others_are_answered_between_the_steps_of_a_large_distributed_transaction(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    other = server.openwire_client("d")
+    client.succeeds(step(client, BEGIN))
+    fill(client, XID)
+    client.succeeds(step(client, END))
+    client.send(step(client, PREPARE), True)
+    assert pings_of(server, other)
+    assert results(client) == [IntegerResponse]
+    client.send(step(client, COMMIT), True)
+    assert pings_of(server, other)
+    assert results(client) == [Response]
+    assert count(server) == LARGE
+
+
+def test_only_one_of_two_clients_commits_a_large_prepared_branch(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    client.succeeds(step(client, BEGIN))
+    fill(client, XID)
+    client.succeeds(step(client, END))
+    client.succeeds(step(client, PREPARE))
+    other = server.openwire_client("d")
+    client.send(step(client, COMMIT), True)
+    other.send(step(other, COMMIT), True)
+    server.settle()
+    assert sorted(found.__name__ for each in (client, other) for found in results(each)) == [
+        "ExceptionResponse", "Response",
+    ]  # fmt: skip
+    assert count(server) == LARGE
+
+
+def test_a_client_that_leaves_in_the_middle_of_a_large_commit_leaves_nothing(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    transaction = client.begin()
+    fill(client, transaction)
+    client.send(TransactionInfo(ConnectionId(client.id), transaction, COMMIT_ONE_PHASE), True)
+    assert server.step()
+    server.lost(client.conn)
+    assert count(server) == 0

@@ -22,6 +22,12 @@ class Awaiting:
         self.endpoint = endpoint
         self.token = token
 
+    def take(self, count: int) -> list[Reference]:
+        """Removes the first `count` references, and returns them."""
+        taken = self.references[:count]
+        self.references = self.references[count:]
+        return taken
+
 
 class DeferredRefusal(Reply):
     """A refusal that waits for the journal as a reply does."""

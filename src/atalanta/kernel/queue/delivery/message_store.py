@@ -40,7 +40,8 @@ class MessageStore(MessageTable):
     """The steps by which references enter and leave their queues.
 
     `awaiting` ascends by lsn. `acknowledging`: queues whose acknowledgements of this batch of inputs are not in the
-    journal yet. `now` (ns) is the time of the latest input.
+    journal yet. `now` (ns) is the time of the latest input. `entered_max` references of one record enter their queues
+    in one event-loop iteration.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class MessageStore(MessageTable):
         trace: Trace,
         pages: Pages | None,
         command: CurrentCommand,
+        entered_max: int,
     ) -> None:
         super().__init__(journal, memory, large, dispatches, timers, trace, command)
         self.awaiting: deque[Awaiting] = deque()
@@ -60,6 +62,8 @@ class MessageStore(MessageTable):
         self.paging = Paging(self, pages)
         self.tasks = Tasks(timers)
         self.now: int = 0
+        self.entered_max = entered_max
+        self.entering: bool = False  # durable references are left for the next event-loop iteration
 
     def set_now(self, now: int) -> None:
         """Sets the time of the input that is handled (ns)."""
@@ -72,12 +76,16 @@ class MessageStore(MessageTable):
         """Returns the message's new reference in the queue, charged to memory; a full address pages or refuses."""
         reference = Reference(message, queue, sequence, route_to)
         if self.memory.charge(reference):
-            account = queue.account
-            if account.policy != PAGE or not self.memory.paging:
-                self.memory.refuse(account)
-            elif queue.paged is None:
-                self.paging.start(queue)
+            self.limit(queue)
         return reference
+
+    def limit(self, queue: Queue) -> None:
+        """Makes a queue whose address is full page, or the address refuse."""
+        account = queue.account
+        if account.policy != PAGE or not self.memory.paging:
+            self.memory.refuse(account)
+        elif queue.paged is None:
+            self.paging.start(queue)
 
     def publish_to_one(
         self, message: Message, queue: Queue, endpoint: Reply | None, token: int
@@ -138,9 +146,10 @@ class MessageStore(MessageTable):
         """Enqueues the references when their record `lsn` (0: none) and `after_lsn` are durable."""
         if lsn > 0:
             self.awaiting.append(Awaiting(lsn, references, endpoint, token))
-        elif after_lsn > self.journal.durable or self._must_wait(references):
+        elif after_lsn > self.journal.durable or len(references) > self.entered_max or self._must_wait(references):
             self.journal.hurry()
             self.awaiting.append(Awaiting(self.journal.last, references, endpoint, token))
+            self.entering = True
         else:
             self._enqueue(references)
             if endpoint is not None:
@@ -235,14 +244,30 @@ class MessageStore(MessageTable):
         """
         self.now = now
         self.paging.on_durable(lsn)
+        self.enter(lsn)
+        if self.large.leaving:
+            self.large.on_durable(lsn)
+
+    def enter(self, lsn: int) -> None:
+        """Enqueues what awaits `lsn` or less, and sends the replies.
+
+        The messages of a large commit enter in several event-loop iterations (`entering`). What is behind them waits,
+        so that every queue gets its messages in order.
+        """
+        self.entering = False
         awaiting = self.awaiting
+        entered_max = self.entered_max
         while awaiting and awaiting[0].lsn <= lsn:
             first = awaiting.popleft()
+            if len(first.references) > entered_max:
+                taken = first.take(entered_max)
+                awaiting.appendleft(first)
+                self._enqueue(taken)
+                self.entering = True
+                return
             self._enqueue(first.references)
             if first.endpoint is not None:
                 first.endpoint.done(first.token)
-        if self.large.leaving:
-            self.large.on_durable(lsn)
 
     # -- messages are acknowledged ----------------------------------------------------------------
     def acknowledge_one(self, reference: Reference, endpoint: Reply, token: int) -> None:

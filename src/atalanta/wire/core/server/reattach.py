@@ -256,13 +256,13 @@ def _move(session: CoreSession, old: CoreConnection, new: CoreConnection) -> Non
     session.broker.clients.moved(old.client, new.client)
     if session.large is not None and session.large.holding:
         old.release_input()
-    if kernel.waits_for_groups():
+    if kernel.waits():
         old.release_input()
     kernel.services.fan_out.let_go(session)
     session.connection = new
     if session.large is not None:
         session.large.moved()
-    if kernel.waits_for_groups():
+    if kernel.waits():
         new.hold_input()
     new.sessions[channel] = session
     new.replaying = True

@@ -88,7 +88,7 @@ class CoreSession(SessionEndpoint):
         """Confirms the processed frames once they are on disk: the client takes that as an answer."""
         if self.large is not None and self.large.complete:
             return  # confirmed when its file is synced
-        if self.session.waits_for_groups():
+        if self.session.waits():
             return  # its last frame is not processed yet
         if self.confirmations.pending():
             broker = self.connection.host.broker

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from mypy_extensions import i64
 
 from atalanta.kernel.endpoint import Reply
-from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError, Postponed
 from atalanta.kernel.log.chunk import READ_BYTES_MAX
 from atalanta.kernel.log.log_dead_letters import LogDeadLetters
 from atalanta.kernel.memory.large_body import LargeBody, LargeReader, next_crc
-from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.registry.queues import parse_filter
 from atalanta.message.fqqn import join_fqqn
@@ -125,7 +124,7 @@ def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
         elif isinstance(packet, LogSeek):
             sequence = session.broker.log_views.seek(packet.queue, packet.timestamp_ms)
             session.reply(LogSeekResponse(correlation, sequence))
-    except Undecided:
+    except Postponed:
         raise
     except BrokerError as error:
         session.failed(correlation, error)

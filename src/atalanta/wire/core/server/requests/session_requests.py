@@ -16,8 +16,8 @@ from atalanta.kernel.errors import (
     INVALID_SHARED_QUEUE,
     UNEXPECTED_ROUTING_TYPE,
     BrokerError,
+    Postponed,
 )
-from atalanta.kernel.publish.grouping import Undecided
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.security.resource_limits import check_name
@@ -121,8 +121,8 @@ def answer(session: CoreSession, now: int, packet_type: int, body: bytes) -> Non
         packet = session.prefixes.request(packet)
     try:
         _carry_out(session, now, packet_type, packet)
-    except Undecided as undecided:
-        session.session.wait_for_groups(now, undecided, None, _retry(session, packet_type, body))
+    except Postponed as postponed:
+        session.session.wait(now, postponed, None, _retry(session, packet_type, body))
 
 
 def _retry(session: CoreSession, packet_type: int, body: bytes) -> Callable[[int], None]:
@@ -145,7 +145,7 @@ def _carry_out(session: CoreSession, now: int, packet_type: int, packet: Packet)
     try:
         if not _session_request(session, now, packet) and not _queue_request(session, now, packet):
             raise ProtocolError(f"{packet_name(packet_type)} on a session's channel")
-    except Undecided:
+    except Postponed:
         raise
     except BrokerError as error:
         session.failed(correlation if _waits(packet) else SILENT, error)

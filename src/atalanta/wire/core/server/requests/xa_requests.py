@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import Reply
-from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.publish.grouping import Undecided
+from atalanta.kernel.errors import BrokerError, Postponed
 from atalanta.kernel.transactions import xa_session
 from atalanta.kernel.transactions.xa_session import XaError
 from atalanta.message.encoding.buffer import Reader, Writer
@@ -88,7 +87,7 @@ def answer_xa(session: CoreSession, now: int, packet: Packet) -> bool:
                     error=True, code=error.code, message=error.text, correlation=NO_CORRELATION
                 )
             )
-    except Undecided:
+    except Postponed:
         raise
     except BrokerError as refusal:  # separate name: mypyc gives each name one type
         session.failed(NO_CORRELATION, refusal)

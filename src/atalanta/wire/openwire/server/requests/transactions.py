@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
-from atalanta.kernel.errors import ILLEGAL_STATE, TRANSACTION_ROLLED_BACK, BrokerError
-from atalanta.kernel.publish.grouping import Undecided
+from atalanta.kernel.errors import ILLEGAL_STATE, TRANSACTION_ROLLED_BACK, BrokerError, Postponed
 from atalanta.wire.openwire.commands.transactions import (
     LocalTransactionId,
     TransactionId,
@@ -154,8 +153,8 @@ def _commit(session: OpenWireSession, now: int, local: LocalTransaction, token: 
     try:
         owner = TransactionEnd(session, local.deliveries)
         kernel.services.commits.commit(owner, now, local.transaction, session, token)
-    except Undecided as undecided:
-        kernel.wait_for_groups(now, undecided, None, _retry(session, local, token))
+    except Postponed as postponed:
+        kernel.wait(now, postponed, None, _retry(session, local, token))
     except BrokerError as error:
         session.failed(token, BrokerError(TRANSACTION_ROLLED_BACK, f"the transaction is rolled back: {error.text}"))
 

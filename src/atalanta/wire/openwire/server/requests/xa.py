@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
-from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.publish.grouping import Undecided
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError, Postponed
 from atalanta.kernel.transactions import xa
 from atalanta.kernel.transactions.xa_session import (
     XA_HEURCOM,
@@ -194,15 +193,24 @@ def _prepare(session: OpenWireSession, now: int, info: TransactionInfo, key: byt
 def _prepare_active(session: OpenWireSession, now: int, branch: Branch, token: int) -> None:
     try:
         session.branches_of_node.prepare(now, branch, session, token)
-    except Undecided as undecided:
-        session.kernel.wait_for_groups(now, undecided, None, _prepare_again(session, branch, token))
+    except Postponed as postponed:
+        session.kernel.wait(now, postponed, None, _prepare_again(session, branch, token))
     except BrokerError as error:
         _refuse(session, token, XA_RBROLLBACK, error.text)
 
 
 def _prepare_again(session: OpenWireSession, branch: Branch, token: int) -> Callable[[int], None]:
-    """Returns the function that prepares again."""
-    return lambda now: _prepare_active(session, now, branch, token)
+    """Returns the function that prepares again, unless another client has ended the branch meanwhile."""
+
+    def again(now: int) -> None:
+        if _is_gone(session, branch):
+            _refuse(session, token, XAER_NOTA, f"cannot find xid in resource manager: {xa.identifier(branch.xid)}")
+        elif branch.state == xa.PREPARED:
+            session.store.reply_when_durable(branch.lsn, session, token)
+        else:
+            _prepare_active(session, now, branch, token)
+
+    return again
 
 
 def _commit(session: OpenWireSession, now: int, key: bytes, one_phase: bool, token: int) -> None:
@@ -210,8 +218,7 @@ def _commit(session: OpenWireSession, now: int, key: bytes, one_phase: bool, tok
     try:
         branch = _branch(session, key)
         if branch.state == xa.PREPARED and not one_phase:
-            session.branches_of_node.commit_prepared(branch, xa.ENDED, session, token)
-            session.branches.pop(key, None)
+            _commit_prepared(session, now, branch, token)
             return
         if branch.state == xa.PREPARED or (branch.state == xa.ACTIVE and not one_phase):
             raise XaError(XAER_PROTO, branch.wrong_state().text)
@@ -219,6 +226,15 @@ def _commit(session: OpenWireSession, now: int, key: bytes, one_phase: bool, tok
         session.answers.forget(token)
         raise
     _commit_active(session, now, branch, token)
+
+
+def _commit_prepared(session: OpenWireSession, now: int, branch: Branch, token: int) -> None:
+    try:
+        session.branches_of_node.commit_prepared(branch, xa.ENDED, session, token)
+    except Postponed as postponed:
+        session.kernel.wait(now, postponed, None, _commit_again(session, branch, token))
+        return
+    session.branches.pop(branch.xid, None)
 
 
 def _commit_active(session: OpenWireSession, now: int, branch: Branch, token: int) -> None:
@@ -231,8 +247,8 @@ def _commit_active(session: OpenWireSession, now: int, branch: Branch, token: in
     try:
         owner = TransactionEnd(session, session.branches.get(branch.xid, []))
         services.commits.commit(owner, now, branch.transaction, session, token)
-    except Undecided as undecided:
-        session.kernel.wait_for_groups(now, undecided, None, _commit_again(session, branch, token))
+    except Postponed as postponed:
+        session.kernel.wait(now, postponed, None, _commit_again(session, branch, token))
         return
     except BrokerError as error:
         _refuse(session, token, XA_RBROLLBACK, error.text)
@@ -241,8 +257,20 @@ def _commit_active(session: OpenWireSession, now: int, branch: Branch, token: in
 
 
 def _commit_again(session: OpenWireSession, branch: Branch, token: int) -> Callable[[int], None]:
-    """Returns the function that commits again."""
-    return lambda now: _commit_active(session, now, branch, token)
+    """Returns the function that commits again, unless another client has ended the branch meanwhile."""
+    prepared = branch.state == xa.PREPARED
+
+    def again(now: int) -> None:
+        if _is_gone(session, branch):
+            _refuse(session, token, XAER_NOTA, f"cannot find xid in resource manager: {xa.identifier(branch.xid)}")
+        elif prepared:
+            _commit_prepared(session, now, branch, token)
+        elif branch.state == xa.PREPARED:
+            _refuse(session, token, XAER_PROTO, branch.wrong_state().text)
+        else:
+            _commit_active(session, now, branch, token)
+
+    return again
 
 
 def _roll_back(session: OpenWireSession, now: int, info: TransactionInfo, key: bytes) -> None:
@@ -271,6 +299,11 @@ def _recover(session: OpenWireSession, info: TransactionInfo) -> None:
     answer.set_data(found)
     token = session.answers.add(answer)
     session.store.reply_when_durable(branches.newest_lsn(), session, token)
+
+
+def _is_gone(session: OpenWireSession, branch: Branch) -> bool:
+    """Returns True if somebody else has ended the branch; a branch that is rolled back has an answer of its own."""
+    return branch.state != xa.ROLLED_BACK and session.branches_of_node.by_xid.get(branch.xid) is not branch
 
 
 def _refuse(session: OpenWireSession, token: int, code: int, text: str) -> None:
