@@ -6,7 +6,8 @@ second read, the inheritance, the mark of its end. Processes crash between any t
 a clock may stand still, as in a virtual machine that is paused.
 
 Checked in every state: the newest complete epoch has everything that was confirmed. As long as no clock stood still, at
-most one process may deliver, and no successor's clock begins below an instant of an earlier holder.
+most one process may deliver. No id that has left is used by two holders, whatever the clocks say: a holder begins its
+ids at the mark that it inherits, and sends none before a mark above is in its journal.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from atalanta.ha.folder_lease import (
     FolderCandidate,
     FolderHolder,
     FolderRecord,
-    clock_floor_ns,
     inherited_epoch,
 )
 from atalanta.ha.lease import LeaseTerms
@@ -52,6 +52,7 @@ class FolderScope:
     begun: bool = False  # one message is confirmed already
     behind: int = 0  # how far the clocks of the candidates are behind the first holder's
     proof: bool = False  # the lock of a process that has crashed is seen free
+    ids: int = 0  # ids that leave
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ class FolderParts:
     completes_early: bool = False
     inherits_incomplete: bool = False
     passes_over_served: bool = False
-    forgets_floor: bool = False
-    forgets_length: bool = False
+    ids_from_the_clock: bool = False
+    ids_without_a_mark: bool = False
     removes_epochs: bool = False
     prunes_early: bool = False
     trusts_free_lock: bool = False
@@ -75,13 +76,15 @@ class FolderParts:
 
 @dataclass(frozen=True)
 class Epoch:
-    """A directory: the record in it, whether it is complete, whether its holder's process has ended, its journal."""
+    """A directory: the record in it, whether it is complete, whether its holder's process has ended, its journal, and
+    the mark of the ids in that."""
 
     record: FolderRecord | None = None
     complete: bool = False
     ended: bool = False
     journal: frozenset[int] = frozenset()
     exists: bool = True
+    mark: int = 0
 
 
 @dataclass(frozen=True)
@@ -95,8 +98,9 @@ class Member:
     number: int = 0
     made: int = 0
     wait: int = 0
-    floor: int = 0
     message: int = 0
+    first: int = 0  # id of this holder, and whether the mark above it is in its journal
+    reserved: bool = False
 
 
 class FolderWorld:
@@ -113,11 +117,12 @@ class FolderWorld:
         first.next_record(self.clocks[0])
         first.on_renewed(self.clocks[0], False)
         self.confirmed: frozenset[int] = frozenset({0} if scope.begun else ())
-        self.epochs: tuple[Epoch, ...] = (Epoch(first.record, True, journal=self.confirmed),)
-        self.members = (Member("serve", number=1),) + (Member(),) * (count - 1)
+        own = self.clocks[0] if parts.ids_from_the_clock else 0
+        self.epochs: tuple[Epoch, ...] = (Epoch(first.record, True, journal=self.confirmed, mark=own + 1),)
+        self.members = (Member("serve", number=1, first=own, reserved=True),) + (Member(),) * (count - 1)
         self.holders: tuple[FolderHolder | None, ...] = (first,) + (None,) * (count - 1)
         self.candidates = tuple(parts.candidate(self.terms) for _ in scope.rates)
-        self.used = self.clocks[0]  # the highest instant of a node's clock that served
+        self.used: frozenset[tuple[int, int]] = frozenset()  # epochs and their ids that have left
         self.stood_still = False
 
     def key(self) -> Hashable:
@@ -168,9 +173,6 @@ class FolderWorld:
         content = b"" if epoch.record is None else repr(epoch.record.renewals).encode() + epoch.record.state.encode()
         gone = self.parts.trusts_free_lock or (self.scope.proof and epoch.ended)
         return EpochView(number, epoch.complete, epoch.record, content, gone)
-
-    def node_clock(self, index: int) -> int:
-        return max(self.clocks[index], self.members[index].floor)
 
     # --- steps -----------------------------------------------------------------------------------------
 
@@ -242,7 +244,7 @@ class FolderWorld:
             holder = world.own_holder(index)
             if holder.lost:
                 return world
-            world.change_epoch(member.number, record=holder.next_record(self.node_clock(index), RELEASED))
+            world.change_epoch(member.number, record=holder.next_record(self.clocks[index], RELEASED))
         return world
 
     def holder_steps(self, index: int, member: Member) -> Iterator[tuple[str, FolderWorld]]:
@@ -283,15 +285,10 @@ class FolderWorld:
         if member.stage == "begin":
             fresh = self.parts.holder(self.terms, member.number, str(index), patience_ns=1)
             self.holders = self.holders[:index] + (fresh,) + self.holders[index + 1 :]
-            source = self.source(member.number) or 1  # it finds out later that there is none
-            records = [each.record for each in self.epochs[source - 1 : member.number - 1] if each.record is not None]
-            if self.parts.forgets_length:
-                records = [replace(each, length_ns=0) for each in records]
-            floor = 0 if self.parts.forgets_floor else clock_floor_ns(records) + 1
-            self.change(index, stage="again", floor=floor)
+            self.change(index, stage="again")
         else:
             self.spend("renewals")
-        self.own_holder(index).next_record(self.node_clock(index))
+        self.own_holder(index).next_record(self.clocks[index])
         self.change(index, renewal="write", sent=self.clocks[index])
 
     def source(self, number: int) -> int | None:
@@ -323,7 +320,8 @@ class FolderWorld:
             if source is None:
                 world.change(index, stage="ended")
                 return f"{index} finds an epoch without its mark", world
-            world.change_epoch(member.number, journal=self.journal(source))
+            mark = self.epochs[source - 1].mark if source else 0
+            world.change_epoch(member.number, journal=self.journal(source), mark=mark)
             if self.parts.prunes_early:
                 world.change_epoch(source, complete=False, journal=frozenset(), record=None)
             if self.parts.completes_early:
@@ -338,11 +336,10 @@ class FolderWorld:
             return f"{index} finds its epoch lost", world
         world.change_epoch(member.number, complete=True)
         world.own_holder(index).serves()
-        world.change(index, stage="serve")
+        mark = self.epochs[member.number - 1].mark
+        world.change(index, stage="serve", first=self.clocks[index] if self.parts.ids_from_the_clock else mark)
         if self.parts.removes_epochs:
             world.remove_files(member.number)
-        if not self.stood_still and world.node_clock(index) <= self.used:
-            world.wrong = "the clock goes back"
         world.check()
         return f"{index} completes epoch {member.number}", world
 
@@ -351,6 +348,18 @@ class FolderWorld:
             world = self.copied()
             world.do_work(index, member)
             yield f"{index}: {member.work or 'append'}", world
+        if self.scope.ids and not member.reserved:
+            world = self.copied()
+            world.change_epoch(member.number, mark=member.first + 1)
+            world.change(index, reserved=True)
+            yield f"{index} reserves its ids", world
+        if self.scope.ids and (member.reserved or self.parts.ids_without_a_mark):
+            if self.holder(index).may_deliver(self.clocks[index]):
+                world = self.copied()
+                world.spend("ids")
+                world.used |= {(member.number, member.first)}
+                world.check()
+                yield f"{index} sends id {member.first}", world
         if self.scope.prunes and any(each.exists and each.record for each in self.epochs[: member.number - 1]):
             world = self.copied()
             world.spend("prunes")
@@ -409,8 +418,8 @@ class FolderWorld:
         ]
         if not self.stood_still and len(serving) > 1:
             self.wrong = "both deliver"
-        if not self.stood_still and serving:
-            self.used = max(self.used, self.node_clock(serving[0]))
+        if len({number for _, number in self.used}) < len(self.used):
+            self.wrong = "an id is used twice"
 
 
 # --- planted faults ------------------------------------------------------------------------------------
@@ -482,7 +491,8 @@ class FolderFault:
 COMMITS = FolderScope(messages=1, early=1, ticks=2, rates=(8, 8))
 UNKNOWN = FolderScope(renewals=2, ticks=3, unknown=1, rates=(4, 5))
 TAKERS = FolderScope(takes=2, early=1, crashes=1, ticks=1, begun=True, proof=True, rates=(16, 16, 16))
-CLOCKS = FolderScope(ticks=4, rates=(4, 4), behind=20, crashes=1, proof=True)
+CLOCKS = FolderScope(ticks=5, rates=(4, 4), behind=20, crashes=1, proof=True, ids=2)
+MARKS = FolderScope(takes=2, crashes=2, proof=True, ids=3, rates=(4, 4, 4))
 
 FOLDER_FAULTS = {
     "looks before the sync": FolderFault(FolderParts(checks="before the sync"), "lacks", COMMITS),
@@ -521,6 +531,6 @@ FOLDER_FAULTS = {
         FolderParts(removes_epochs=True), "lacks",
         replace(TAKERS, messages=1, writers=1, begun=False),
     ),
-    "clock floor forgotten": FolderFault(FolderParts(forgets_floor=True), "goes back", CLOCKS),
-    "clock floor without the lease": FolderFault(FolderParts(forgets_length=True), "goes back", CLOCKS),
+    "ids begin at the clock": FolderFault(FolderParts(ids_from_the_clock=True), "used twice", CLOCKS),
+    "ids leave before their mark is durable": FolderFault(FolderParts(ids_without_a_mark=True), "used twice", MARKS),
 }  # fmt: skip

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from atalanta.ha.folder_lease import (
+    ACTIVE,
     RELEASED,
     STOPPED,
     EpochView,
     FolderCandidate,
     FolderHolder,
     FolderRecord,
-    clock_floor_ns,
 )
 from atalanta.ha.lease import LeaseTerms
 
@@ -40,12 +42,12 @@ def test_a_holder_confirms_without_a_clock_until_the_next_epoch_exists() -> None
     assert not holder.may_deliver(5)
 
 
-def test_each_attempt_to_renew_is_another_record_and_the_clock_in_it_never_goes_back() -> None:
+def test_each_attempt_to_renew_is_another_record_and_has_the_clock_of_the_node() -> None:
     holder = FolderHolder(TERMS, 3, "A")
     first = holder.next_record(100)
-    second = holder.next_record(50)
+    second = holder.next_record(50)  # the node has begun, and the clock of the former holder was wrong
     assert (first.renewals, first.clock_ns) == (1, 100)
-    assert (second.renewals, second.clock_ns) == (2, 100)
+    assert (second.renewals, second.clock_ns) == (2, 50)
 
 
 def test_a_candidate_waits_from_the_last_change() -> None:
@@ -121,9 +123,15 @@ def test_a_taker_over_an_incomplete_epoch_waits_for_the_one_before() -> None:
     assert candidate.wait_ns(99 * SECOND, view(3, b"1", complete=False, state=RELEASED)) == TERMS.wait_ns
 
 
-def test_a_successor_begins_above_every_clock_before() -> None:
-    ended = FolderRecord(1, "A", 1, STOPPED, SECOND, 900)
-    killed = FolderRecord(2, "B", 1, length_ns=SECOND, clock_ns=700)
-    assert clock_floor_ns([]) == 0
-    assert clock_floor_ns([ended]) == 900
-    assert clock_floor_ns([ended, killed]) == 700 + SECOND
+@pytest.mark.parametrize("state", [ACTIVE, RELEASED, STOPPED])
+def test_the_clock_of_a_holder_runs_on_from_what_was_seen_of_it(state: str) -> None:
+    """Without its lease: how the holder has ended does not matter."""
+    candidate = FolderCandidate(TERMS)
+    record = FolderRecord(2, "B", 1, state, SECOND, 700)
+    candidate.on_look(50, EpochView(2, True, record, b"1"))
+    candidate.on_look(60, EpochView(2, True, record, b"1"))
+    assert candidate.last_instant(90, record).at(100) == 750
+    # It has renewed after the last look: it is known as of now.
+    newer = FolderRecord(2, "B", 2, state, SECOND, 740)
+    assert candidate.last_instant(90, newer).at(100) == 750
+    assert candidate.last_instant(90, None).at(100) == 0

@@ -41,7 +41,7 @@ def test_nothing_is_wrong_in_the_scopes_of_the_faults() -> None:
 def test_nothing_is_wrong_in_a_wide_scope(rates: tuple[int, ...]) -> None:
     scope = FolderScope(
         messages=2, renewals=3, ticks=8, pauses=1, unknown=1, crashes=2, releases=1, takes=3, early=1, prunes=1,
-        rates=rates, behind=9, proof=True,
+        rates=rates, behind=9, proof=True, ids=1,
     )  # fmt: skip
     result = explore(FolderWorld(scope, FolderParts()), DEEP_STATES)
     assert not result.wrong, result

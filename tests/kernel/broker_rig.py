@@ -10,6 +10,7 @@ from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.live_records import LiveRecords
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.broker.recovery import Recovery
+from atalanta.kernel.broker.reserved_ids import FoundIds
 from atalanta.kernel.ports import (
     BrokerPorts,
     Ids,
@@ -220,7 +221,9 @@ class Bench:
         self.ids = CountingIds()
         self.sessions = 0
         self.broker = self._broker()
-        self.broker.start_ids(self.now)
+        self.broker.set_now(self.now)
+        self.broker.reserved_ids.begin(self.now, FoundIds(), 0)
+        self.broker.reserved_ids.renew()
 
     def _broker(self) -> Broker:
         security = Security(enabled=False)
@@ -329,6 +332,7 @@ class Bench:
         for lsn, kind, payload in kept:
             recovery.on_record(lsn, kind, payload)
         recovery.finish(self.now)
+        self.broker.reserved_ids.renew()
 
     def compact(self, through: int) -> None:
         """Clean the records up to lsn `through` away, as the store does with its oldest segment."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from atalanta.runtime.clock import Clock
+from atalanta.node.clock import Clock
 from atalanta.runtime.driver import ANSWERED_FIRST_BYTES, Driver
 from atalanta.runtime.ha.epoch_lost import EpochLost
 from atalanta.runtime.process import exit_codes

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from atalanta.runtime.clock import STEP_NS_MIN, Clock
+from atalanta.node.clock import AHEAD_NS_MAX, STEP_NS_MIN, Clock
+from atalanta.runtime.clock import system_clock
 from atalanta.runtime.process.event_loop import new_loop
 from atalanta.runtime.timers import LoopTimers
 
@@ -19,6 +20,11 @@ class Hands:
     def __init__(self) -> None:
         self.monotonic = 500
         self.wall = 1_700_000_000 * SECOND
+
+    def pass_time(self, seconds: float) -> None:
+        """Moves both."""
+        self.monotonic += int(seconds * SECOND)
+        self.wall += int(seconds * SECOND)
 
     def clock(self) -> Clock:
         """A clock on these hands."""
@@ -38,8 +44,10 @@ def test_clock_never_goes_back_and_follows_steps_ahead() -> None:
     clock = hands.clock()
     before = clock.now()
     hands.wall -= 3600 * SECOND
-    assert clock.follow_wall() == 0
+    assert clock.follow_wall() == -3600 * SECOND
     assert clock.now() == before
+    hands.pass_time(10)
+    assert clock.now() == before + 10 * SECOND, "what is too much is not given back while the node runs"
     hands.wall += 3600 * SECOND + STEP_NS_MIN - 1
     assert clock.follow_wall() == 0
     hands.wall += 10 * SECOND
@@ -50,7 +58,7 @@ def test_clock_never_goes_back_and_follows_steps_ahead() -> None:
 @pytest.mark.parametrize("plain", [False, True], ids=["uvloop", "asyncio"])
 def test_timers_fire_by_key_never_early_and_only_once(plain: bool) -> None:
     loop = new_loop(plain)
-    clock = Clock()
+    clock = system_clock()
     fired: list[tuple[str, int]] = []
     timers = LoopTimers(loop, clock, lambda key: fired.append((key, clock.now())))
     start = clock.now()
@@ -97,9 +105,76 @@ def test_timers_look_again_after_a_step_of_the_clock() -> None:
     assert fired == ["tomorrow"]
 
 
-def test_a_clock_begins_above_a_floor_and_does_not_go_back() -> None:
-    clock = Clock(lambda: 5, lambda: 1_000)
-    clock.begin_above(900)
-    assert clock.now() == 1_000
-    clock.begin_above(2_000)
-    assert clock.now() == 2_001
+def test_a_clock_begins_at_the_wall_clock_if_its_predecessor_was_not_ahead() -> None:
+    hands = Hands()
+    clock = hands.clock()
+    hands.monotonic += 7 * SECOND  # a process that was suspended while it was passive
+    for last_ns in (0, hands.wall - SECOND, hands.wall):
+        assert clock.begin(last_ns) == 0
+        assert clock.now() == hands.wall
+        assert clock.wait_ns(hands.wall + SECOND) == SECOND
+
+
+def test_a_clock_that_begins_ahead_runs_at_half_speed_until_it_meets_the_wall_clock() -> None:
+    hands = Hands()
+    clock = hands.clock()
+    assert clock.begin(hands.wall + 4 * SECOND) == 0
+    last = clock.now()
+    assert last == hands.wall + 4 * SECOND
+    for passed in range(1, 8):
+        at_ns = last + SECOND // 2
+        assert clock.wait_ns(at_ns) == SECOND
+        hands.pass_time(1)
+        assert last + SECOND // 2 == clock.now()
+        last = clock.now()
+        assert last - hands.wall == 4 * SECOND - passed * SECOND // 2
+    assert clock.wait_ns(last + 2 * SECOND) == int(2.5 * SECOND), "partly at half speed"
+    hands.pass_time(1)
+    assert clock.now() == hands.wall
+    hands.pass_time(1)
+    assert clock.now() == hands.wall
+
+
+def test_a_clock_does_not_begin_more_than_a_minute_ahead() -> None:
+    hands = Hands()
+    clock = hands.clock()
+    assert clock.begin(hands.wall + AHEAD_NS_MAX) == 0
+    assert clock.now() == hands.wall + AHEAD_NS_MAX
+    assert clock.begin(hands.wall + AHEAD_NS_MAX + 1) == AHEAD_NS_MAX + 1
+    assert clock.now() == hands.wall
+
+
+def test_a_clock_gives_back_what_the_wall_clock_was_set_back() -> None:
+    hands = Hands()
+    clock = hands.clock()
+    before = clock.now()
+    hands.wall -= 10 * SECOND
+    assert clock.follow_wall() == 0
+    assert clock.now() == before
+    for _ in range(10):
+        hands.pass_time(1)
+        assert clock.follow_wall() == 0
+    assert clock.now() == before + 5 * SECOND
+    hands.pass_time(10)
+    assert clock.now() == hands.wall
+
+
+def test_timers_wait_for_a_clock_at_half_speed() -> None:
+    clock = system_clock()
+    clock.begin(clock.now() + 40_000_000)
+    loop = new_loop()
+    fired: list[int] = []
+    timers = LoopTimers(loop, clock, lambda key: fired.append(clock.now()))
+    at_ns = clock.now() + 30_000_000
+    timers.set("soon", at_ns)
+
+    async def until_fired() -> None:
+        async with asyncio.timeout(10):
+            while not fired:
+                await asyncio.sleep(0.001)
+
+    try:
+        loop.run_until_complete(until_fired())
+    finally:
+        loop.close()
+    assert fired[0] >= at_ns

@@ -16,9 +16,9 @@ from atalanta.config.configuration import Configuration
 from atalanta.kernel.ports import Disk, LargeFiles
 from atalanta.kernel.security.user_operation import UserAnswer, UserOperation
 from atalanta.message.encoding.buffer import DecodeError
+from atalanta.node.clock import Clock
 from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.node import Node
-from atalanta.runtime.clock import Clock
 from atalanta.runtime.disk.disk import FileDisk
 from atalanta.runtime.disk.large_files import FolderLargeFiles
 from atalanta.runtime.disk.memory_disk import MemoryDisk
@@ -111,8 +111,7 @@ async def run_node(
     node, disk, large = made.node, made.disk, made.large
     if storage.folder is not None:
         shell.watch_disk(storage.folder.journal, broker.disk_scan_period_ms / 1_000, storage.reserve)
-    if new is not None:
-        shell.connections.gate(lambda: node.may_send(shell.clock.now()))
+    shell.connections.gate(lambda: node.may_send(shell.clock.now()))
     log_event(
         log,
         "node_starting",

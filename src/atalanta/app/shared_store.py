@@ -210,7 +210,7 @@ class ActiveRun:
         try:
             storage = epoch_storage(runs.configuration, runs.store.node_id, held)
             config = self._config(storage)
-            self.shell.clock.begin_above(held.clock_floor_ns)
+            self.shell.begin_clock(held.last_ns())
             self.shell.driver.hold_output(held.hold)
             self.shell.give_store_with(lambda: self._give("an operator asked for a failover"))
             held.start(self._on_lost, self.shell.clock.now)

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from atalanta.ha.last_instant import NO_INSTANT, LastInstant
 from atalanta.ha.lease import LeaseTerms
 
 ACTIVE: Final = "active"
@@ -31,9 +32,10 @@ STOPPED: Final = "stopped"  # the holder has ended, and no backup shall take its
 class FolderRecord:
     """The record of an epoch's holder. Each attempt to renew it has another count, so that a late write is a change.
 
-    `length_ns` is the holder's lease, `clock_ns` the node's clock in nanoseconds since 1970 at the renewal, `boot` the
-    boot id of the holder's machine, "" if unknown. `patience_ns`: a holder that reads a large journal cannot renew
-    meanwhile, and sends nothing; nobody shall take the next epoch for so long, unless its process has ended.
+    `length_ns` is the holder's lease, `clock_ns` the node's clock in nanoseconds since 1970 at the renewal, which is
+    that of the former holder until the node begins. `boot` is the boot id of the holder's machine, "" if unknown.
+    `patience_ns`: a holder that reads a large journal cannot renew meanwhile, and sends nothing; nobody shall take the
+    next epoch for so long, unless its process has ended.
     """
 
     epoch: int
@@ -102,8 +104,7 @@ class FolderHolder:
         """Returns the record to write. Read the monotonic clock before, for `on_renewed`."""
         last = self.record
         self.record = FolderRecord(
-            last.epoch, last.holder, last.renewals + 1, state, last.length_ns, max(last.clock_ns, clock_ns), last.boot,
-            self.patience_ns,
+            last.epoch, last.holder, last.renewals + 1, state, last.length_ns, clock_ns, last.boot, self.patience_ns,
         )  # fmt: skip
         return self.record
 
@@ -188,6 +189,17 @@ class FolderCandidate:
             return max(0, self.since_ns + self._wait_ns(again) - made_ns)
         return self._wait_ns(again)  # renewed just before the new epoch was made
 
+    def last_instant(self, read_ns: int, record: FolderRecord | None) -> LastInstant:
+        """Returns the last instant of a holder's clock, from its record as it was read at `read_ns`.
+
+        If that is the record that was seen before, its clock has run on since then.
+        """
+        if record is None:
+            return NO_INSTANT
+        seen = self.seen
+        same = seen is not None and seen.record == record
+        return LastInstant(record.clock_ns, self.since_ns if same else read_ns)
+
     def _wait_ns(self, view: EpochView) -> int:
         """Returns the longer one of the own waiting time and that for the holder's lease."""
         record = view.record
@@ -209,15 +221,3 @@ def inherited_epoch(below: int, look: Callable[[int], EpochView]) -> int:
         if view.record is not None and view.record.has_served:
             raise EpochUnmarked(number)
     return 0
-
-
-def clock_floor_ns(records: list[FolderRecord]) -> int:
-    """Returns the instant above which a successor's clock begins: no holder of these epochs has passed it.
-
-    A holder that ended in good order has written its last instant. Any other one may have served until its lease ended.
-    """
-    floor = 0
-    for record in records:
-        later = record.length_ns if record.state == ACTIVE else 0
-        floor = max(floor, record.clock_ns + later)
-    return floor

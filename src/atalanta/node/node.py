@@ -53,8 +53,6 @@ HUNG_UP: Final = "closed by the peer"
 TTL_TIMER: Final = "wire.ttl"
 COMPACT_TIMER: Final = "store.compact"
 COMMIT_TIMER: Final = "store.commit"
-# Message ids that an epoch leaves to the one before, which may have used some that are not in the journal.
-EPOCH_IDS: Final = 1 << 32
 # Acknowledgements without a waiting client are written with the next message's record, or alone
 # after this time.
 IDLE_RECORDS_NS: Final = 5_000_000
@@ -167,7 +165,7 @@ class Node:
         if ports.replication is not None:
             self.replicator = replicator = Replicator(
                 ports.replication, self.journal, files, large, ports.timers, ports.trace,
-                lambda: LiveRecords(self.broker).append_counters(), self._end_service, self.on_backups,
+                lambda: self.broker.reserved_ids.renew(), self._end_service, self.on_backups,
             )  # fmt: skip
             pages, large = replicator.pages, replicator.large
         return BrokerPorts(
@@ -195,15 +193,14 @@ class Node:
         report.check_first(recovery.first_segment)
         if self.replicator is not None:
             self.replicator.begin(now)
-        recovery.finish(now)
+        epochs = 0
         if self.replicator is not None:
             # What an earlier epoch did not confirm is cut, but its ids may be in files and at clients. Epochs of which
             # this journal has no block count, too.
-            store = self.broker.store
-            before = report.epochs[-1][0] if report.epochs else 0
-            skipped = (self.replicator.epoch - before) * EPOCH_IDS
-            store.skip_message_ids(store.next_message_id + skipped)
-            LiveRecords(self.broker).append_counters()
+            epochs = self.replicator.epoch - (report.epochs[-1][0] if report.epochs else 0)
+        recovery.finish(now, epochs)
+        ids = self.broker.reserved_ids
+        ids.awaited_lsn = ids.renew()
         trace = self.ports.trace
         if report.torn_bytes:
             trace.event("journal_tail_cut", {"at": report.torn_at, "bytes": report.torn_bytes})
@@ -646,8 +643,13 @@ class Node:
 
     # -- the group ------------------------------------------------------------------------------
     def may_send(self, now: int) -> bool:
-        """Tells whether output to clients may leave: no other member of the group serves, or can begin to."""
-        return self.replicator is None or self.failed is None and self.replicator.serves(now)
+        """Tells whether output may leave: the numbers in it are never used again, because the journal reserves them.
+
+        In a group: no other member serves, or can begin to. Its next epoch uses other numbers without a record.
+        """
+        if self.replicator is None:
+            return self.broker.reserved_ids.awaited_lsn <= self.journal.durable
+        return self.failed is None and self.replicator.serves(now)
 
     def on_register(self, now: int, version: int, register: Register | None) -> None:
         """Handles the register of the group, as read or written; None if it does not exist."""

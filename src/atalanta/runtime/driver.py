@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from mypy_extensions import mypyc_attr
 
-from atalanta.runtime.clock import Clock
+from atalanta.node.clock import Clock
 from atalanta.runtime.ha.epoch_lost import EpochLost
 from atalanta.runtime.inputs import NodeInputs
 from atalanta.runtime.process.logs import log_event

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Protocol
 from atalanta.kernel.ports import Process
 from atalanta.kernel.security.user_operation import UserAnswer, UserOperation
 from atalanta.kernel.settings.settings_change import SettingsChange
-from atalanta.runtime.clock import Clock
+from atalanta.node.clock import Clock
+from atalanta.runtime.clock import system_clock, utc_text
 from atalanta.runtime.disk.disk_monitor import DiskMonitor
 from atalanta.runtime.disk.reserve import DiskReserve
 from atalanta.runtime.driver import Driver
@@ -78,7 +79,7 @@ class Shell(Process):
         self.loop = loop
         self.limits = limits or Limits()
         self.trace = trace or LogTrace()
-        self.clock = clock or Clock()
+        self.clock = clock or system_clock()
         self.ids = SystemIds()
         self.driver = Driver(loop, self.clock, self._on_bug, self._on_failed)
         self.connections = Connections(loop, self.driver, self.limits)
@@ -95,6 +96,7 @@ class Shell(Process):
         self._status = exit_codes.STOPPED
         self._monitor: DiskMonitor | None = None
         self._clock_check: asyncio.TimerHandle | None = None
+        self._told_behind = False  # that the wall clock is far behind the node's
 
     def watch_disk(self, folder: Path, period_s: float, reserve: DiskReserve | None) -> None:
         """Reports the usage of the disk of `folder` to the node, from the start on, and keeps its reserve."""
@@ -349,11 +351,36 @@ class Shell(Process):
 
     # --- housekeeping -----------------------------------------------------------------------------
 
+    def begin_clock(self, last_ns: int) -> None:
+        """Begins the clock of the node to come: not before `last_ns`, the last instant of its predecessor's."""
+        ahead_ns = self.clock.begin(last_ns)
+        if ahead_ns:
+            self.trace.event(
+                "clock_given_back",
+                {
+                    "predecessor": utc_text(last_ns),
+                    "begins": utc_text(self.clock.now()),
+                    "what_to_do": "one of the two machines has a wrong time: keep the clocks of all machines together,"
+                    " with NTP. What the predecessor has scheduled or let expire goes by its own clock until then",
+                },
+            )
+
     def _check_clock(self) -> None:
         step_ns = self.clock.follow_wall()
-        if step_ns:
+        if step_ns > 0:
             self.trace.event("clock_stepped", {"ahead_ms": step_ns // 1_000_000})
             self.timers.rearm()
+        elif step_ns < 0 and not self._told_behind:
+            self.trace.event(
+                "clock_set_back",
+                {
+                    "behind_ms": -step_ns // 1_000_000,
+                    "what_to_do": "the node's clock runs on: scheduled messages come early and messages expire early by"
+                    " this. Set the machine's clock right with NTP, or start the node again or hand over: it begins"
+                    " with the machine's clock then",
+                },
+            )
+        self._told_behind = step_ns < 0
         self._clock_check = self.loop.call_later(self.limits.clock_check_s, self._check_clock)
 
     def _close_acceptors(self) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from atalanta.kernel.ports import Timers
-from atalanta.runtime.clock import Clock
+from atalanta.node.clock import Clock
 
 # An event loop rounds to milliseconds: a timer that woke early waits at least this long again.
 SLEEP_S_MIN = 0.001
@@ -53,7 +53,7 @@ class LoopTimers(Timers):
             self._arm(key, at_ns, 0.0)
 
     def _arm(self, key: str, at_ns: int, sleep_s_min: float) -> None:
-        left_ns = at_ns - self._clock.now()
+        left_ns = self._clock.wait_ns(at_ns)
         handle: asyncio.Handle
         if left_ns <= 0:
             handle = self._loop.call_soon(self._wake, key)

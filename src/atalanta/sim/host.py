@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Final
 
@@ -10,46 +11,53 @@ from atalanta.kernel.security.password import StoredPassword
 from atalanta.node.config import Ports
 from atalanta.node.node import Node
 from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.checks.node_lives import NodeLives
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
+from atalanta.sim.world.machine_clock import MachineClock
 from atalanta.sim.world.network import Machine, Network
 from atalanta.sim.world.planted_commands import PlantedCommands, PlantedException
-from atalanta.sim.world.world import World
+from atalanta.sim.world.world import SECOND, World
 
-MILLION: Final = 1_000_000
+BEHIND_NS: Final = (0, 0, 0, -SECOND, -5 * SECOND)
 
 MakeNode = Callable[[Ports], Node]
 
 
 class SimWire(Wire):
+    """The wire of a node: output waits while the node may not send."""
+
     def __init__(self, host: Host) -> None:
         self.host = host
 
     def write(self, conn: int, data: bytes) -> None:
-        self.host.network.send(conn, bytes(data))
+        host, output = self.host, bytes(data)
+        if host.holds_output():
+            host.outbox.append(lambda: host.network.send(conn, output))
+        else:
+            host.network.send(conn, output)
 
     def close(self, conn: int, why: str) -> None:
-        self.host.network.close(conn, why)
+        host = self.host
+        if host.holds_output():
+            host.outbox.append(lambda: host.network.close(conn, why))
+        else:
+            host.network.close(conn, why)
 
 
 class SimTimers(Timers):
-    """The timers of a node, whose clock gains `rate_ppm` millionths of a second in a second."""
+    """The timers of a node, by its clock."""
 
-    def __init__(self, host: Host, rate_ppm: int = MILLION) -> None:
+    def __init__(self, host: Host) -> None:
         self.host = host
-        self.rate_ppm = rate_ppm
         self.due: dict[str, int] = {}
 
     def set(self, key: str, at_ns: int) -> None:
         self.due[key] = at_ns
         life = self.host.life
         late_ns = self.host.late_by_ns if self.host.late and self.host.late in key else 0
-        due_ns = self.host.world.now + self._world_ns(at_ns - self.host.now()) + late_ns
+        due_ns = self.host.world.now + self.host.wait_ns(at_ns) + late_ns
         self.host.world.at_time(due_ns, lambda: self._fire(key, at_ns, life))
-
-    def _world_ns(self, own_ns: int) -> int:
-        """Returns how long it takes until the node's clock has advanced by `own_ns`."""
-        return -(-own_ns * MILLION // self.rate_ppm)
 
     def cancel(self, key: str) -> None:
         self.due.pop(key, None)
@@ -58,9 +66,8 @@ class SimTimers(Timers):
         if self.host.life == life and self.due.get(key) == at_ns:
             if self.host.holds_back(lambda: self._fire(key, at_ns, life)):
                 return
-            early_ns = at_ns - self.host.now()
-            if early_ns > 0:  # the node's clock has stood still
-                self.host.world.at(self._world_ns(early_ns), lambda: self._fire(key, at_ns, life))
+            if at_ns > self.host.now():  # the node's clock has stood still, or is slower than before
+                self.host.world.at(self.host.wait_ns(at_ns), lambda: self._fire(key, at_ns, life))
                 return
             del self.due[key]
             self.host.timer(key)
@@ -247,6 +254,7 @@ class Host(Machine):
         self.late = ""  # delays timers with this text in their keys, so that other events come first
         self.late_by_ns = 0
         self.ahead_ns = 0  # the node's clock minus the world's
+        self.settings_of_clock: random.Random | None = None  # somebody sets it while the node is down
         self.up = False
         self.life = 0
         self.groups: dict[str, dict[str, bool]] = {}
@@ -258,6 +266,8 @@ class Host(Machine):
         self.commands: PlantedCommands | None = None  # whose failures are faults of the simulation
         self.node: Node | None = None
         self.stops: list[int] = []  # times of graceful stops
+        self.lives = NodeLives(name)
+        self.clock: MachineClock | None = None  # of its own; without it the node's is the world's
         self.ending: Callable[[], None] = ignore_end  # called before the node ends
         self.on_turn: Callable[[Host], None] = ignore_turn  # called after each turn of the node
         self.on_join: Callable[[str, str, str, str, int], None] = ignore_join
@@ -266,11 +276,16 @@ class Host(Machine):
         # Called when the node runs again.
         self.on_started: list[Callable[[Host], None]] = []
         self._flush_due = False
+        self.outbox: list[Callable[[], None]] = []  # output of the node that waits
 
     # -- time -----------------------------------------------------------------------------------
     def now(self) -> int:
         """Returns the time by the node's clock."""
         return self.world.now + self.ahead_ns
+
+    def wait_ns(self, at_ns: int) -> int:
+        """Returns how long it takes until the node's clock has reached `at_ns`, in the world's time."""
+        return at_ns - self.now()
 
     def holds_back(self, call: Callable[[], None]) -> bool:
         """Returns True if the machine keeps this call for later, because it processes nothing at the moment."""
@@ -280,6 +295,8 @@ class Host(Machine):
     def start(self) -> None:
         self.life += 1
         self.up = True
+        if self.settings_of_clock is not None and self.life > 1:
+            self.ahead_ns = self.settings_of_clock.choice(BEHIND_NS)
         self.run_node()
 
     def ports(self) -> Ports:
@@ -303,6 +320,7 @@ class Host(Machine):
 
     def run_node(self) -> None:
         """Starts a node on the disk."""
+        self.outbox = []
         self.node = self.make_node(self.ports())
         self.disk.attach(self._committed, self._disk_failed, self._no_room)
         self.node.recover(self.now())
@@ -317,8 +335,16 @@ class Host(Machine):
         """Returns the wire of a new node."""
         return SimWire(self)
 
+    def holds_output(self) -> bool:
+        """Returns True if output waits: the node may not send, or older output waits already."""
+        return len(self.outbox) > 0 or (self.node is not None and not self.node.may_send(self.now()))
+
     def send_out(self) -> None:
-        """Sends what waits on the wire; SimWire sends at once."""
+        """Sends what waits on the wire, if the node may send."""
+        if self.outbox and self.node is not None and self.node.may_send(self.now()):
+            outbox, self.outbox = self.outbox, []
+            for call in outbox:
+                call()
 
     def standby(self) -> bool:
         """Returns True if another machine serves in place of this one."""
@@ -344,6 +370,8 @@ class Host(Machine):
         if self.node is None:
             return
         self.node.stop(self.now())
+        if not self.node.may_send(self.now()):
+            self.disk.finish_jobs()  # a node that stops waits for its disk
         self.send_out()
         self.ending()
         self.stops.append(self.world.now)
@@ -452,6 +480,8 @@ class Host(Machine):
         self._flush_due = False
         if self.node is not None and self.life == life:
             self.node.flush(self.now())
+            self.lives.note(self.life, self.node)
+            self.lives.show(self.life, self.now(), self.world.now)
             self.send_out()
             self.on_turn(self)
             if self.node.failed is not None:

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from typing import Final
 
 from atalanta.kernel.queue.paging.iteration import everything
+from atalanta.sim.checks.instants import Instants
 from atalanta.sim.checks.last_stop import check_last_stop
 from atalanta.sim.checks.ledger import ALERTS, ARCHIVE, BOOK, ORDERS, Ledger, Violation
 from atalanta.sim.checks.one_queue import check_one_queue
@@ -87,6 +88,7 @@ class Scenario:
         self.seconds = seconds
         self.with_faults = faults
         self.ledger = Ledger(self.world)
+        self.instants = Instants(self.world, self.ledger)
         self.replays = 0
         self.shape = Shape()
         self.shape.draw(self.world)
@@ -136,6 +138,7 @@ class Scenario:
         self._prepare_departures()
         self.faults.staying = [name for subject in self.subjects for name in subject.staying]
         self.ledger.excuses = self.departed.excuses
+        self.instants.watch(self.hosts)
 
     def _draw_form(self, nodes: int, drawn: bool, grouped: bool, networked: bool) -> None:
         """Draws which nodes have several machines. `drawn`: the seed draws the subjects, too."""
@@ -212,7 +215,7 @@ class Scenario:
         """Creates consumers: at least one of orders, or one at every node."""
         count = nodes if self.shape.taken_everywhere() else self.random.randint(1, nodes)
         made: list[SimClient] = [
-            Consumer(self.world, self.network, f"c{index}", self._home(index), self.ledger, ORDERS)
+            Consumer(self.world, self.network, f"c{index}", self._home(index), self.ledger, ORDERS, self.instants)
             for index in range(count)
         ]
         for index in range(self.random.randint(0, 2)):

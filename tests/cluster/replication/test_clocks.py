@@ -1,32 +1,56 @@
-"""The clocks of a group: the node that takes over knows how far the former node's clock was."""
+"""The clocks of a group: a node that takes over knows the last instant of the former clock, and adds no lease to it."""
 
 from __future__ import annotations
 
+import pytest
+
 from atalanta.cluster.replication.passive.backup_config import TakenOver
-from atalanta.ha.replication.follower import Follower
-from tests.cluster.replication.group_rig import LEASE
-from tests.cluster.replication.machine_rig import Machines
+from atalanta.ha.last_instant import NO_INSTANT
+from tests.cluster.replication.group_rig import MS
+from tests.cluster.replication.machine_rig import Machine, Machines
 
 
-def test_the_clock_of_a_node_that_takes_over_begins_above_what_the_former_one_could_have_shown() -> None:
+class Readings:
+    """How far the clock of each node that takes over would begin from the clock that all machines of the test have."""
+
+    def __init__(self, group: Machines) -> None:
+        self.ahead_ns: list[int] = []
+        self.unknown = 0
+        for machine in group.machines.values():
+            self._watch(machine)
+
+    def _watch(self, machine: Machine) -> None:
+        take_over = machine._take_over
+
+        def taken_over(outcome: TakenOver) -> None:
+            if outcome.last is NO_INSTANT:
+                self.unknown += 1
+            else:
+                self.ahead_ns.append(outcome.last.at(machine.now) - machine.now)
+            take_over(outcome)
+
+        machine._take_over = taken_over  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("ends", ["killed", "handed over"])
+def test_six_takeovers_in_a_row_leave_the_clock_where_it_is(ends: str) -> None:
     group = Machines()
-    backup = group.machines["b"]
-    floors: list[int] = []
-    start = backup.start
-
-    def started(follower: Follower | None = None) -> None:
-        outcome = None if backup.backup is None else backup.backup.outcome
-        assert isinstance(outcome, TakenOver)
-        floors.append(outcome.clock_floor_ns)
-        start(follower)
-
-    backup.start = started  # type: ignore[method-assign]
+    readings = Readings(group)
     group.follow()
-    group.until(lambda: group.in_sync() == ["a", "b"])
-    group.run(1_000)
-    last_ns = group.machines["a"].now
-    group.machines["a"].crash()
-    group.until(lambda: group.active() is backup)
-    [floor_ns] = floors
-    # The last heartbeat left within a quarter of the lease before the end.
-    assert last_ns <= floor_ns <= last_ns + LEASE.length_ns
+    for _ in range(6):
+        group.until(lambda: group.in_sync() == ["a", "b"], 20_000)
+        group.run(300)
+        active = group.active()
+        assert active is not None
+        other = group.machines["b" if active.name == "a" else "a"]
+        if ends == "killed":
+            active.crash()
+        else:
+            group.until(lambda: bool(active.input("hand_over")), 2_000)  # noqa: B023
+        group.until(lambda: group.active() is other, 20_000)  # noqa: B023
+        if ends == "killed":
+            active.follow()
+    assert readings.unknown == 1  # the primary has founded the group
+    assert len(readings.ahead_ns) == 6
+    # The message was under way for a moment, and that is all.
+    assert all(-5 * MS < ahead_ns <= 0 for ahead_ns in readings.ahead_ns), readings.ahead_ns

@@ -131,8 +131,8 @@ def test_every_part_of_a_handshake_is_waited_for_and_every_change_refused() -> N
 
 def test_another_version_is_named() -> None:
     head = bytearray(follower().begin())
-    head[4] = 3
-    with pytest.raises(ProtocolError, match="version 3 of the replication, this program 2"):
+    head[4] = 2
+    with pytest.raises(ProtocolError, match="version 2 of the replication, this program 3"):
         active().feed(bytes(head[:5]))
 
 

@@ -140,7 +140,7 @@ def test_what_stays_for_a_reader_stays_after_a_crash_too() -> None:
     leaving.crash()
     leaving.start()
     part = departure(leaving)
-    rig.until(part.over)
+    rig.until(lambda: part.over() and node_of(leaving).journal.idle())
     leaving.stop()
     assert held(target, "orders") == MESSAGES[10:]
     leaving.start()

@@ -6,6 +6,7 @@ from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.sim.host import Host
 from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
 from tests.cluster.cluster_rig import Client, Rig, cluster_of, count, remote_consumers, waiting
+from tests.cluster.scale_down.scale_down_rig import held
 
 TIMEOUT = 10  # seconds, the default
 
@@ -43,6 +44,9 @@ class Third:
         self._publish_all(0, total)
         self.rig.until(lambda: count(self.third, "orders") == total // 2)
         self.rig.until(lambda: waiting(self.near, "node-1") == total // 2)
+        parked = held(self.near, "$.artemis.internal.sf.test.node-1")
+        self.parked = [int(body[:5]) for body in parked]  # numbers of the messages for n1
+        self.kept = [number for number in range(total) if number not in self.parked]  # of those at n2
 
     def _attended(self, host: Host, consumers: int = 1) -> None:
         self.rig.until(lambda: remote_consumers(self.near, host, "orders") == consumers)

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from atalanta.ha.folder_lease import ACTIVE, FolderRecord
+from atalanta.runtime.clock import steady_ns, system_clock
 from atalanta.runtime.disk.data_folder import open_data_folder
 from atalanta.runtime.disk.folder_lock import DataFolderError
 from atalanta.runtime.ha import shared_store
 from atalanta.runtime.ha.epoch_folders import EpochFolders
 from atalanta.runtime.ha.epoch_lost import EpochLost
 from atalanta.runtime.ha.epoch_names import epochs_of
+from atalanta.runtime.ha.held_epoch import HeldEpoch
 from atalanta.runtime.ha.inheritance import mark_complete
 from atalanta.runtime.ha.lease_file import LEASE_NAME, decode_record, encode_record, read_content
 from tests.runtime.ha.store_rig import LEASE_NS, epoch_folder, new_id, store, taken
@@ -280,22 +282,62 @@ def test_a_taker_over_an_incomplete_epoch_waits_for_the_lease_before_it(tmp_path
     successor.stop("released")
 
 
-def test_the_clock_of_a_successor_begins_above_that_of_the_holder(tmp_path: Path) -> None:
+class Seconds:
+    """A clock of tests, in ns: it stands until a test moves it."""
+
+    def __init__(self) -> None:
+        self.ns = 1_000 * SECOND
+
+    def __call__(self) -> int:
+        return self.ns
+
+
+@pytest.mark.parametrize("ends", ["released", "killed"])
+def test_a_successor_knows_the_last_instant_of_the_holders_clock(ends: str, tmp_path: Path) -> None:
+    """Plus what has passed since it was seen, and no lease, however the holder ended."""
+    steady = Seconds()
     first, second = store(tmp_path), store(tmp_path)
-    ahead = time.time_ns() + 3600 * SECOND
+    second._monotonic_ns = steady
+    ahead = time.time_ns() + 30 * SECOND
     held = taken(first)
     held.start(lambda why: None, lambda: ahead)
     held._renew()
-    held.abandon()
-    successor = taken(second)
-    assert successor.clock_floor_ns == ahead + LEASE_NS
-    # Also before `start` is called: it might end before that.
+    if ends == "released":
+        held.stop("released")
+    else:
+        held.abandon()
+    second.look()
+    steady.ns += 5 * SECOND
+    successor = second.take()
+    assert successor is not None
+    begun = time.monotonic_ns()
+    assert 0 <= successor.last_ns() - (ahead + 5 * SECOND) <= 2 * LEASE_NS
+    # So says its record, too, until its node begins: it might end before that.
+    successor._renew()
     record = decode_record(read_content(successor.journal))
-    assert record is not None and record.clock_ns == successor.clock_floor_ns
+    assert record is not None and 0 <= successor.last_ns() - record.clock_ns <= time.monotonic_ns() - begun
     successor.stop("released")
-    third = taken(store(tmp_path))
-    assert third.clock_floor_ns == successor.clock_floor_ns
-    third.stop("released")
+
+
+def test_six_takeovers_in_a_row_leave_the_clock_where_the_wall_clock_is(tmp_path: Path) -> None:
+    """Each node's clock begins as `Shell.begin_clock` lets it."""
+    before: HeldEpoch | None = None
+    for number in range(6):
+        held = taken(store(tmp_path))
+        clock = system_clock(steady_ns)
+        assert clock.begin(held.last_ns()) == 0
+        held.start(lambda why: None, clock.now)
+        held._renew()
+        assert abs(clock.now() - time.time_ns()) < SECOND // 10
+        if before is not None:
+            before.abandon()
+        if number % 2:
+            held.stop("released")
+            before = None
+        else:
+            before = held  # killed, and nothing proves it: the successor waits for its lease
+    if before is not None:
+        before.abandon()
 
 
 def test_a_torn_record_is_a_change_and_no_record(tmp_path: Path) -> None:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from atalanta.cluster.replication.active import replicator
 from atalanta.cluster.replication.active.file_changes import FileChanges
-from atalanta.cluster.replication.member_codec import FileDeletion
+from atalanta.cluster.replication.member_codec import FileDeletion, FromActive
 from atalanta.cluster.replication.passive import backup
 from atalanta.cluster.replication.passive.backup import Backup
 from atalanta.cluster.replication.passive.doors import Doors
+from atalanta.cluster.replication.passive.incoming_stream import IncomingStream
+from atalanta.ha.last_instant import LastInstant
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.register import RegisterView
 from atalanta.ha.replication.active import Active
 from atalanta.ha.replication.follower import Follower
-from atalanta.ha.replication.messages import Ended
+from atalanta.ha.replication.messages import Ended, HandOver, Heartbeat
+from atalanta.kernel.broker import reserved_ids
 from atalanta.kernel.queue.paging.paging import Paging
-from atalanta.node import node
 from atalanta.sim.replicas import group
 from atalanta.sim.replicas.machine import ReplicaMachine
 from tests.ha import planted_faults
@@ -142,7 +144,19 @@ def doors_stay_open(patch: Patch) -> None:
 
 
 def message_ids_are_used_again(patch: Patch) -> None:
-    patch.setattr(node, "EPOCH_IDS", 0)
+    patch.setattr(reserved_ids, "EPOCH_IDS", 0)
+
+
+def lease_is_added_to_the_clock(patch: Patch) -> None:
+    """The rule of earlier versions: a successor's clock begins above the whole lease of its predecessor."""
+    on_message = IncomingStream._on_message
+
+    def add(stream: IncomingStream, now: int, sender: str, message: FromActive) -> None:
+        on_message(stream, now, sender, message)
+        if isinstance(message, Heartbeat | HandOver | Ended):
+            stream.last = LastInstant(message.clock_ns + stream._lease_ns)
+
+    patch.setattr(IncomingStream, "_on_message", add)
 
 
 def deleted_above_the_commit_point(patch: Patch) -> None:

@@ -64,11 +64,14 @@ def transaction_in_several_records(patch: Patch) -> None:
         self: PlanWriter, batch: records.Batch, plans: list[Plan], references: list[Reference],
         endpoint: Reply | None, token: int,
     ) -> int:  # fmt: skip
-        for kind, payload in zip(batch.kinds[:-1], batch.payloads[:-1], strict=True):
+        if batch.encoded is None:
+            return append(self, batch, plans, references, endpoint, token)
+        batch.encoded.set_int32(0, batch.count)
+        *first, last_record = records.decode_batch(batch.encoded.getvalue())
+        for kind, payload in first:
             self.store.journal.append(kind, payload)
         last = records.Batch()
-        if len(batch):
-            last.add(batch.kinds[-1], batch.payloads[-1])
+        last.add(*last_record)
         return append(self, last, plans, references, endpoint, token)
 
     patch.setattr(PlanWriter, "append", torn)

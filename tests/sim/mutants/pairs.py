@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from atalanta.ha.folder_lease import EpochView, FolderCandidate
+from atalanta.ha.folder_lease import ACTIVE, EpochView, FolderCandidate, FolderRecord
+from atalanta.ha.last_instant import LastInstant
+from atalanta.kernel.broker.reserved_ids import FoundIds
 from atalanta.sim.host import Host
-from atalanta.sim.pairs import machine
 from atalanta.sim.pairs.machine import PairMachine
 from atalanta.sim.pairs.shared_folder import Epoch, SharedFolder
 from tests.sim.mutants.patching import Patch
@@ -61,8 +62,30 @@ def _no_wait(candidate: FolderCandidate, made_ns: int, again: EpochView) -> int:
     return 0
 
 
-def clock_floor_forgotten(patch: Patch) -> None:
-    patch.setattr(machine, "clock_floor_ns", lambda records: 0)
+def lease_is_added_to_the_clock(patch: Patch) -> None:
+    """The rule of earlier versions: a successor's clock begins above the whole lease of its predecessor."""
+
+    def last_instant(candidate: FolderCandidate, read_ns: int, record: FolderRecord | None) -> LastInstant:
+        if record is None:
+            return LastInstant(0)
+        later = record.length_ns if record.state == ACTIVE else 0
+        return LastInstant(record.clock_ns + later)
+
+    patch.setattr(FolderCandidate, "last_instant", last_instant)
+
+
+def ids_begin_at_the_clock(patch: Patch) -> None:
+    patch.setattr(FoundIds, "trusted", lambda found: False)
+    patch.setattr(FoundIds, "on_counters", lambda found, message_id, binding_id, announced: None)
+
+
+def numbers_are_not_kept(patch: Patch) -> None:
+    on_counters = FoundIds.on_counters
+
+    def forget(found: FoundIds, message_id: int, binding_id: int, announced: int) -> None:
+        on_counters(found, message_id, binding_id, min(announced, 0))
+
+    patch.setattr(FoundIds, "on_counters", forget)
 
 
 def files_are_shared(patch: Patch) -> None:

@@ -23,6 +23,7 @@ from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.security.security import Security
 from atalanta.management.status import COLOCATED_POLICY, HaStatus, ReplicaStatus
 from atalanta.node.config import NodeConfig
+from atalanta.runtime.clock import steady_ns
 from atalanta.runtime.ha.group.disk_watch import DiskWatch
 from atalanta.runtime.ha.group.member_status import FollowerStatus
 from atalanta.runtime.ha.group.register_calls import RegisterCalls
@@ -101,6 +102,7 @@ class ActiveRun:
             drop_after_ns=member.terms.length_ns + int(DROP_S * 1e9),
             min_in_sync=member.policy.min_in_sync,
             settings=member.read_settings,
+            steady_ns=steady_ns,
             damaged=member.damaged,
         )
         self._new = new_node(

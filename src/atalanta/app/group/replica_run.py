@@ -29,10 +29,12 @@ from atalanta.cluster.replication.passive.backup_config import (
     TakenOver,
 )
 from atalanta.config.configuration import Configuration
+from atalanta.ha.last_instant import NO_INSTANT, LastInstant
 from atalanta.ha.replication.follower import Follower
 from atalanta.kernel.ports import Disk, LargeFiles
 from atalanta.management.status import PassiveStatus
 from atalanta.message.encoding.buffer import DecodeError
+from atalanta.runtime.clock import steady_ns
 from atalanta.runtime.ha.group.guard_calls import GuardCalls
 from atalanta.runtime.ha.group.passive_shell import PassiveShell
 from atalanta.runtime.ha.group.register_calls import RegisterCalls
@@ -77,7 +79,7 @@ class ReplicaRun:
         self.stopping = False
         self.follower: Follower | None = None
         self.replay: CopyReplay | None = None
-        self.clock_floor_ns = 0  # of the node to come
+        self.last_instant = NO_INSTANT  # of the clock of the node's predecessor, by `steady_ns`
         self.node_id: uuid.UUID | None = None
         self.show_passive: Callable[[PassiveStatus], None] = lambda status: None  # the HTTP server's, if there is one
         self.founded = False  # the node id is a new one
@@ -142,7 +144,8 @@ class ReplicaRun:
         if isinstance(outcome, TakenOver):
             self.follower = outcome.follower
             self.replay = outcome.replay
-            self.clock_floor_ns = outcome.clock_floor_ns
+            if outcome.last is not NO_INSTANT:
+                self.last_instant = LastInstant(outcome.last.at(shell.clock.now()), steady_ns())
             self.member.begin_active(outcome.why)
         self.damaged = isinstance(outcome, Damaged)
         if isinstance(outcome, Identity):

@@ -20,7 +20,7 @@ from atalanta.app.web import start_web
 from atalanta.cluster.connection.colocation_seat import ColocationSeat
 from atalanta.config.configuration import Configuration
 from atalanta.kernel.security.security import Security
-from atalanta.runtime.clock import Clock, steady_ns
+from atalanta.runtime.clock import steady_ns, system_clock
 from atalanta.runtime.ha.group.member_folder import MemberFolder
 from atalanta.runtime.ha.guard.line import GuardLine
 from atalanta.runtime.ids import SystemIds
@@ -80,7 +80,7 @@ class ReplicatedRuns:
         kept_messages = False
         while True:
             self._tell_web("passive")
-            shell = bound_shell(self.member.configuration, signals=False, clock=Clock(steady_ns))
+            shell = bound_shell(self.member.configuration, signals=False, clock=system_clock(steady_ns))
             active = ActiveRun(self.member, self.security, self.server, shell, kept_messages)
             try:
                 passive = await self._follow(shell, active)
@@ -94,8 +94,7 @@ class ReplicatedRuns:
                 if passive.listens and not passive.stopping:
                     continue
                 return None if passive.paused else exit_codes.STOPPED
-            # Members of the cluster ignore news of a node that are older than what they know.
-            shell.clock.begin_above(passive.clock_floor_ns)
+            shell.begin_clock(passive.last_instant.at(steady_ns()))
             shell.listen_early()
             self._tell_web("active")
             self.guard.born(shell)

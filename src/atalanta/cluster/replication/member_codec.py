@@ -8,9 +8,9 @@ Numbers are big-endian; an lsn, a file number and a size have 8 bytes.
     BLOCK        epoch · first · last · commit · segment · offset · the block up to the end
     SEGMENT      number · size · header
     DROP         number          JUMP  nothing
-    HEARTBEAT    epoch · sent_ns · commit
-    HAND_OVER    epoch · lsn · version · register
-    ENDED        epoch
+    HEARTBEAT    epoch · sent_ns · commit · clock_ns
+    HAND_OVER    epoch · lsn · version · clock_ns · register
+    ENDED        epoch · clock_ns
     PAGE         number · the file up to the end
     LARGE        file · offset · bytes up to the end
     LARGE_SYNC   file · size
@@ -228,7 +228,7 @@ def encode_message(message: MemberMessage) -> bytes:
         sent = message.sent_ns.to_bytes(8, "big", signed=True)
         return _frame(ANSWER, _numbers(message.epoch, message.last, message.durable), sent)
     if isinstance(message, Heartbeat):
-        return _frame(HEARTBEAT, _numbers(message.epoch, message.sent_ns, message.commit))
+        return _frame(HEARTBEAT, _numbers(message.epoch, message.sent_ns, message.commit, message.clock_ns))
     if isinstance(message, LargeData):
         return _frame(LARGE, _numbers(message.file, message.offset), message.data)
     if isinstance(message, PageFile):
@@ -248,10 +248,10 @@ def _encode_rare(message: MemberMessage) -> bytes:
     if isinstance(message, JumpPart):
         return _frame(JUMP)
     if isinstance(message, HandOver):
-        numbers = _numbers(message.epoch, message.lsn, message.version)
+        numbers = _numbers(message.epoch, message.lsn, message.version, message.clock_ns)
         return _frame(HAND_OVER, numbers, encode_register(message.register))
     if isinstance(message, Ended):
-        return _frame(ENDED, _numbers(message.epoch))
+        return _frame(ENDED, _numbers(message.epoch, message.clock_ns))
     if isinstance(message, Refusal):
         return _frame(REFUSAL, _numbers(message.epoch))
     if isinstance(message, ServiceRequest):
@@ -293,7 +293,8 @@ def decode_from_active(frame: bytes) -> FromActive:
         number, offset = _number(reader, "segment"), _number(reader, "offset")
         return JournalBlock(block, BlockPart(number, offset, reader.rest(), block.last))
     if code == HEARTBEAT:
-        message = Heartbeat(_number(reader, "epoch"), _number(reader, "sent_ns"), _lsn(reader))
+        epoch, sent_ns, commit = _number(reader, "epoch"), _number(reader, "sent_ns"), _lsn(reader)
+        message = Heartbeat(epoch, sent_ns, commit, _number(reader, "clock_ns"))
     elif code == LARGE:
         return LargeData(_number(reader, "file"), _number(reader, "offset"), reader.rest())
     elif code == PAGE:
@@ -323,13 +324,14 @@ def _decode_rare(code: int, reader: Reader) -> FromActive:
         return Offer(epoch, _epochs(reader), last, commit, forced, lease_ns)
     if code == HAND_OVER:
         epoch, lsn, version = _number(reader, "epoch"), _lsn(reader), _number(reader, "version")
+        clock_ns = _number(reader, "clock_ns")
         start = int(reader.position)
         try:
-            return HandOver(epoch, lsn, version, decode_register(reader.rest()))
+            return HandOver(epoch, lsn, version, decode_register(reader.rest()), clock_ns)
         except RegisterDamaged as error:
             raise DecodeError("register", start, str(error)) from None
     if code == ENDED:
-        return Ended(_number(reader, "epoch"))
+        return Ended(_number(reader, "epoch"), _number(reader, "clock_ns"))
     if code == KEEP:
         return KeptFiles(_lsn(reader), _file_numbers(reader, "page"), _file_numbers(reader, "large file"))
     if code == SETTINGS:

@@ -28,7 +28,7 @@ from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.transport import TransportConfiguration, decode_transport, encode_transport
 
 MAGIC: Final = b"ATLR"
-VERSION: Final = 2
+VERSION: Final = 3
 NONCE_SIZE: Final = 32
 PROOF_SIZE: Final = 32
 HEAD_SIZE: Final = len(MAGIC) + 1 + NONCE_SIZE

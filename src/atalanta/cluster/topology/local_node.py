@@ -38,6 +38,7 @@ class LocalNode:
         self.timers = broker.timers
         self.trace = broker.trace
         self.ids = broker.ids
+        self.reserved_ids = broker.reserved_ids
         self.prefix: str = f"cluster.{number}."
         self.event_id: int = 0
         self.backup: TransportConfiguration | None = None
@@ -49,8 +50,8 @@ class LocalNode:
         self.backup = backup
 
     def renew(self, now: int) -> None:
-        """Begins an announcement: it has a new event id."""
-        self.event_id = max(self.event_id + 1, now // 1_000_000)
+        """Begins an announcement: it has an event id that this node never had, and no member has heard of it."""
+        self.event_id = self.reserved_ids.take_number(now, self.event_id)
 
     def raise_event_id(self, event_id: int) -> None:
         """Lets the next announcement have an event id above this one."""

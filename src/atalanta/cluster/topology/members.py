@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 ANNOUNCE: Final = "announce"  # timer
 FQQN: Final = "::"
 EVENT_ID_MAX: Final = (1 << 63) - 1
+# No clock shows a higher one: who has made it up gets no answer above it.
+FOLLOWED_MAX: Final = 1 << 62
 
 
 class MemberListener:
@@ -133,12 +135,16 @@ class Members:
         self.listener.member_changed(now, accepted)
 
     def _announce_above(self, now: int, update: Member) -> None:
-        """Announces this node above an announcement of another member of its pair or group, whose clock was ahead.
+        """Announces this node above an announcement of another member of its pair or group, or above a higher one of
+        its own, of which its journal knows nothing.
 
         That member has lost the service, or this node would have. The members of the cluster ignore lower event ids.
         It happens an interval later: until both know who serves, they would answer each other as fast as they can.
         """
-        if update.primary is not None and self._is_partner(update.primary):
+        if update.primary is None or update.event_id > FOLLOWED_MAX:
+            return
+        passed = self.local.settings.announces(update.primary) and update.event_id > self.local.event_id
+        if passed or self._is_partner(update.primary):
             self.local.raise_event_id(update.event_id)
             self.contested = True
             self.announcements_left = max(self.announcements_left, 1)

@@ -39,11 +39,15 @@ class Block:
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """The request for a lease, sent at `sent_ns` of the active node's clock."""
+    """The request for a lease, sent at `sent_ns` of the active node's steady clock.
+
+    `clock_ns` is the node's clock then, in nanoseconds since 1970. The shell adds it, as in `HandOver` and `Ended`.
+    """
 
     epoch: int
     sent_ns: int
     commit: int
+    clock_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class HandOver:
     lsn: int
     version: int
     register: Register
+    clock_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,7 @@ class Ended:
     """The active process of `epoch` serves no more. It says so itself, or a guard that has seen its end."""
 
     epoch: int
+    clock_ns: int = 0
 
 
 @dataclass(frozen=True)

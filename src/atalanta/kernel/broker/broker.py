@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.broker.configured_resources import ConfiguredResources
 from atalanta.kernel.broker.open_bodies import OpenBodies
+from atalanta.kernel.broker.reserved_ids import ReservedIds
 from atalanta.kernel.journal.named_values import NamedValues
 from atalanta.kernel.log.log_views import LEASE_TIMER, LogViews
 from atalanta.kernel.memory.large_body import OPEN_TIMER, LargeBodies
@@ -76,7 +77,7 @@ CACHE_SWEEP_MS: Final = 30_000  # if address-queue-scan-period is off
 
 
 class Broker:
-    """The state of one node's messages. Ids are never used twice: they start at the clock's microseconds."""
+    """The state of one node's messages. Ids are never used twice: the journal reserves them."""
 
     def __init__(
         self,
@@ -117,6 +118,7 @@ class Broker:
         self.values = NamedValues(journal, self.command)
         self.origins = Origins(self.values)
         self._build_registries(ports.ids)
+        self.reserved_ids = ReservedIds(self.store, self.bindings, journal)
         self._build_publisher()
         self.clients = Clients(ports.close_connection)
         self._build_sessions()
@@ -241,16 +243,10 @@ class Broker:
         self.observers.append(observer)
         self.clients.observers.append(observer)
 
-    # -- ids ------------------------------------------------------------------------------------
-    def start_ids(self, now: int) -> None:
-        """Starts the ids at the clock, so that ids which no record holds are not used again after a crash.
-
-        These are the ids of non-durable messages, and of remote bindings, which peers may have in `_AMQ_ROUTE_TO`.
-        """
+    def set_now(self, now: int) -> None:
+        """Records the time (ns), for inputs that have none."""
         self.now = now
         self.store.set_now(now)
-        self.store.skip_message_ids(now // 1_000)
-        self.bindings.start_ids(now)
 
     def stop(self) -> None:
         """Records that the node stops or leaves: it serves no new clients, and expires nothing."""
@@ -267,8 +263,9 @@ class Broker:
     # -- batches of inputs --------------------------------------------------------------------------
     def flush(self, now: int) -> None:
         """Delivers the messages that became deliverable in this batch of inputs; the node calls it once per batch."""
-        self.now = now
-        self.store.set_now(now)
+        self.set_now(now)
+        if self.reserved_ids.are_used_up():
+            self.reserved_ids.renew()
         self.store.append_acknowledged()
         self.store.tasks.end_turn()
         if self.store.entering:

@@ -41,21 +41,14 @@ class LiveRecords:
         return stored + 64 * broker.caches.count() + small
 
     def before_compaction(self, now: int, first_segment: int) -> None:
-        """Stores the id counters: ids must not start again after the records that used them were deleted.
+        """Stores the marks of the ids again: the segment with the last ones may be deleted.
 
         `first_segment`: the first one after this compaction, so that a start notices when its file is missing.
         """
-        self.append_counters()
+        self.broker.reserved_ids.renew()
         writer = Writer()
         writer.int64(first_segment)
         self.broker.journal.append(records.FIRST_SEGMENT, writer.getvalue())
-
-    def append_counters(self) -> None:
-        """Appends the id counters."""
-        writer = Writer()
-        writer.int64(self.broker.store.next_message_id)
-        writer.int64(self.broker.bindings.next_id)
-        self.broker.journal.append(records.COUNTERS, writer.getvalue())
 
     def relocate(self, lsn: int, kind: int, payload: bytes) -> None:
         """Appends the present state of the record again, if it is alive."""

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.broker.damaged_records import DamagedRecords
+from atalanta.kernel.broker.reserved_ids import FoundIds
 from atalanta.kernel.broker.settled_messages import (
     SETTLED_AT,
     KnownMessage,
@@ -66,8 +67,7 @@ class Recovery:
             broker.store, broker.queue_registry.by_id, broker.addresses, broker.values, self.paging
         )
         self.first_segment: int = 1  # of the journal: earlier ones were compacted
-        self.message_id_max: int = 0
-        self.binding_id_max: int = 0
+        self.ids = FoundIds()
 
     def on_record(self, lsn: int, kind: int, payload: bytes) -> None:
         """Applies one record. DecodeError names a record whose content does not decode."""
@@ -103,7 +103,7 @@ class Recovery:
         elif kind == records.PAGE:
             page, message_ids = self.paging.page(lsn, payload)
             self._sequence(page.queue_id, page.last)
-            self.message_id_max = max(self.message_id_max, page.id_max, page.number)
+            self.ids.message_id_max = max(self.ids.message_id_max, page.id_max, page.number)
             for message_id in message_ids:
                 self._forget(message_id, page.queue_id)
         elif kind == records.PAGE_DONE:
@@ -133,7 +133,7 @@ class Recovery:
 
     def _message(self, lsn: int, stored: StoredMessage) -> None:
         message_id = stored.message.id
-        self.message_id_max = max(self.message_id_max, message_id)
+        self.ids.message_id_max = max(self.ids.message_id_max, message_id)
         for found in stored.routes:
             if found.sequence > self.sequences.get(found.queue_id, 0):
                 self.sequences[found.queue_id] = found.sequence
@@ -254,7 +254,7 @@ class Recovery:
             self._forget_name(previous)
         broker.queues[queue.name] = queue
         broker.queue_registry.by_id[queue_id] = queue
-        self.binding_id_max = max(self.binding_id_max, queue_id)
+        self.ids.binding_id_max = max(self.ids.binding_id_max, queue_id)
 
     def _queue_deleted(self, queue_id: int) -> None:
         queue = self.broker.queue_registry.by_id.pop(queue_id, None)
@@ -280,8 +280,10 @@ class Recovery:
 
     def _small(self, lsn: int, kind: int, reader: Reader) -> None:
         if kind == records.COUNTERS:
-            self.message_id_max = max(self.message_id_max, reader.int64("counters.message") - 1)
-            self.binding_id_max = max(self.binding_id_max, reader.int64("counters.binding") - 1)
+            message_id = reader.int64("counters.message")
+            binding_id = reader.int64("counters.binding")
+            announced = reader.int64("counters.announced") if reader.left() else -1
+            self.ids.on_counters(message_id, binding_id, announced)
         elif kind == records.FIRST_SEGMENT:
             self.first_segment = max(self.first_segment, reader.int64("segment.number"))
         elif kind == records.LEASE:
@@ -342,9 +344,13 @@ class Recovery:
         self._unsettled = 0
         self.paging.forget_ended()
 
-    def finish(self, now: int) -> None:
-        """Puts queues below their addresses and references in their order; counters continue after the highest seen."""
+    def finish(self, now: int, epochs: int = 0) -> None:
+        """Puts queues below their addresses and references in their order; the ids begin above all that may be used.
+
+        `epochs`: those of the node's group since the last one in the journal.
+        """
         broker = self.broker
+        broker.set_now(now)
         broker.large.begin_recovery()
         for known in broker.addresses.values():
             known.created_at = now
@@ -391,12 +397,10 @@ class Recovery:
         for queue in broker.queues.values():
             if queue.special is not None:
                 restore(broker.store, now, queue, queue.special)
-        broker.store.skip_message_ids(self.message_id_max + 1)
+        broker.reserved_ids.begin(now, self.ids, epochs)
         broker.large.end_recovery()
         if self.paging.damaged:
             self._forget_damaged()
-        broker.bindings.skip_ids(self.binding_id_max + 1)
-        broker.start_ids(now)
         broker.origins.restore()
         self.messages.clear()
         self.duplicates.clear()

@@ -16,7 +16,8 @@ from atalanta.message.encoding.buffer import Reader, Writer
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Journal
 
-COUNTERS: Final = 1  # i64 next message id, i64 next binding id
+# The marks up to which ids are reserved, and the last number of an announcement (kernel/broker/reserved_ids.py).
+COUNTERS: Final = 1  # i64 message id, i64 binding id, i64 number; in earlier versions the next ids, and no number
 ADDRESS: Final = 2  # ss name, bool anycast, bool multicast, bool auto created
 ADDRESS_DELETED: Final = 3  # ss name
 QUEUE: Final = 4  # see kernel/queue/queue.py: encode_queue

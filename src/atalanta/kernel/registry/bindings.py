@@ -31,16 +31,12 @@ class BindingRegistry:
         self.next_id = binding_id + 1
         return binding_id
 
-    def skip_ids(self, next_id: int) -> None:
-        """Continues the ids at `next_id`, unless they are higher already."""
-        self.next_id = max(self.next_id, next_id)
-
-    def start_ids(self, now: int) -> None:
-        """Starts the ids of this life of the node at the clock (`now` in ns).
+    def begin(self, next_id: int) -> None:
+        """Begins the ids of this life of the node: all below may have been used.
 
         A peer may hold messages for an earlier temporary queue (`_AMQ_ROUTE_TO`), whose id no record holds.
         """
-        self.skip_ids(now // 1_000)
+        self.next_id = max(self.next_id, next_id)
         self.first_id = self.next_id
 
     # -- remote bindings ------------------------------------------------------------------------

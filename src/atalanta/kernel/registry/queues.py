@@ -167,7 +167,7 @@ class QueueRegistry:
 
     def _store_with_copies(self, now: int, queue: Queue, retained: Retained) -> None:
         """Writes the queue's record behind its copies: after a crash it has all of them, or does not exist."""
-        copies = copy_retained(self.plans, self.bindings.next_id, now, queue, retained)
+        copies = copy_retained(self.plans, now, queue, retained)
         if queue.durable:
             copies.batch.add(records.QUEUE, encode_queue(queue))
         lsn = self.plans.append(copies.batch, copies.plans, copies.references, None, 0)

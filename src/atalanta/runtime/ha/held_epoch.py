@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from atalanta.ha.folder_lease import FolderHolder
+from atalanta.ha.last_instant import NO_INSTANT, LastInstant
 from atalanta.ha.lease import LeaseTerms
 from atalanta.runtime.clock import steady_ns
 from atalanta.runtime.disk.descriptors import DescriptorReserve
@@ -42,8 +42,9 @@ STOP_WAIT_S: Final = 5.0
 class HeldEpoch:
     """One epoch of this process, made by SharedStore.take. `journal`, `pages` and `large` are its folders.
 
-    `clock_floor_ns`: the node's clock begins above it (nanoseconds since 1970). `source` is the epoch that it inherits
-    from, 0 for the files of a node without a pair.
+    `last_ns()` is the last instant of the former holder's clock (nanoseconds since 1970, 0 if there was none), as if it
+    had run on until now: the node's clock begins there if it is ahead. `source` is the epoch that it inherits from, 0
+    for the files of a node without a pair.
     """
 
     def __init__(
@@ -53,21 +54,22 @@ class HeldEpoch:
         terms: LeaseTerms,
         holder: str,
         source: int,
-        clock_floor_ns: int,
+        last_ns: int,
         monotonic_ns: Callable[[], int] = steady_ns,
     ) -> None:
-        """Locks the epoch and renews its lease for the first time. Raises OSError."""
+        """Locks the epoch and renews its lease for the first time. `last_ns`: as it is now. Raises OSError."""
         self.epoch = folders.number
         self.journal: Path = folders.journal
         self.pages: Path = folders.pages
         self.large: Path = folders.large
-        self.clock_floor_ns = clock_floor_ns
+        self._last = LastInstant(last_ns, monotonic_ns()) if last_ns else NO_INSTANT
         self.source = source
         self.why_lost = ""
         self._epochs = epochs
         self._files = DescriptorReserve()
         self._monotonic_ns = monotonic_ns
-        self._wall_ns: Callable[[], int] = time.time_ns
+        # The node's clock. Until it begins, nobody has seen any other one than that of the former holder.
+        self._clock_ns: Callable[[], int] = self.last_ns
         self._tell_lost: Callable[[str], None] | None = None
         # Guards the holder's state and `why_lost`; waiting callers of `hold` are told of every change.
         self._changed = threading.Condition()
@@ -86,12 +88,16 @@ class HeldEpoch:
             raise
         self._thread.start()
 
-    def start(self, lost: Callable[[str], None], wall_ns: Callable[[], int]) -> None:
-        """Begins to tell `lost` of the loss of the epoch, once and from any thread, and to record the clock `wall_ns`.
+    def last_ns(self) -> int:
+        """Returns the last instant of the former holder's clock, as if it had run on until now. Any thread."""
+        return self._last.at(self._monotonic_ns())
+
+    def start(self, lost: Callable[[str], None], clock_ns: Callable[[], int]) -> None:
+        """Begins to tell `lost` of the loss of the epoch, once and from any thread, and to record the node's clock.
 
         Also removes the files of earlier epochs, on a thread of its own.
         """
-        self._wall_ns = wall_ns
+        self._clock_ns = clock_ns
         with self._changed:
             self._tell_lost = lost
             why = self.why_lost
@@ -145,7 +151,7 @@ class HeldEpoch:
         """
         self._end("the epoch was given up")
         if not self._thread.is_alive() and not self._holder.lost:
-            record = self._holder.next_record(self._wall_ns(), state)
+            record = self._holder.next_record(self._clock_ns(), state)
             try:
                 self._file.write(record)
             except OSError as error:
@@ -195,7 +201,7 @@ class HeldEpoch:
         """Writes the next record, then looks for the next epoch; the lease counts from before. Raises OSError."""
         holder = self._holder
         sent_ns = self._monotonic_ns()
-        self._file.write(holder.next_record(max(self._wall_ns(), self.clock_floor_ns)))
+        self._file.write(holder.next_record(self._clock_ns()))
         taken = self._taken()
         with self._changed:
             if self.why_lost:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from atalanta.files.replace import replace_file, sync_folder
-from atalanta.ha.folder_lease import RELEASED, EpochView, FolderCandidate, clock_floor_ns
+from atalanta.ha.folder_lease import RELEASED, EpochView, FolderCandidate
 from atalanta.ha.lease import LeaseTerms
 from atalanta.runtime.disk.data_folder import (
     NODE_ID_NAME,
@@ -137,7 +137,7 @@ class SharedStore:
                 self.terms,
                 holder or f"process {os.getpid()} of {socket.gethostname()}",
                 source,
-                self._clock_floor_ns(source, number),
+                self._last_ns(source, number),
             )
             wait_ns = self._candidate.wait_ns(made_ns, self._view(number - 1))
             inherit(self._epochs.folders(source), folders, self.node_id.bytes, held.check)
@@ -194,14 +194,15 @@ class SharedStore:
             self._seen_locked = number
         return view
 
-    def _clock_floor_ns(self, source: int, number: int) -> int:
-        """Returns the instant above which the clock of epoch `number` begins."""
-        found = []
-        for earlier in range(max(1, source), number):
+    def _last_ns(self, source: int, number: int) -> int:
+        """Returns the last instant of the clock of the epochs before `number`, as if it had run on until now; 0 if none
+        is known. The takers of those behind `source` have not served, and wrote on what they knew of it."""
+        for earlier in range(number - 1, max(0, source - 1), -1):
             record = decode_record(read_content(self._epochs.folders(earlier).journal))
-            if record is not None:
-                found.append(record)
-        return clock_floor_ns(found)
+            if record is not None and record.clock_ns:
+                now = self._monotonic_ns()
+                return self._candidate.last_instant(now, record).at(now)
+        return 0
 
 
 def look_at_store(journal: Path) -> StoreView:

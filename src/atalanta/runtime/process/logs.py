@@ -30,6 +30,8 @@ LEVELS: Final = {
     "uncommitted_refused": logging.WARNING,
     "binding_known_elsewhere": logging.WARNING,
     "broker_killed": logging.ERROR,
+    "clock_given_back": logging.WARNING,
+    "clock_set_back": logging.WARNING,
     "cluster_default_password": logging.WARNING,
     "cluster_gave_up": logging.WARNING,
     "critical_component_hangs": logging.CRITICAL,

@@ -43,6 +43,7 @@ class Ledger:
         self.acknowledging: dict[tuple[str, str], bool] = {}
         self.settled: dict[tuple[str, str], int] = {}  # time of the confirmed acknowledgement
         self.moved: dict[str, bool] = {}
+        self.expired: dict[str, bool] = {}  # at some node
         self.read: dict[tuple[str, str], int] = {}
         self.read_order: dict[tuple[str, str, str], int] = {}
         self.reordered: dict[str, bool] = {}  # senders with messages that were refused and sent again
@@ -111,6 +112,11 @@ class Ledger:
             raise Violation(f"{key} left {ORDERS} twice, and both were confirmed", key)
         self.settled[(ORDERS, key)] = self.world.now
 
+    def expire(self, key: str) -> None:
+        """Records that a copy of the message has expired, in its time."""
+        self.tell(key, "it expires")
+        self.expired[key] = True
+
     # -- readers of logs ------------------------------------------------------------------------
     def commit_read(self, node: str, queue: str, keys: list[str]) -> None:
         """Records the committed batch of a reader: each message exactly once, in order per node and producer."""
@@ -145,12 +151,12 @@ class Ledger:
             if key in self.alerting and (ALERTS, key) not in self.delivered:
                 raise Violation(f"confirmed message lost: {key} was never delivered from alerts", key)
         for key in self.moved:
-            if (BOOK, key) not in self.read:
+            if (BOOK, key) not in self.read and key not in self.expired:
                 raise Violation(f"a confirmed transaction moved {key}, but it is not in book", key)
 
     def _check_order(self, key: str) -> None:
         in_book = (BOOK, key) in self.read
-        if not in_book and (ORDERS, key) not in self.acknowledging:
+        if not in_book and (ORDERS, key) not in self.acknowledging and key not in self.expired:
             raise Violation(f"confirmed message lost: {key} left orders without a delivery", key)
         if in_book and (ORDERS, key) in self.settled and key not in self.moved:
             raise Violation(f"{key} was acknowledged by a consumer, and moved into book too", key)

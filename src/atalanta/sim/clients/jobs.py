@@ -11,6 +11,7 @@ from typing import Final
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
+from atalanta.sim.checks.instants import Instants
 from atalanta.sim.checks.ledger import ORDERS, Ledger, Violation
 from atalanta.sim.clients.client import then
 from atalanta.sim.clients.queue_client import QueueClient, key_of
@@ -22,6 +23,7 @@ from atalanta.wire.core.client.consumer import Delivery
 from atalanta.wire.core.client.reply import Reply
 
 WINDOW: Final = 8
+LIFE_MS: Final = 3_000  # of every tenth message, an order: most are taken in time
 # Modes of acknowledgement: each message with an answer, each without one, or all earlier ones with
 # it.
 ANSWERED: Final = "answered"
@@ -85,6 +87,8 @@ class Producer(Sender):
             at_ms = self.world.now // 1_000_000 + later_ms(number)
             message.properties.put("_AMQ_SCHED_DELIVERY", at_ms)
         message.properties.put("_AMQ_ROUTING_TYPE", Byte(MULTICAST if prices else ANYCAST))
+        if number % 10 == 1:
+            message.expiration = self.world.now // 1_000_000 + LIFE_MS
         return message
 
 
@@ -105,10 +109,18 @@ class Consumer(QueueClient):
     """Consumes and acknowledges messages of one queue; it can move to another node."""
 
     def __init__(
-        self, world: World, network: Network, name: str, target: str, ledger: Ledger, queue: str
+        self,
+        world: World,
+        network: Network,
+        name: str,
+        target: str,
+        ledger: Ledger,
+        queue: str,
+        instants: Instants | None = None,
     ) -> None:
         super().__init__(world, network, name, target, queue)
         self.ledger = ledger
+        self.instants = instants
         self.random = world.random(f"consumer/{name}")
         self.slowness_ns = self.random.choice((0, 1_000_000, 30_000_000))
         self.acknowledges = world.random(f"acknowledging/{name}").choice(ACKNOWLEDGEMENTS)
@@ -120,6 +132,8 @@ class Consumer(QueueClient):
     def on_message(self, delivery: Delivery) -> None:
         key = key_of(delivery.message)
         self.ledger.deliver(self.queue, key, self.name, self.network.left_at(self.conn))
+        if self.instants is not None:
+            self.instants.check_due(key, delivery.message)
         self.held.append(delivery)
         self.in_session(
             self.random.randint(0, self.slowness_ns), lambda: self.acknowledge(delivery)

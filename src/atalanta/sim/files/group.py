@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 
 from atalanta.cluster.replication.passive.active_search import Candidate
 from atalanta.ha.lease import LeaseTerms
+from atalanta.sim.checks.node_lives import NodeLives
 from atalanta.sim.host import Host, MakeNode
-from atalanta.sim.replicas.clock import DRIFT_PPM
 from atalanta.sim.replicas.guards import Guards
 from atalanta.sim.replicas.machine import ReplicaMachine
 from atalanta.sim.replicas.members import GroupMember, Members
 from atalanta.sim.replicas.register import SimRegister
+from atalanta.sim.world.machine_clock import DRIFT_PPM
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.store.config import JournalConfig
@@ -63,7 +64,7 @@ class FileMembers(Members):
         self.register = SimRegister(world, name, self.check_order)
         self.register.heal()
         self.machines: list[GroupMember] = []
-        self.ids = {}
+        self.lives = NodeLives(name)
         self.confirmed = 0
         self.seats: dict[str, FileSeat] = {}
 

@@ -16,8 +16,8 @@ from atalanta.ha.folder_lease import (
     STOPPED,
     FolderCandidate,
     FolderHolder,
-    clock_floor_ns,
 )
+from atalanta.ha.last_instant import NO_INSTANT, LastInstant
 from atalanta.ha.lease import LeaseTerms
 from atalanta.kernel.ports import Wire
 from atalanta.sim.checks.ledger import Violation
@@ -25,16 +25,15 @@ from atalanta.sim.host import Host, HostLarge, MakeNode
 from atalanta.sim.pairs.shared_folder import Epoch, SharedFolder
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import SimLargeFiles
+from atalanta.sim.world.machine_clock import MachineClock
 from atalanta.sim.world.network import Network
-from atalanta.sim.world.world import EPOCH, SECOND, World
+from atalanta.sim.world.world import SECOND, World
 from atalanta.wire.core.transport import TransportConfiguration
 
-DRIFT_PPM: Final = 50_000
 LOOK_NS: Final = SECOND // 20
 RENEWALS: Final = 4  # in the length of a lease
 STEP_NS: Final = (100_000, 20_000_000)  # duration of one step in the folder
 RESTART_NS: Final = (SECOND // 100, SECOND)  # until a process that has lost its epoch runs again
-SKEWS_NS: Final = (0, 0, -5 * SECOND, 3 * SECOND)
 LOCK_SHARE: Final = 0.7  # of the crashes release the lock; the other machine notices the others by the lease
 STOPPED_SHARE: Final = 0.3  # of the graceful stops are without failover
 
@@ -75,25 +74,21 @@ class PairMachine(Host):
         self.partner: PairMachine = self
         self.draw = world.random(f"pair/{name}")
         self.terms = terms
-        self.rate_ppm = 1_000_000 + self.draw.randint(-DRIFT_PPM, DRIFT_PPM)
-        self.skew_ns = self.draw.choice(SKEWS_NS)
+        self.clock: MachineClock = MachineClock(world, self.draw)
+        self.last: LastInstant = NO_INSTANT  # of the clock of the former holder
         self.candidate = FolderCandidate(self.terms)
         self.epoch: Epoch | None = None
         self.holder: FolderHolder | None = None
-        self.outbox: list[Callable[[], None]] = []
         self.paused = False
         self.blocked = False  # the node waits for the lease
         self.without_folder = False
         self.announced = False  # the node has announced the other machine
-        self.stood_still = False  # its clock has, since it took the epoch
         # Planned faults: the next look of a commit is followed by a pause; the next takeover ends in the middle.
         self.pause_after_look_ns: int = 0
         self.dies_in_takeover = False
         self.on_died: Callable[[PairMachine], None] = ignore_death
         self.takeovers = 0
         self.losses = 0
-        self._still_ns = 0  # for how long its monotonic clock has stood still
-        self._still_since = -1
         self._pauses = 0
         self._at_resume: list[Callable[[], None]] = []
         self._at_renewal: list[Callable[[], None]] = []
@@ -104,13 +99,19 @@ class PairMachine(Host):
         self.partner = partner
         partner.partner = self
         partner.stops = self.stops  # one node has one list of its graceful stops
+        partner.lives = self.lives
         partner.life = 1_000_000  # one node has no life twice
         self.network.partners[self.name] = [partner.name]
 
     def monotonic(self) -> int:
         """Returns the time of the machine's monotonic clock."""
-        now = self.world.now if self._still_since < 0 else self._still_since
-        return (now - EPOCH - self._still_ns) * self.rate_ppm // 1_000_000
+        return self.clock.monotonic()
+
+    def now(self) -> int:
+        return self.clock.node.now()
+
+    def wait_ns(self, at_ns: int) -> int:
+        return self.clock.wait_ns(at_ns)
 
     # -- the process ----------------------------------------------------------------------------
     def start(self) -> None:
@@ -170,11 +171,10 @@ class PairMachine(Host):
         made_ns = self.monotonic()
         source = self.folder.newest_complete(number)
         since = 0 if source is None else source.number
-        floor_ns = clock_floor_ns(self.folder.records(since, number))
-        self.ahead_ns = max(self.skew_ns, floor_ns + 1 - self.world.now)
+        self.last = self.folder.last_instant(self.candidate, made_ns, since, number)
         self.epoch = epoch
         self.holder = FolderHolder(self.terms, number, f"{self.name}/{self.life}")
-        self.stood_still = False
+        self.clock.stood_still = False
         self._renew()
         self._step(lambda: self._inherit(made_ns, source))
 
@@ -212,10 +212,8 @@ class PairMachine(Host):
         self.announced = False
         self.takeovers += 1
         self.network.outdate(self.partner)
+        self.clock.begin(self.last)
         self.run_node()
-        assert self.node is not None
-        epoch.first_id = epoch.next_id = self.node.broker.store.next_message_id
-        self.count_ids()
         self.announce()
 
     def announce(self) -> None:
@@ -245,7 +243,8 @@ class PairMachine(Host):
         if holder is None or epoch is None:
             return
         sent_ns = self.monotonic()
-        record = holder.next_record(self.now())
+        # Until its node begins, nobody has seen any other clock than that of the former holder.
+        record = holder.next_record(self.last.at(sent_ns) if self.node is None else self.now())
 
         def write() -> None:
             epoch.record = record
@@ -256,7 +255,6 @@ class PairMachine(Host):
             if holder.lost:
                 self._lose()
                 return
-            self.count_ids()
             self.announce()
             self._step(self._renew, self.terms.length_ns // RENEWALS)
             self._renewed()
@@ -308,6 +306,8 @@ class PairMachine(Host):
         if holder is None or not holder.may_deliver(self.monotonic()):
             self.blocked = True
             return
+        if self.node is not None and not self.node.may_send(self.now()):
+            return
         self._check_alone()
         outbox, self.outbox = self.outbox, []
         for call in outbox:
@@ -316,20 +316,14 @@ class PairMachine(Host):
     def _check_alone(self) -> None:
         """Raises Violation if the other machine may deliver, too. A clock that stood still excuses it."""
         other = self.partner
-        if other.node is None or other.holder is None or self.stood_still or other.stood_still:
+        if other.node is None or other.holder is None or self.clock.stood_still or other.clock.stood_still:
             return
         if other.holder.may_deliver(other.monotonic()):
             raise Violation(f"{self.name} and {other.name} both deliver")
 
-    def count_ids(self) -> None:
-        if self.node is not None:
-            self._held().next_id = self.node.broker.store.next_message_id
-            self.folder.check_ids()
-
     # -- the end --------------------------------------------------------------------------------
     def crash(self) -> None:
         """Ends the process at once. Its lock is free then, unless the machine is without the folder."""
-        self.count_ids()
         super().crash()
         if self.epoch is not None and not self.without_folder:
             self.epoch.locked = self.draw.random() >= LOCK_SHARE
@@ -348,7 +342,6 @@ class PairMachine(Host):
         ):  # fmt: skip
             self.crash()
             return
-        self.count_ids()
         super().stop()
         epoch.record = holder.next_record(self.now(), state)
         epoch.locked = False
@@ -377,8 +370,7 @@ class PairMachine(Host):
         self.paused = True
         self.network.stall(self.name)
         if clock_stands:
-            self.stood_still = True
-            self._still_since = self.world.now
+            self.clock.stand()
         self._pauses += 1
         number = self._pauses
         self.world.at(length_ns, lambda: self.resume() if self._pauses == number else None)
@@ -388,11 +380,7 @@ class PairMachine(Host):
         if not self.paused:
             return
         self.paused = False
-        if self._still_since >= 0:
-            still_ns = self.world.now - self._still_since
-            self._still_ns += still_ns
-            self.ahead_ns -= still_ns
-            self._still_since = -1
+        self.clock.go_on()
         self.network.read_again(self.name)
         waiting, self._at_resume = self._at_resume, []
         for call in waiting:

@@ -7,8 +7,9 @@ from typing import Final
 from atalanta.ha.folder_lease import RELEASED
 from atalanta.ha.lease import LeaseTerms
 from atalanta.sim.nodes import PORT, Shape, backup_name, node_maker
-from atalanta.sim.pairs.machine import DRIFT_PPM, PairMachine
+from atalanta.sim.pairs.machine import PairMachine
 from atalanta.sim.pairs.shared_folder import SharedFolder
+from atalanta.sim.world.machine_clock import DRIFT_PPM
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 

@@ -6,8 +6,8 @@ copy. The machine that wrote them may live on, and go on writing into its own ep
 
 from __future__ import annotations
 
-from atalanta.ha.folder_lease import EpochView, FolderRecord
-from atalanta.sim.checks.ledger import Violation
+from atalanta.ha.folder_lease import EpochView, FolderCandidate, FolderRecord
+from atalanta.ha.last_instant import NO_INSTANT, LastInstant
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import SimLargeFiles
 
@@ -22,9 +22,6 @@ class Epoch:
         self.record: FolderRecord | None = None
         self.complete = False
         self.locked = True
-        # The message ids that its node has used: from `first_id` up to `next_id`.
-        self.first_id: int = 0
-        self.next_id: int = 0
 
 
 class SharedFolder:
@@ -60,25 +57,15 @@ class SharedFolder:
                 return self.epochs[number]
         return None
 
-    def records(self, since: int, before: int) -> list[FolderRecord]:
-        """Returns the records of the epochs from `since` on, before `before`."""
-        found = [self.epochs[number].record for number in range(max(1, since), before)]
-        return [record for record in found if record is not None]
+    def last_instant(self, candidate: FolderCandidate, read_ns: int, since: int, before: int) -> LastInstant:
+        """Returns the last instant of the clock of the newest epoch from `since` on, before `before`, that has one."""
+        for number in range(before - 1, max(0, since - 1), -1):
+            record = self.epochs[number].record
+            if record is not None and record.clock_ns:
+                return candidate.last_instant(read_ns, record)
+        return NO_INSTANT
 
     def inherit(self, source: Epoch, target: Epoch) -> None:
         """Copies the files of `source` as they are now."""
         target.disk.inherit(source.disk)
         target.large.inherit(source.large)
-
-    def check_ids(self) -> None:
-        """Raises Violation if nodes of two epochs have used one message id."""
-        used = sorted(
-            (epoch.first_id, epoch.next_id, epoch.number)
-            for epoch in self.epochs.values()
-            if epoch.next_id > epoch.first_id
-        )
-        for (_, end, earlier), (begin, _, later) in zip(used, used[1:], strict=False):
-            if begin < end:
-                raise Violation(
-                    f"{self.name}: epochs {earlier} and {later} both used message id {begin}"
-                )

@@ -7,10 +7,10 @@ from typing import Final
 from atalanta.ha.lease import LeaseTerms
 from atalanta.sim.checks.replay import check_replay_of
 from atalanta.sim.nodes import PORT, Shape, node_maker
-from atalanta.sim.replicas.clock import DRIFT_PPM
 from atalanta.sim.replicas.faults import GroupFaults
 from atalanta.sim.replicas.machine import ReplicaMachine
 from atalanta.sim.replicas.members import Members
+from atalanta.sim.world.machine_clock import DRIFT_PPM
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 

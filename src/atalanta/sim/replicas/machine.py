@@ -8,6 +8,7 @@ lets no output to clients leave while the node may not send. The machine's clock
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final, cast
 
 from atalanta.cluster.replication.active.seat import ReplicationSeat
@@ -20,6 +21,7 @@ from atalanta.cluster.replication.passive.backup_config import (
     Identity,
     TakenOver,
 )
+from atalanta.ha.last_instant import NO_INSTANT, LastInstant
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.register import Register
 from atalanta.ha.replication.copy_replay import CopyReplay
@@ -32,13 +34,13 @@ from atalanta.sim.checks.replay import check_replay_of
 from atalanta.sim.host import HostLarge, MakeNode, SimIds, SimLinks, SimTimers, SimWire
 from atalanta.sim.nodes import CLUSTER_PASSWORD, CLUSTER_USER
 from atalanta.sim.replicas.checks import ConfirmedBlocks, ConfirmedFiles
-from atalanta.sim.replicas.clock import MachineClock
 from atalanta.sim.replicas.guards import GuardWatch, ProcessGuard
 from atalanta.sim.replicas.members import GroupMember, Members
 from atalanta.sim.replicas.register import SimRegisterPort
 from atalanta.sim.replicas.stop import GracefulStop
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import SimLargeFiles
+from atalanta.sim.world.machine_clock import MachineClock
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 
@@ -65,14 +67,14 @@ class GatedWire(SimWire):
 
     def write(self, conn: int, data: bytes) -> None:
         if conn in self.exempted:
-            super().write(conn, data)
+            self.network.send(conn, bytes(data))
         else:
             output = bytes(data)
             self.machine.outbox.append(lambda: self.network.send(conn, output))
 
     def close(self, conn: int, why: str) -> None:
         if conn in self.exempted:
-            super().close(conn, why)
+            self.network.close(conn, why)
         else:
             self.machine.outbox.append(lambda: self.network.close(conn, why))
 
@@ -101,7 +103,8 @@ class ReplicaMachine(GroupMember):
         self.life = number * LIVES_MAX
         self.stops = group.stops
         self.draw = world.random(f"replica/{name}")
-        self.clock = MachineClock(world, self.draw)
+        self.clock: MachineClock = MachineClock(world, self.draw)
+        self.lives = group.lives
         self.folders = 0
         self.member = ""
         self._new_folder()
@@ -110,7 +113,6 @@ class ReplicaMachine(GroupMember):
         self.epoch = 0  # of the node
         self.confirmed: ConfirmedBlocks | None = None
         self.files: ConfirmedFiles
-        self.outbox: list[Callable[[], None]] = []
         self.guard: ProcessGuard | None = None
         self.gives_back = False  # this process goes on as a follower when it has handed over
         self.is_doomed = False  # the process that was started has ended, and the guard ends this one soon
@@ -133,7 +135,10 @@ class ReplicaMachine(GroupMember):
 
     # -- time -----------------------------------------------------------------------------------
     def now(self) -> int:
-        return self.clock.now()
+        return self.clock.node.now()
+
+    def wait_ns(self, at_ns: int) -> int:
+        return self.clock.wait_ns(at_ns)
 
     # -- runs -----------------------------------------------------------------------------------
     def start(self) -> None:
@@ -146,6 +151,7 @@ class ReplicaMachine(GroupMember):
     def _follow(self) -> None:
         """Begins a passive run on the disk."""
         self.world.note(f"{self.name} follows as {self.member}, life {self.life}")
+        self.clock.node.begin()
         self.backup = self._make_backup()
         self.disk.attach(self._committed, self._disk_failed, self._no_room)
         self.backup.recover(self.now())
@@ -170,7 +176,7 @@ class ReplicaMachine(GroupMember):
             wire=SimWire(self),
             disk=self.disk,
             large=self.large,
-            timers=SimTimers(self, self.clock.rate_ppm),
+            timers=SimTimers(self),
             links=SimLinks(self),
             ids=SimIds(self),
             trace=self.trace,
@@ -190,21 +196,19 @@ class ReplicaMachine(GroupMember):
     def _prepare(self) -> Recovery:
         """Makes the node that may take over."""
         ports = self.ports()
-        ports.timers = SimTimers(self, self.clock.rate_ppm)
         seat = ports.replication = ReplicationSeat(
             SimRegisterPort(self.group.register, self), self.group.name, KEY, self.terms.length_ns + SECOND,
-            self.group.min_in_sync,
+            self.group.min_in_sync, steady_ns=self.clock.monotonic,
         )  # fmt: skip
         self._prepared = self.make_node(ports)
         return seat.prepare(Recovery(self._prepared.broker, SETTLED_AT))
 
-    def _serve(self, follower: Follower, clock_floor_ns: int, replay: CopyReplay | None) -> None:
+    def _serve(self, follower: Follower, last: LastInstant, replay: CopyReplay | None) -> None:
         """Begins an active run: the follower has taken over."""
         self.outbox = []
         self.takeovers += 1
-        # At a cold start nobody was heard: then the clocks of the machines were set meanwhile.
-        floor_ns = clock_floor_ns or max(each.now() for each in self.group.machines)
-        self.clock.begin_above(floor_ns)
+        self.clock.begin(last)
+        self.clock.stood_still = False
         known = follower.view.known
         assert known is not None
         self.epoch = known.epoch
@@ -310,7 +314,10 @@ class ReplicaMachine(GroupMember):
         if backup.failed is not None:
             self._fail(backup.failed)
         elif isinstance(outcome, TakenOver):
-            self._end_run(lambda: self._serve(outcome.follower, outcome.clock_floor_ns, outcome.replay))
+            last = outcome.last
+            if last is not NO_INSTANT:  # it was heard by the clock of the passive run
+                last = replace(last, seen_ns=last.seen_ns - self.now() + self.clock.monotonic())
+            self._end_run(lambda: self._serve(outcome.follower, last, outcome.replay))
             self.backlog.listen()
         elif isinstance(outcome, DoorsShut):
             self.backlog.clear()  # the ports are bound anew
@@ -329,8 +336,8 @@ class ReplicaMachine(GroupMember):
         if self.confirmed is not None:
             self.confirmed.check()
             self.files.check()
-        store = node.broker.store
-        self.group.count_ids(self.epoch, store.next_message_id)
+        self.lives.note(self.epoch, node)
+        self.lives.show(self.life, self.now(), self.world.now)
         self.send_out()
         if node.replicator is not None and node.replicator.has_wanted():
             self.give_back()

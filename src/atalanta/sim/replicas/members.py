@@ -6,13 +6,14 @@ from typing import Final
 
 from atalanta.cluster.replication.passive.active_search import Candidate
 from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.checks.node_lives import NodeLives
 from atalanta.sim.host import Host, MakeNode
 from atalanta.sim.nodes import Shape, group_id, journal_config, machines_of
 from atalanta.sim.replicas.backlog import Backlog
-from atalanta.sim.replicas.clock import MachineClock
 from atalanta.sim.replicas.file_check import different_files
 from atalanta.sim.replicas.guards import Guards
 from atalanta.sim.replicas.register import SimRegister
+from atalanta.sim.world.machine_clock import MachineClock
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.store.segment import segment_number
@@ -91,7 +92,7 @@ class Members:
         self.guards = Guards(world, network, name)
         self.register = SimRegister(world, name, self.check_order)
         self.machines: list[GroupMember] = []
-        self.ids: dict[int, tuple[int, int]] = {}  # message ids by epoch: the first, and the one behind the last
+        self.lives = NodeLives(name)
         self.confirmed = 0  # the last lsn that a node has confirmed
 
     def candidates(self, machine: GroupMember) -> list[Candidate]:
@@ -164,14 +165,6 @@ class Members:
         value = self.register.value()
         if value is not None and len(value.in_sync) < self.min_in_sync:
             raise Violation(f"{self.name} confirms with {value.in_sync} in sync, not {self.min_in_sync} members")
-
-    def count_ids(self, epoch: int, next_id: int) -> None:
-        """Records the next message id of a node. Raises Violation if another epoch has used the same."""
-        first = self.ids.setdefault(epoch, (next_id, next_id))[0]
-        self.ids[epoch] = (first, next_id)
-        for other, (begin, end) in self.ids.items():
-            if other != epoch and begin < next_id and first < end:
-                raise Violation(f"epochs {other} and {epoch} both used message ids from {max(begin, first)}")
 
     def check_alone(self, machine: GroupMember) -> None:
         """Raises Violation if the node of another machine may send, too. A clock that stood still excuses it."""

@@ -140,6 +140,12 @@ class SimDisk(Disk):
         if self._working:
             self._begin()
 
+    def finish_jobs(self) -> None:
+        """Ends the waiting jobs at once, up to a planned fault."""
+        while self._jobs and not self.failed and not self._fail_next and self._strike is None:
+            self._life += 1  # the end that is planned for the job does not count
+            self._end(self._life)
+
     def crash(self) -> None:
         """Simulates a power failure: the current job is torn, waiting jobs are lost. The disk works again."""
         self._life += 1

@@ -8,6 +8,7 @@ the register.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from atalanta.cluster.part import Part
@@ -30,7 +31,18 @@ from atalanta.cluster.replication.member_codec import (
 from atalanta.ha.register import CompareAndSet, Read, Register
 from atalanta.ha.register_requests import RegisterRequests
 from atalanta.ha.replication.active import Active
-from atalanta.ha.replication.messages import Action, Answer, Block, Confirm, Refusal, Send, Stop
+from atalanta.ha.replication.messages import (
+    Action,
+    Answer,
+    Block,
+    Confirm,
+    Ended,
+    HandOver,
+    Heartbeat,
+    Refusal,
+    Send,
+    Stop,
+)
 from atalanta.kernel.ports import LargeFiles, Timers, Trace
 from atalanta.store.journal import Journal
 from atalanta.store.pages import PageFiles
@@ -64,7 +76,7 @@ class Replicator(Part):
         large: LargeFiles | None,
         timers: Timers,
         trace: Trace,
-        append_mark: Callable[[], None],
+        append_mark: Callable[[], object],
         on_stop: Callable[[int, str], None],
         announce: Callable[[int, dict[str, TransportConfiguration]], None],
     ) -> None:
@@ -73,6 +85,7 @@ class Replicator(Part):
         self.timers = timers
         self.trace = trace
         self.begun: bool = False
+        self._clock_ns: int = 0  # the last instant of the node's clock
         self.active: Active
         self.streams: dict[str, FollowerStream] = {}
         self.successor: str = ""
@@ -98,7 +111,7 @@ class Replicator(Part):
     def begin(self, now: int) -> None:
         """Begins the epoch with the recovered journal, before anything is appended."""
         seat = self.seat
-        self.active = Active(seat.follower, now, seat.drop_after_ns, seat.min_in_sync)
+        self.active = Active(seat.follower, self._steady_ns(now), seat.drop_after_ns, seat.min_in_sync)
         if self.active.last != self.journal.last:
             raise AssertionError(f"the journal ends at {self.journal.last}, the member at {self.active.last}")
         self.journal.begin_epoch(self.active.epoch)
@@ -126,23 +139,27 @@ class Replicator(Part):
         known = self.active.view.known
         return () if known is None else known.in_sync
 
+    def _steady_ns(self, now: int) -> int:
+        """Returns the time by which leases are counted: the node's clock may be set, and run at half speed."""
+        return now if self.seat.steady_ns is None else self.seat.steady_ns()
+
     def serves(self, now: int) -> bool:
         """Tells whether output to clients may leave at `now`."""
-        return self.active.serves(now)
+        return self.active.serves(self._steady_ns(now))
 
     # --- the journal ------------------------------------------------------------------------------------------
 
     def on_stored(self, now: int, lsn: int) -> None:
         """Implements JournalGroup.on_stored."""
         self._note_appended(now)
-        self._do(now, self.active.on_durable(now, lsn))
+        self._do(now, self.active.on_durable(self._steady_ns(now), lsn))
 
     def _note_appended(self, now: int) -> None:
         """Tells the rules what was handed to the disk: only that is sent."""
         active = self.active
         written = self.journal.written_lsn()
         if written > active.last and active.accepts():
-            active.on_append(now, written)
+            active.on_append(self._steady_ns(now), written)
 
     def after_flush(self, now: int) -> None:
         """Sends each follower what is new, at the end of a batch of inputs."""
@@ -195,7 +212,7 @@ class Replicator(Part):
         if isinstance(message, StoredFiles):
             stream.on_files(message)
         elif isinstance(message, Refusal):
-            self._do(now, self.active.on_refusal(now, stream.member, message.epoch))
+            self._do(now, self.active.on_refusal(self._steady_ns(now), stream.member, message.epoch))
             if not self.active.stopped:
                 stream.fail("it refuses the stream, which begins again")
         elif isinstance(message, ServiceRequest):
@@ -207,11 +224,11 @@ class Replicator(Part):
             stream.on_answer(message)
             if not stream.failed and message.epoch == self.epoch:
                 self.followers.on_answer(now, stream.member, message, self.active.last)
-                self._do(now, self.active.on_answer(now, stream.member, message))
+                self._do(now, self.active.on_answer(self._steady_ns(now), stream.member, message))
                 # Without its lease, a member that is required would stop the service.
-                leased = self.active.lease.holds(now, [stream.member])
+                leased = self.active.lease.holds(self._steady_ns(now), [stream.member])
                 if leased and stream.has_caught_up(now, message.durable):
-                    self._do(now, self.active.join(now, stream.member))
+                    self._do(now, self.active.join(self._steady_ns(now), stream.member))
         if stream.failed:
             self._fail(now, stream)
 
@@ -231,7 +248,7 @@ class Replicator(Part):
     def _end(self, now: int, stream: FollowerStream) -> None:
         stream.close()
         self.streams.pop(stream.member, None)
-        self.active.on_disconnected(now, stream.member)
+        self.active.on_disconnected(self._steady_ns(now), stream.member)
         self.followers.on_gone(now, stream.member)
 
     def on_blocked(self, connection: MemberConnection, blocked: bool) -> None:
@@ -273,11 +290,12 @@ class Replicator(Part):
 
     def _tick(self, now: int) -> None:
         active = self.active
-        self._do(now, active.on_tick(now))
+        steady_ns = self._steady_ns(now)
+        self._do(now, active.on_tick(steady_ns))
         for member in active.required():
             if member not in self.streams and self.followers.gone_for_ns(now, member) >= GONE_NS:
-                self._do(now, active.drop(now, member))
-        self._reports.tell_waits(now, active, self._register.problem)
+                self._do(now, active.drop(steady_ns, member))
+        self._reports.tell_waits(steady_ns, active, self._register.problem)
         self._announce_backup(now)
 
     # --- the register -----------------------------------------------------------------------------------------------
@@ -287,7 +305,7 @@ class Replicator(Part):
         if register is None:
             self._register.on_uncertain(now, "the register does not exist: restore it")
             return
-        self._do(now, self.active.on_register(now, version, register))
+        self._do(now, self.active.on_register(self._steady_ns(now), version, register))
         self._register.on_answer(settled=self.active.view.pending is None)
         if self.active.stopped:
             return  # the register may be of an epoch that is not this node's
@@ -363,7 +381,7 @@ class Replicator(Part):
         for member in self._successors():
             if active.answered.get(member, -1) >= active.last:
                 self.successor = member
-                self._do(now, active.hand_over(now, member))
+                self._do(now, active.hand_over(self._steady_ns(now), member))
                 return True
         return False
 
@@ -380,15 +398,18 @@ class Replicator(Part):
 
     def resign(self, now: int, why: str) -> None:
         """Ends the service for good: a follower may take over at once."""
-        self._do(now, self.active.resign(now, why))
+        self._do(now, self.active.resign(self._steady_ns(now), why))
 
     # --- actions -----------------------------------------------------------------------------------------
 
     def _do(self, now: int, actions: list[Action]) -> None:
+        self._clock_ns = max(self._clock_ns, now)
         for action in actions:
             if isinstance(action, Send):
                 stream = self.streams.get(action.member)
                 message = action.message
+                if isinstance(message, Heartbeat | HandOver | Ended):
+                    message = replace(message, clock_ns=self._clock_ns)
                 if stream is not None and not isinstance(message, Block | Answer | Refusal):
                     stream.send(message)
             elif isinstance(action, Confirm):

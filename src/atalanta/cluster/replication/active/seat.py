@@ -26,7 +26,8 @@ class ReplicationSeat:
     `follower` is set by `take`: a node is prepared before its member takes over. `key` is that of the members'
     handshake. A follower that makes no progress for `drop_after_ns` is removed from the in-sync set. `settings` returns
     the content of the stored management settings, b"" without any. `guard`: the process of the active node has one,
-    which knows the epoch already. `damaged` names the files because of which this process has given its service away.
+    which knows the epoch already. `steady_ns` is a clock that nobody sets, by which leases are counted; without it the
+    node's clock does. `damaged` names the files because of which this process has given its service away.
     """
 
     register: RegisterPort
@@ -36,6 +37,7 @@ class ReplicationSeat:
     min_in_sync: int = 1
     settings: Callable[[], bytes] = _no_settings
     guard: Guard | None = None
+    steady_ns: Callable[[], int] | None = None
     damaged: dict[str, bool] = field(default_factory=dict)
     follower: Follower = field(init=False)
     replay: CopyReplay | None = None

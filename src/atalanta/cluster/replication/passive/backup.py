@@ -305,7 +305,7 @@ class Backup(PassiveInputs):
         if stream is None:
             return
         if self.failed is None and token == self._last_barrier != 0:
-            self.outcome = TakenOver(stream.follower, stream.clock_floor_ns, stream.store.replay, self._why)
+            self.outcome = TakenOver(stream.follower, stream.last, stream.store.replay, self._why)
         else:
             self._try(now, lambda: stream.on_committed(now, token))
             follower = stream.follower

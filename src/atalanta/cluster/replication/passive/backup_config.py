@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from atalanta.ha.last_instant import NO_INSTANT, LastInstant
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.replication.follower import Follower
 
@@ -116,12 +117,12 @@ class TakenOver:
     """The outcome of a member that has become active: nothing waits for the disk. `replay` is that of the node that was
     prepared last, None if it must read its journal.
 
-    No output of the former node left at a later time of its clock than `clock_floor_ns`: the new node's begins above
-    it. 0 if this process has heard no active node.
+    `last` is the last instant of the former node's clock that this process has heard of, by the clock of its shell;
+    NO_INSTANT if it has heard no active node. The new node's clock begins there if that is ahead.
     """
 
     follower: Follower
-    clock_floor_ns: int = 0
+    last: LastInstant = NO_INSTANT
     replay: CopyReplay | None = None
     why: str = ""
 

@@ -24,6 +24,7 @@ from atalanta.cluster.replication.member_codec import (
     decode_from_active,
     encode_message,
 )
+from atalanta.ha.last_instant import NO_INSTANT, LastInstant
 from atalanta.ha.replication.block_stream import JumpPart
 from atalanta.ha.replication.follower import Follower
 from atalanta.ha.replication.messages import (
@@ -77,8 +78,7 @@ class IncomingStream:
         self._lost_ns: int = 0  # when the loss of the active node was seen, 0 while it sends
         self._heard_ns: int = 0  # when the active node has sent something
         self.end_lsn: int = 0  # the last one of the active node, as far as it is known
-        # No output of an active node left at a later time of its clock.
-        self.clock_floor_ns: int = 0
+        self.last: LastInstant = NO_INSTANT  # of the clock of the active node that was heard last
         self._search = search
         self._wire = ports.wire
         self._trace = ports.trace
@@ -187,11 +187,13 @@ class IncomingStream:
             raise ProtocolError(f"{type(message).__name__} without an offer that was accepted")
         elif isinstance(message, Heartbeat):
             self.end_lsn = max(self.end_lsn, message.commit)
-            self.clock_floor_ns = max(self.clock_floor_ns, message.sent_ns + self._lease_ns)
+            self.last = LastInstant(message.clock_ns, now)
             self._do(now, follower.on_heartbeat(now, sender, message))
         elif isinstance(message, HandOver):
+            self.last = LastInstant(message.clock_ns, now)
             self._do(now, follower.on_hand_over(now, message))
         elif isinstance(message, Ended):
+            self.last = LastInstant(message.clock_ns, now)
             follower.on_ended(now, message)
         elif isinstance(message, Guard):
             self._watch(message)

@@ -17,7 +17,6 @@ from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.queue.reference import DONE
 from atalanta.kernel.routing.retroactive_names import Retained
 from atalanta.kernel.routing.router import Route
-from atalanta.message.encoding.buffer import Writer
 
 if TYPE_CHECKING:
     from atalanta.kernel.publish.plan_writer import PlanWriter
@@ -52,24 +51,15 @@ class Copies:
 
 
 
-def copy_retained(
-    plans: PlanWriter, next_binding_id: int, now: int, queue: Queue, retained: Retained
-) -> Copies:
-    """Makes the copies that `queue` starts with. All are appended to the journal except those that are returned.
-
-    `next_binding_id` goes into a COUNTERS record, if the copies need several records.
-    """
+def copy_retained(plans: PlanWriter, now: int, queue: Queue, retained: Retained) -> Copies:
+    """Makes the copies that `queue` starts with. All are appended to the journal except those that are returned."""
     selector = queue.filter
     copies = Copies()
-    parts = 0
     for reference in _kept(plans.store, now, retained.ring(queue.spec.routing_type)):
         message = _copy(reference.message, queue)
         if selector is not None and not selector.matches(message):
             continue
         if copies.full():
-            if parts == 0:
-                _store_counters(plans.store, next_binding_id, copies.batch)
-            parts += 1
             plans.append(copies.batch, copies.plans, copies.references, None, 0)
             copies = Copies()
         plan = Plan(message)
@@ -113,14 +103,6 @@ def _copy(original: Message, queue: Queue) -> Message:
     origin = copy.property_value("_AMQ_ORIG_ADDRESS")
     copy.address = origin if isinstance(origin, str) else queue.spec.address
     return copy
-
-
-def _store_counters(store: MessageStore, next_binding_id: int, batch: records.Batch) -> None:
-    """Stores the id counters first: if the queue's record is lost, no later queue gets the id that the copies name."""
-    writer = Writer()
-    writer.int64(store.next_message_id)
-    writer.int64(next_binding_id)
-    batch.add(records.COUNTERS, writer.getvalue())
 
 
 def _by_sequence(reference: Reference) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from atalanta.runtime.clock import Clock, steady_ns
+from atalanta.runtime.clock import steady_ns, system_clock
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.inputs import NodeInputs
@@ -47,7 +47,7 @@ class PassiveShell:
         self, loop: asyncio.AbstractEventLoop, limits: Limits, connectors: dict[str, ClientTls]
     ) -> None:
         self.loop = loop
-        self.clock = Clock(steady_ns)
+        self.clock = system_clock(steady_ns)
         self.trace = LogTrace()
         self.ids = SystemIds()
         self.driver = Driver(loop, self.clock, self._on_bug, self._on_failed)
