@@ -20,6 +20,9 @@ from atalanta.runtime.net.tls_handshakes import Handshakes
 from atalanta.runtime.process.allocator import trim_allocator
 
 TRIM_DELAY_S: Final = 1.0
+# A read of so many bytes has probably left others behind. uvloop would read up to 32 times 256 KB from one connection
+# before it looks at the next one: for seconds nobody else would get an answer.
+FULL_READ_BYTES: Final = 128 * 1024
 
 
 class Connections(Wire):
@@ -39,6 +42,7 @@ class Connections(Wire):
         self.dialing = 0
         self._open: dict[int, Connection] = {}
         self._dirty: list[Connection] = []
+        self._resting: list[Connection] = []  # not read in the rest of this iteration
         self._next = 1
         self._may_send: Callable[[], bool] | None = None
         self._trim: asyncio.TimerHandle | None = None
@@ -120,9 +124,17 @@ class Connections(Wire):
         exempt connections are not held."""
         self._may_send = may_send
 
+    def rest(self, connection: Connection) -> None:
+        """Reads no more from a connection in this iteration: it has had its share."""
+        self._resting.append(connection)
+
     def write_out(self) -> bool:
         """Sends the output of an iteration, one write per connection, then closes as requested. Returns whether
         there was any."""
+        if self._resting:
+            resting, self._resting = self._resting, []
+            for connection in resting:
+                connection.end_rest()
         dirty = self._dirty
         self._dirty = []
         if self._may_send is not None and dirty and not self._may_send():
@@ -220,6 +232,19 @@ class Connection(asyncio.Protocol):
         """Passes one chunk to the node as one input."""
         if not self.closing:
             self._driver.data(self.number, data)
+            if len(data) >= FULL_READ_BYTES:
+                self._rest()
+
+    def _rest(self) -> None:
+        """Reads on in the next iteration, when the others had their turn."""
+        if self._reading and not self._transport.is_closing():
+            self._transport.pause_reading()
+            self._connections.rest(self)
+
+    def end_rest(self) -> None:
+        """Reads on, unless reading was stopped meanwhile."""
+        if self._reading and not self._transport.is_closing():
+            self._transport.resume_reading()
 
     def eof_received(self) -> bool:
         """Closes the connection: a peer that shut down its sending side is treated as gone."""

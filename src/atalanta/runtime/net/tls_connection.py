@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from atalanta.runtime.net.tcp import Connection, Connections, address_text
+from atalanta.runtime.net.tcp import FULL_READ_BYTES, Connection, Connections, address_text
 from atalanta.runtime.net.tls_handshakes import Outcome, handshake_step, reason
 
 RECORD_BYTES = 1 << 14  # maximum result of one TLS read
@@ -159,6 +159,8 @@ class SecureConnection(Connection):
         self._flush()
         if parts and not self.closing:
             self._driver.data(self.number, parts[0] if len(parts) == 1 else b"".join(parts))
+            if len(parts) * RECORD_BYTES >= FULL_READ_BYTES:
+                self._rest()
         if over:
             self.closing = self.closing or over
             self._transport.close()
