@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,7 +19,13 @@ from tests.interop.harness.jms import (
 )
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
-from tests.interop.harness.replicated_group import ReplicatedGroup, kill_broker, kill_guard, role
+from tests.interop.harness.replicated_group import (
+    ReplicatedGroup,
+    hand_over,
+    kill_broker,
+    kill_guard,
+    role,
+)
 from tests.runtime.ha.managers.witness_process import PASSWORD as VOTERS_PASSWORD
 from tests.runtime.ha.managers.witness_process import witnesses
 
@@ -37,16 +41,6 @@ def quorum(tmp_path: Path) -> Iterator[str]:
     with witnesses(tmp_path) as voters:
         named = ",".join(f"127.0.0.1:{each.port}" for each in voters)
         yield f'kind = "quorum"\nvoters = "{named}"\npassword-file = "{tmp_path / "password"}"\n'
-
-
-def hand_over(node: BrokerProcess) -> None:
-    """`atalanta ha handover`; the node is passive then."""
-    command = [sys.executable, "-m", "atalanta", "ha", "handover", str(node.folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    until("it is passive", lambda: role(node) == "passive")
-
-
 
 
 WAYS: list[Callable[[BrokerProcess], None]] = [

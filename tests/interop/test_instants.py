@@ -18,8 +18,7 @@ from tests.interop.harness.jms import PASSWORD, USER, until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
 from tests.interop.harness.openwire import CLIENTS
-from tests.interop.harness.replicated_group import OPTIONS, ReplicatedGroup, role
-from tests.interop.test_groups import hand_over
+from tests.interop.harness.replicated_group import OPTIONS, ReplicatedGroup, hand_over, role
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(400)]
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from atalanta.kernel.command import CurrentCommand
 from atalanta.kernel.publish.grouping import GroupingHandler, GroupWaiter
 from atalanta.kernel.sessions.request_wait import STEP_TIMER
+from atalanta.message.codec import text_body
+from atalanta.wire.core.client.management import request_message
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.packets.query import QueueQuery
@@ -23,6 +27,7 @@ class FailingCommand(CurrentCommand):
         super().__init__()
         self.until = -1
         self.inside = False
+        self.at_change = False  # fails once, before the kernel changes
 
     def begin(self) -> None:
         super().begin()
@@ -31,6 +36,9 @@ class FailingCommand(CurrentCommand):
             raise ZeroDivisionError("planted")
 
     def begin_change(self) -> None:
+        if self.at_change:
+            self.at_change = False
+            raise ZeroDivisionError("planted at the change")
         super().begin_change()
         if self.until == 0 and self.inside:
             raise ZeroDivisionError("planted inside")
@@ -55,6 +63,12 @@ def sends(*texts: str) -> bytes:
     )
 
 
+def management_request(operation: str, *parameters: object) -> bytes:
+    body = text_body(json.dumps(parameters))
+    message = request_message(0, "activemq.management", "broker", "_AMQ_OperationName", operation, body)
+    return codec.encode(SendMessage(message, requires_response=True, correlation=-7, sender_id=0), 10, 136)
+
+
 def failures(rig: NodeRig) -> list[dict[str, object]]:
     trace = rig.node.ports.trace
     assert isinstance(trace, RecordingTrace)
@@ -65,6 +79,18 @@ def expect_failures(rig: NodeRig) -> None:
     trace = rig.node.ports.trace
     assert isinstance(trace, RecordingTrace)
     trace.expects_failures = True
+
+
+def test_a_management_request_that_nobody_answers_costs_its_connection(rig: NodeRig, command: FailingCommand) -> None:
+    """Nobody would hear of the failure: a bridge would wait for ever for the queues that it has asked for."""
+    expect_failures(rig)
+    conn, other = rig.login("admin", "admin"), rig.login("admin", "admin")
+    command.at_change = True
+    rig.node.on_data(rig.now, conn, management_request("createAddress", "new", "ANYCAST"))
+    rig.settle()
+    assert conn not in rig.node.connections and other in rig.node.connections
+    assert "new" not in rig.node.broker.addresses
+    assert len(failures(rig)) == 1
 
 
 def test_the_connection_closes_and_what_came_before_stays(rig: NodeRig, command: FailingCommand) -> None:

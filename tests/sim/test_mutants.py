@@ -126,7 +126,7 @@ BY_SUBJECT = [
     (routers.keys_go_to_any_target, Routers, 6, 3),
     pytest.param(routers.router_forgets_its_keys, Routers, 40, 4, marks=SOAK),
     pytest.param(routers.target_is_lost_for_ever, Routers, 1, 6, marks=SOAK),
-    (routers.local_filter_takes_everybody, Routers, 6, 2),
+    (routers.local_filter_takes_everybody, Routers, 1, 2),
     pytest.param(parking.what_may_have_arrived_comes_back, Absences, 92, 8, marks=SOAK),
     (parking.what_comes_back_stays_parked_too, Absences, 1, 8),
     pytest.param(parking.what_is_parked_is_dropped, Absences, 1, 4, marks=SOAK),

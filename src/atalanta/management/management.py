@@ -246,7 +246,8 @@ class Management:
         except DecodeError as damage:  # a separate name: mypyc gives each name one type
             self.replies.refuse(now, call, f"management request cannot be read: {damage}")
         except Exception as failure:
-            if self.broker.command.changing:
+            # Without a reply address nobody would hear of it: a bridge would wait for the queues of this node for ever.
+            if self.broker.command.changing or not self.replies.is_awaited(call):
                 raise
             self.replies.report_failure(now, call, failure)
         else:

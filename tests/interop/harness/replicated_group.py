@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
+import sys
 
 from atalanta.runtime.ha.group.member_status import MemberStatus, read_status
 
@@ -108,6 +110,14 @@ def role(node: BrokerProcess) -> str:
 def status(node: BrokerProcess) -> MemberStatus | None:
     """Returns what `atalanta ha status` shows of a member; None before it has said anything."""
     return read_status(node.folder / "data" / "journal")
+
+
+def hand_over(node: BrokerProcess) -> None:
+    """`atalanta ha handover`; the node is passive then."""
+    command = [sys.executable, "-m", "atalanta", "ha", "handover", str(node.folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    until("it is passive", lambda: role(node) == "passive")
 
 
 def kill_broker(node: BrokerProcess) -> None:

@@ -60,7 +60,8 @@ class ReservedIds:
     """The ids of this life: where they begin, and the marks.
 
     `awaited_lsn` is that of the record which output waits for: the one that this life began with, or the last one with
-    the number of an announcement. `announced` is the highest number that this node has announced itself with, in all its clusters.
+    the number of an announcement. `announced` is the highest number that this node has announced itself with, in all
+    its clusters.
     """
 
     def __init__(self, store: MessageTable, bindings: BindingRegistry, journal: Journal) -> None:

@@ -42,6 +42,10 @@ class Replies:
         self.trace.event("management_refused", {"resource": call.resource, "why": why})
         self.send(now, call, why, False, False)
 
+    def is_awaited(self, call: Call) -> bool:
+        """Tells whether the request has a reply address."""
+        return isinstance(call.request.properties.get("JMSReplyTo"), str)
+
     def send(self, now: int, call: Call, result: object, succeeded: bool, changed: bool) -> None:
         """Sends the result. If `changed`, the change is on disk before."""
         reply_to = call.request.properties.get("JMSReplyTo")
