@@ -172,7 +172,7 @@ def test_one_broker_a_file(tmp_path: Path) -> None:
 def test_beans_and_other_stores_are_told_and_nothing_is_loaded(tmp_path: Path) -> None:
     path = classic_file(
         tmp_path,
-        "<persistenceAdapter><jdbcPersistenceAdapter dataSource='#db'/></persistenceAdapter>\n"
+        "<persistenceAdapter><jdbcPersistenceAdapter/></persistenceAdapter>\n"
         "<plugins><bean id='mine' class='org.example.Plugin'/></plugins>\n"
         "<services><bean class='org.example.Service'/></services>",
     )

@@ -159,7 +159,7 @@ def configuration_of(place: Path) -> Configuration | None:
     if not configured.is_file():
         return None
     try:
-        return read_broker_xml(configured, dict(os.environ))
+        return read_broker_xml(configured, dict(os.environ), alone=True)
     except ConfigError as error:
         raise Refused(str(error.problems[0]), BAD_CONFIGURATION) from error
 
@@ -183,7 +183,7 @@ def has_shared_store(place: Path) -> bool:
     """Tells whether the instance or broker.xml at `place` is of a pair with a shared store. Raises Refused."""
     configured = place / "etc" / "broker.xml" if place.is_dir() else place
     try:
-        return read_broker_xml(configured, dict(os.environ)).ha.form == SHARED_STORE
+        return read_broker_xml(configured, dict(os.environ), alone=True).ha.form == SHARED_STORE
     except ConfigError as error:
         raise Refused(str(error.problems[0]), BAD_CONFIGURATION) from error
 

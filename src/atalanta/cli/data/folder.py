@@ -219,7 +219,7 @@ def find_folders(place: Path) -> tuple[Path, Path, Path]:
     Refused (66)."""
     if place.is_file():
         try:
-            configuration = read_broker_xml(place, dict(os.environ))
+            configuration = read_broker_xml(place, dict(os.environ), alone=True)
         except ConfigError as error:
             raise Refused(str(error.problems[0]), BAD_CONFIGURATION) from error
         folder, pages = configuration.journal_folder, configuration.paging_folder
