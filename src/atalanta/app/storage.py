@@ -11,16 +11,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from atalanta.app.startup_error import StartupError
 from atalanta.config.configuration import Configuration
-from atalanta.config.folder_owner import OWNER_NAME, owner_of
 from atalanta.config.stored_settings import STORED_SETTINGS_NAME, StoredSettingsFile
-from atalanta.files.replace import replace_file
-from atalanta.runtime.disk.data_folder import DataFolder, make_folder, open_data_folder
+from atalanta.runtime.disk.data_folder import make_folder, open_data_folder
 from atalanta.runtime.disk.disk import FileDisk
 from atalanta.runtime.disk.folder_lock import DataFolderDamaged, DataFolderError
 from atalanta.runtime.disk.large_files import FolderLargeFiles
 from atalanta.runtime.disk.memory_disk import MemoryDisk
 from atalanta.runtime.disk.memory_large_files import MemoryLargeFiles
-from atalanta.runtime.disk.message_deletion import delete_messages
 from atalanta.runtime.disk.reserve import DiskReserve
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
@@ -135,11 +132,6 @@ def open_storage(configuration: Configuration) -> Storage:
         make_folder(pages)
         large = configuration.large_messages_folder / str(folder.node_id)
         make_folder(large)
-        if configuration.shared_data_owner:
-            claim_folder(folder, configuration.shared_data_owner)
-        if configuration.delete_messages_at_start:
-            deleted = delete_messages(folder.journal, pages, large)
-            log_event(logger, "messages_deleted", {"folder": folder.journal, "files": deleted})
     except DataFolderDamaged as error:
         raise StartupError(exit_codes.BAD_DATA, [str(error)]) from error
     except DataFolderError as error:
@@ -150,20 +142,6 @@ def open_storage(configuration: Configuration) -> Storage:
     reserve = DiskReserve(folder.journal, configuration.journal.file_size_bytes)
     settings = StoredSettingsFile.of(configuration)
     return Storage(folder.node_id, folder, pages, large, reserve, settings)
-
-
-def claim_folder(folder: DataFolder, owner: str) -> None:
-    """Writes the name of its broker into a locked folder that was one for every broker of a data directory.
-
-    DataFolderError if another broker was faster; then the next start gets a folder of its own. Raises OSError.
-    """
-    found = owner_of(folder.journal)
-    if found not in ("", owner):
-        folder.close()
-        raise DataFolderError(f"{folder.journal} became that of broker {found} just now: start this one again")
-    if not found:
-        replace_file(folder.journal / OWNER_NAME, f"{owner}\n".encode())
-        log_event(logger, "folder_claimed", {"folder": folder.journal, "broker": owner})
 
 
 def epoch_storage(configuration: Configuration, node_id: uuid.UUID, epoch: HeldEpoch) -> Storage:

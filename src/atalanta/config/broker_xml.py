@@ -107,6 +107,7 @@ def classic_configuration(
     found = classic_broker(root, configuration.path, values, report)
     if found is None:
         return None
+    configuration.classic = True
     configuration.take_classic(found.base, found.logins, found.networks)
     configuration.delete_messages_at_start = found.deletes_messages
     configuration.shared_data_owner = found.owner

@@ -85,6 +85,7 @@ class Configuration(OptionGroup):
     )  # a change in one of them changes the configuration
     unsupported: list[Unsupported] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    classic: bool = False  # it is an activemq.xml
     told_alone: bool = False  # the command line says that there are no other brokers
     delete_messages_at_start: bool = False
     # The name of this broker, if its journal folder is one that an earlier version gave to every broker with the same

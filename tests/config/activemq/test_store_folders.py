@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from atalanta.app.shared_store import open_store
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import open_storage
 from atalanta.config.configuration import Configuration
@@ -35,7 +36,7 @@ def test_a_broker_without_a_store_element_has_a_folder_of_its_name(tmp_path: Pat
         configuration = broker(tmp_path, name)
         assert configuration.journal_folder == tmp_path / "data" / name / "KahaDB" / "journal"
         assert configuration.paging_folder == tmp_path / "data" / name / "KahaDB" / "paging"
-        open_storage(configuration)  # both are open at the same time
+        open_store(configuration)  # both are open at the same time
     assert broker(tmp_path, "a/../b").journal_folder == tmp_path / "data" / "a_.._b" / "KahaDB" / "journal"
 
 
@@ -50,31 +51,11 @@ def test_a_journal_of_an_earlier_version_stays_that_of_the_first_broker_that_sta
     north, south = broker(tmp_path, "north"), broker(tmp_path, "south")
     old = tmp_path / "data" / "journal"
     assert north.journal_folder == south.journal_folder == old
-    storage = open_storage(north)
+    open_store(north)
     assert (old / OWNER_NAME).read_text() == "north\n"
     assert broker(tmp_path, "north").journal_folder == old
     assert broker(tmp_path, "south").journal_folder == tmp_path / "data" / "south" / "KahaDB" / "journal"
-    storage.close()
     with pytest.raises(StartupError, match="that of broker north just now: start this one again") as refused:
-        open_storage(south)  # read before the other one had claimed it
+        open_store(south)  # read before the other one had claimed it
     assert refused.value.status == FOLDER_TAKEN
-    open_storage(broker(tmp_path, "south"))
-
-
-def test_messages_are_deleted_at_a_start_if_the_file_says_so(tmp_path: Path) -> None:
-    keeping, deleting = (
-        read(classic_file(tmp_path / text, "", f"dataDirectory='{tmp_path}' deleteAllMessagesOnStartup='{text}'"))
-        for text in ("false", "true")
-    )
-    first = open_storage(keeping)
-    assert first.pages is not None and first.large is not None
-    messages = [keeping.journal_folder / segment_name(1), first.pages / "page-1", first.large / "1.msg"]
-    kept = [keeping.journal_folder / "node-id", keeping.journal_folder / "management-settings.xml"]
-    for path in [*messages, kept[1]]:
-        path.write_bytes(b"x")
-    first.close()
-    open_storage(keeping).close()
-    assert all(path.exists() for path in messages)
-    open_storage(deleting).close()
-    assert not any(path.exists() for path in messages)
-    assert all(path.exists() for path in kept)
+    open_store(broker(tmp_path, "south"))

@@ -26,10 +26,12 @@ from atalanta.config.activemq.transports import TransportConnectors
 from atalanta.config.problems import Report
 from atalanta.config.users.logins import Logins
 from atalanta.config.xml.tree import Node, made
+from atalanta.ha.policy import PRIMARY, SHARED_STORE
 
 DATA: Final = "activemq-data"  # Classic's default
 PLACEHOLDERS: Final = "PropertyPlaceholderConfigurer"
 DELETE_ALL: Final = "deleteAllMessagesOnStartup"
+AT_ONCE_MS: Final = "1"
 MASTER: Final = "masterConnector"
 MASTER_CLASS: Final = "MasterConnector"
 MASTER_URI: Final = "masterConnectorURI"
@@ -133,6 +135,8 @@ class BrokerReader:
             data = store_folder(base, values.get("dataDirectory", DATA), name)
         for option, folder in FOLDERS.items():
             core.put(broker, option, f"{data.path}/{folder}")
+        if self.stores.persistent:
+            self._pair()
         if self.elements.true(broker, values, "useVirtualTopics", True) and self.destinations.virtual_topics:
             self.transports.options_for_openwire[CONSUMER_WILDCARDS] = ",".join(self.destinations.virtual_topics)
         self._finish()
@@ -141,6 +145,16 @@ class BrokerReader:
         networks = NetworkSettings(self.networks.connectors, self.transports.discovery_uris, self.transports.tls)
         deletes = self.elements.true(broker, values, DELETE_ALL)
         return ClassicBroker(configuration, base, self.plugins.logins, networks, deletes, data.owner)
+
+    def _pair(self) -> None:
+        """Makes the broker one of equals with everybody who has its folder."""
+        policy, form, role = (made(self.broker, name) for name in ("ha-policy", SHARED_STORE, PRIMARY))
+        role.children.append(made(self.broker, "failover-on-shutdown", "true"))
+        form.children.append(role)
+        policy.children.append(form)
+        self.core.node.children.append(policy)
+        if self.stores.fails_if_locked:
+            self.core.put(self.broker, "journal-lock-acquisition-timeout", AT_ONCE_MS)
 
     def _finish(self) -> None:
         self.transports.finish()

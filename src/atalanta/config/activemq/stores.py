@@ -53,7 +53,10 @@ def store_folder(base: Path, data: str, name: str) -> StoreFolder:
 
 
 class Stores:
-    """Reads `<persistenceAdapter>` and `<persistenceFactory>`. `folder` is "" if no store names one."""
+    """Reads `<persistenceAdapter>` and `<persistenceFactory>`. `folder` is "" if no store names one.
+
+    `fails_if_locked`: the broker ends when another one has the store, and does not wait for it.
+    """
 
     def __init__(self, elements: Elements, core: Core, beans: Beans) -> None:
         self.elements = elements
@@ -61,6 +64,7 @@ class Stores:
         self.beans = beans
         self.folder = ""
         self.persistent = True
+        self.fails_if_locked = False
 
     def read(self, section: Node) -> None:
         """Reads the adapter."""
@@ -73,6 +77,7 @@ class Stores:
             if self.persistent:  # else Classic has no use for it either
                 self._find_others(node)
             self._adapter(node)
+            self._lock(node)
 
     def factory(self, section: Node) -> None:
         """Reads a factory, which makes the adapter in older files."""
@@ -92,15 +97,31 @@ class Stores:
             self.elements.finding(node, node.name, KEPT, True)
 
     def _kahadb(self, node: Node) -> None:
-        names = ("directory", "journalMaxFileLength", "locker")
+        names = ("directory", "journalMaxFileLength", *LOCKERS, *tables.LOCK)
         values = self.elements.values(node, names, tables.KAHADB_SILENT)
-        self.elements.children(node, {}, {}, tables.KAHADB_LOST)
+        self.elements.children(node, dict.fromkeys(LOCKERS, lambda _: None), tables.KAHADB_CHILDREN_SILENT)
         size = self.elements.size(node, values, "journalMaxFileLength")
         if size is not None:
             self.core.put(node, "journal-file-size", str(size))
         self.folder = values.get("directory", "")
         why = "messages are kept in the journal of this broker, in folders of their own there; those in it are not read"
         self.elements.finding(node, "kahaDB", why)
+
+    def _lock(self, node: Node) -> None:
+        """Reads the options of the lock, and names what is otherwise here."""
+        for name in tables.LOCK:
+            if name in tables.USE_LOCK and not self.elements.true(node, node.attributes, name, True):
+                self.elements.finding(node, f"{node.name} {name}", tables.ALWAYS_LOCKED, True)
+            elif name in tables.LOCK_WAITS and name in node.attributes:
+                self.elements.finding(node, f"{node.name} {name}", tables.NO_WAIT)
+        self._fail_if_locked(node, tables.FAIL_IF_LOCKED[1])
+        for section in [each for name in LOCKERS for each in node.all(name)]:
+            for locker in section.all(SHARED_FILE):
+                self.elements.values(locker, tables.FAIL_IF_LOCKED, tables.LOCKER_SILENT)
+                self._fail_if_locked(locker, tables.FAIL_IF_LOCKED[0])
+
+    def _fail_if_locked(self, node: Node, name: str) -> None:
+        self.fails_if_locked = self.fails_if_locked or self.elements.true(node, node.attributes, name)
 
     # -- what says that there are others ------------------------------------------------------------
     def _find_others(self, node: Node) -> None:

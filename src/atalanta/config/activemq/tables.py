@@ -21,13 +21,11 @@ REMOVED: Final = "removed from Classic: for a pair, see <ha-policy> in docs/guid
 _CURSORS: Final = "messages beyond a limit go to pages"
 _AUDIT: Final = "duplicates are found by their ids, for every address"
 _OPENWIRE: Final = "OpenWire connections have no such setting yet"
-_PAIR: Final = (
-    "no pair is made of it: convert the file and write <ha-policy><shared-store> (docs/guide/high-availability.md)"
-)
 # What to write instead of an element that says that there are other brokers.
 WAYS_OF_PAIR: Final = (
-    "for brokers with one directory that they all reach, or for a replicated group of brokers without one, convert the"
-    " files and write <ha-policy> (docs/guide/high-availability.md)"
+    "for brokers with one directory that they all reach, write the same <kahaDB directory=…> in all files: one serves,"
+    " the others wait; for a replicated group of brokers without one, convert the files and write <ha-policy>"
+    " (docs/guide/high-availability.md)"
 )
 WAYS_OF_NETWORK: Final = "write <networkConnector uri=\"static:(tcp://HOST:PORT)\"/> (docs/guide/networks.md)"
 _STOPS: Final = "a node stops after a failed write"
@@ -110,14 +108,26 @@ KAHADB_SILENT: Final = _all(
     " indexWriteBatchSize journalMaxWriteBatchSize checkpointInterval cleanupInterval cleanupOnStop"
     " concurrentStoreAndDispatchQueues concurrentStoreAndDispatchTopics ignoreMissingJournalfiles"
     " checkForCorruptJournalFiles checksumJournalFiles archiveDataLogs directoryArchive"
-    " failoverProducersAuditDepth maxFailoverProducersToTrack maxAsyncJobs databaseLockedWaitDelay"
+    " failoverProducersAuditDepth maxFailoverProducersToTrack maxAsyncJobs"
     " forceRecoverIndex archiveCorruptedIndex indexLFUEvictionFactor useIndexLFRUEviction enableIndexDiskSyncs"
     " enableIndexRecoveryFile enableIndexPageCaching enableIndexWriteAsync compactAcksAfterNoGC"
     " compactAcksIgnoresStoreGrowth enableAckCompaction enableSubscriptionStatistics preallocationScope"
     " preallocationStrategy purgeRecoveredXATransactionStrategy transactionIdTransformer brokerName"
-    " lockKeepAlivePeriod useLock stopOnError",
+    " stopOnError",
 )
-KAHADB_LOST: Final = _all(_PAIR, "locker databaseLocker sharedFileLocker")
+# The lock of a store: of the store element itself.
+FAIL_IF_LOCKED: Final = ("failIfLocked", "failIfDatabaseIsLocked")  # of a locker, and of a store in older files
+USE_LOCK: Final = ("useLock", "useDatabaseLock")
+LOCK_WAITS: Final = ("lockKeepAlivePeriod", "databaseLockedWaitDelay", "lockAcquireSleepInterval")
+LOCK: Final = (*USE_LOCK, *LOCK_WAITS, FAIL_IF_LOCKED[1])
+ALWAYS_LOCKED: Final = "a store is always protected from a second broker"
+NO_WAIT: Final = "a slave takes over at once when its master ends; lease_ms in atalanta.toml counts for a lost host"
+LOCKER_SILENT: Final = {
+    "lockAcquireSleepInterval": NO_WAIT,
+    "directory": "the lock is in the folder of the store, as in Classic",
+    "name": "locks have no names",
+}
+KAHADB_CHILDREN_SILENT: Final = {"sharedFileLocker": "the lock is in the folder of the store"}
 
 # <transportConnector>
 CONNECTOR: Final = (

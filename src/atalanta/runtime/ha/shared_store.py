@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from atalanta.files.replace import replace_file, sync_folder
-from atalanta.ha.folder_lease import RELEASED, EpochView, FolderCandidate
+from atalanta.ha.folder_lease import ACTIVE, RELEASED, EpochView, FolderCandidate
 from atalanta.ha.lease import LeaseTerms
 from atalanta.runtime.disk.data_folder import (
     NODE_ID_NAME,
@@ -54,9 +54,18 @@ ROOM_BYTES: Final = 8192
 
 @dataclass(frozen=True)
 class StoreView(EpochView):
-    """The findings of a look. `lock`: the path of the holder's lock, None if there is none."""
+    """The findings of a look.
+
+    `lock`: the path of the holder's lock, None if there is none. `locked`: its holder lives.
+    """
 
     lock: Path | None = None
+    locked: bool = False
+
+    @property
+    def holder(self) -> str:
+        """Returns the name of the holder for people; "" if it is unknown, or there is none."""
+        return "" if self.record is None or self.state != ACTIVE else self.record.holder
 
 
 class SharedStore:
@@ -230,7 +239,7 @@ def read_view(epochs: Epochs, number: int, boot: str, seen_locked: int) -> tuple
     same_machine = record is not None and record.boot == boot != ""
     gone = lock == FREE and (seen_locked == number or same_machine)
     path = None if lock == MISSING else folder / LOCK_NAME
-    return StoreView(number, complete, record, content, gone, path), lock == LOCKED
+    return StoreView(number, complete, record, content, gone, path, lock == LOCKED), lock == LOCKED
 
 
 def found_store(journal: Path, new_id: Callable[[], bytes]) -> uuid.UUID:

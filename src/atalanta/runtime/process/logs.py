@@ -47,6 +47,7 @@ LEVELS: Final = {
     "network_bridge_gave_up": logging.WARNING,
     "node_id_shared": logging.ERROR,
     "not_dialed_back": logging.WARNING,
+    "pair_names_differ": logging.WARNING,
     "epoch_lost": logging.ERROR,
     "epoch_not_emptied": logging.WARNING,
     "folder_claimed": logging.WARNING,
