@@ -144,9 +144,10 @@ class PassiveRun:
 
     async def _try(self, doors: Doors, waiting: Callable[[StoreView], None]) -> HeldEpoch | None:
         try:
+            await self.members.beat()
             view = await asyncio.to_thread(self.store.look)
             self._locked = view.locked
-            await self.members.beat()
+            self.store.announced(self.members.announcement.since_ns)
         except OSError as error:
             await self._failed(error)
             return None

@@ -74,6 +74,7 @@ def open_store(configuration: Configuration) -> SharedStore:
             configuration.large_messages_folder,
             LeaseTerms(configuration.ha.lease_ms * 1_000_000),
             SystemIds().uuid,
+            adopts=configuration.ha.equals,
         )
     except DataFolderDamaged as error:
         raise StartupError(exit_codes.BAD_DATA, [str(error)]) from error

@@ -144,7 +144,9 @@ def look(place: Path) -> PairState:
     waiting = [
         each for each in read_members(journal / MEMBERS_NAME) if members.get(each.name) not in (None, each.beat)
     ]
-    renewed = view.epoch != before.epoch or view.content != before.content
+    # A holder that knows of no other process writes nothing.
+    alone = view.locked and not waiting
+    renewed = alone or view.epoch != before.epoch or view.content != before.content
     return PairState(journal, view, renewed, waiting)
 
 

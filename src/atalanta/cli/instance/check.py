@@ -174,7 +174,7 @@ def _check_ports(node: CheckedNode, findings: Findings) -> None:
     """Adds a warning for each acceptor whose port another process of this machine has now."""
     configuration = node.configuration
     journal = configuration.journal_folder
-    if is_locked(journal) or is_locked(journal.parent) or is_served(newest_journal(configuration)):
+    if is_locked(journal) or is_locked(journal.parent) or is_served(configuration):
         return  # the node itself runs, and has its ports
     for acceptor in configuration.acceptors:
         if acceptor.port and port_taken(acceptor.host, acceptor.port):

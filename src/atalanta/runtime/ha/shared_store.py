@@ -83,8 +83,11 @@ class SharedStore:
         terms: LeaseTerms,
         new_id: Callable[[], bytes],
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
+        adopts: bool = False,
     ) -> None:
-        """Opens the folder, or makes it one of a pair; a node without a pair must not use it then.
+        """`adopts`: an epoch goes on with the files of the one before, where that is possible.
+
+        Opens the folder, or makes it one of a pair; a node without a pair must not use it then.
 
         Raises DataFolderError or OSError.
         """
@@ -92,6 +95,7 @@ class SharedStore:
         self.members_folder = self.journal / MEMBERS_NAME
         self.terms = terms
         self._monotonic_ns = monotonic_ns
+        self._adopts = adopts
         self._boot = boot_id()
         self._candidate = FolderCandidate(terms)
         self._seen_locked = 0  # the epoch whose lock was seen locked last
@@ -107,6 +111,10 @@ class SharedStore:
         view = self._view(self._epochs.newest())
         self._candidate.on_look(self._monotonic_ns(), view)
         return view
+
+    def announced(self, since_ns: int) -> None:
+        """Records since when this process writes its file among the members, without a gap."""
+        self._candidate.on_announced(since_ns)
 
     def may_take(self, view: StoreView, primary: bool, now_ns: int) -> str:
         """Returns why `take` may be called after the look that returned `view`, "" if it may not.
@@ -125,7 +133,7 @@ class SharedStore:
         """
         seen = self._candidate.seen or self.look()
         number = seen.epoch + 1
-        self._epochs.newest_complete(number)
+        self._epochs.folders(self._epochs.newest_complete(number))
         if self._begun:
             self._try_in_begun(number)
             again = self.look()
@@ -134,12 +142,16 @@ class SharedStore:
         if not self._epochs.make(number):
             return None
         self._begun = number
-        folders = self._epochs.folders(number)
+        folders = self._epochs.with_base(number, number)
         held: HeldEpoch | None = None
         try:
             self._epochs.sync()
             made_ns = self._monotonic_ns()
             source = self._epochs.newest_complete(number)
+            origin = self._epochs.folders(source)
+            ended = self._has_ended(source)
+            if self._adopts and ended:
+                folders = self._epochs.with_base(number, origin.base)
             held = HeldEpoch(
                 self._epochs,
                 folders,
@@ -147,9 +159,12 @@ class SharedStore:
                 holder or f"process {os.getpid()} of {socket.gethostname()}",
                 source,
                 self._last_ns(source, number),
+                self.members_folder if self._adopts else None,
             )
-            wait_ns = self._candidate.wait_ns(made_ns, self._view(number - 1))
-            inherit(self._epochs.folders(source), folders, self.node_id.bytes, held.check)
+            # Takers that failed after it have sent nothing.
+            wait_ns = 0 if ended else self._candidate.wait_ns(made_ns, self._view(number - 1))
+            if not folders.adopted:
+                inherit(origin, folders, self.node_id.bytes, held.check)
             while (left_ns := made_ns + wait_ns - self._monotonic_ns()) > 0:
                 held.check()
                 time.sleep(min(left_ns / 1e9, 0.05))
@@ -186,15 +201,29 @@ class SharedStore:
         folders = self._epochs.folders(self._begun)
         source = self._epochs.folders(self._epochs.newest_complete(number))
         empty(folders, RECORD_NAMES)
+        adopts = self._adopts and self._has_ended(source.number)
         try:
             replace_file(folders.journal / ROOM_NAME, bytes(ROOM_BYTES))
-            inherit(source, folders, self.node_id.bytes, lambda: None)
+            if not adopts:
+                inherit(source, folders, self.node_id.bytes, lambda: None)
         except BaseException:
             with contextlib.suppress(OSError):
                 empty(folders, RECORD_NAMES)
             raise
         empty(folders, RECORD_NAMES)
         self._begun = 0
+
+    def _has_ended(self, number: int) -> bool:
+        """Tells whether nobody writes to the files of a complete epoch any more, or sends anything for it.
+
+        Its holder has ended in good order, or was a process of this machine that has ended. (A lock that is free after
+        it was locked is not enough: a network file system may have taken it from a holder that it does not reach.)
+        """
+        if number == 0:
+            return True  # found_store has locked it: no node without a shared store runs there
+        view = self._view(number)
+        here = view.record is not None and view.record.boot == self._boot != ""
+        return view.state != ACTIVE or (here and view.holder_gone)
 
     def _view(self, number: int) -> StoreView:
         """Reads one epoch."""
@@ -207,7 +236,7 @@ class SharedStore:
         """Returns the last instant of the clock of the epochs before `number`, as if it had run on until now; 0 if none
         is known. The takers of those behind `source` have not served, and wrote on what they knew of it."""
         for earlier in range(number - 1, max(0, source - 1), -1):
-            record = decode_record(read_content(self._epochs.folders(earlier).journal))
+            record = decode_record(read_content(self._epochs.with_base(earlier, earlier).mark))
             if record is not None and record.clock_ns:
                 now = self._monotonic_ns()
                 return self._candidate.last_instant(now, record).at(now)
@@ -230,7 +259,7 @@ def read_view(epochs: Epochs, number: int, boot: str, seen_locked: int) -> tuple
     """
     if number == 0:
         return StoreView(0), False
-    folder = epochs.folders(number).journal
+    folder = epochs.with_base(number, number).mark
     complete = epochs.is_complete(number)
     # The lock before the record: a holder that has ended in good order has written its last record.
     lock = look_at_lock(folder)
