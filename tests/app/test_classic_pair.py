@@ -9,12 +9,16 @@ import socket
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from atalanta.cli.application import application
 from atalanta.client import Message, blocking
 from atalanta.runtime.process.exit_codes import FOLDER_TAKEN, UNAVAILABLE
 from tests.app.classic_pair import ClassicBrokers
 from tests.app.load import loaded
 from tests.app.pair import PairProcess
+from tests.broker_process import free_port
+from tests.source_tree import ROOT
 from tests.waiting import until
 
 pytestmark = pytest.mark.process
@@ -115,3 +119,32 @@ def test_messages_are_deleted_at_a_start_and_never_at_a_takeover(tmp_path: Path)
         first.until_role("active")
         assert receive(first) == []
         assert first.log().count("messages_deleted") == 2 and "messages_deleted" not in second.log()
+
+
+def test_the_pair_of_the_guide(tmp_path: Path) -> None:
+    """Two files, two commands, one kill, as docs/guide/coming-from-activemq.md says."""
+    page = (ROOT / "docs" / "guide" / "coming-from-activemq.md").read_text(encoding="utf-8")
+    section = page[page.index("## Master and slave") :]
+    text = section.split("```xml\n")[1].split("```")[0]
+    pair = []
+    for name in ("host-a", "host-b"):
+        port = free_port()
+        path = tmp_path / name / "conf" / "activemq.xml"
+        path.parent.mkdir(parents=True)
+        path.write_text(text.replace("/srv/shared", str(tmp_path)).replace("0.0.0.0:61616", f"127.0.0.1:{port}"))
+        pair.append(PairProcess(path, port))
+    first, second = pair
+    try:
+        first.start()
+        first.until_role("active")
+        assert first.lines() == [f"ready role=active openwire=127.0.0.1:{first.port}"]
+        second.start()
+        second.until_role("passive")
+        assert second.lines() == ["ready role=passive"]
+        first.end(signal.SIGKILL)
+        second.until_role("active")
+        shown = CliRunner().invoke(application, ["ha", "status", str(second.broker_xml)], env={"COLUMNS": "1000"})
+        assert f"shop (primary, process {second.process.pid} of" in shown.output and "active" in shown.output
+    finally:
+        for each in pair:
+            each.__exit__(None, None, None)

@@ -218,8 +218,11 @@ class SharedStoreRuns:
         log_event(
             log,
             "node_passive",
-            {"role": self.policy.role, "epoch": view.epoch, "store": self.store.journal, "holder": view.holder},
-        )
+            {
+                "role": self.policy.role, "epoch": view.epoch, "store": self.store.journal, "holder": view.holder,
+                "silence_ms": self.store.silence_ms(view),
+            },
+        )  # fmt: skip
         name = self.configuration.broker.name
         if self.configuration.classic and view.holder and not view.holder.startswith(f"{name} ("):
             why = "a slave and its master usually have one brokerName: two brokers need a folder each"

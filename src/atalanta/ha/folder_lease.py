@@ -185,10 +185,14 @@ class FolderCandidate:
             return "the holder was stopped" if primary else ""
         if view.holder_gone:
             return "the holder's process has ended"
-        patience_ns = 0 if view.record is None else view.record.patience_ns
-        if now >= self.since_ns + max(patience_ns, self._wait_ns(view)):
+        if now >= self.since_ns + self.silence_ns(view):
             return f"no renewal for {(now - self.since_ns) / 1e9:.1f} s"
         return ""
+
+    def silence_ns(self, view: EpochView) -> int:
+        """Returns how long the holder may be silent before the next epoch may be made."""
+        patience_ns = 0 if view.record is None else view.record.patience_ns
+        return max(patience_ns, self._wait_ns(view))
 
     def wait_ns(self, made_ns: int, again: EpochView) -> int:
         """Returns how long after `made_ns` the taker must wait before it serves: until all earlier leases are over.

@@ -123,6 +123,10 @@ class SharedStore:
         """
         return self._candidate.may_take(now_ns, primary)
 
+    def silence_ms(self, view: StoreView) -> int:
+        """Returns for how many ms a holder may be silent before its store may be taken."""
+        return self._candidate.silence_ns(view) // 1_000_000
+
     def take(self, holder: str = "") -> HeldEpoch | None:
         """Makes the next epoch and everything in it. Returns None if another process was faster. Blocking.
 
