@@ -85,11 +85,10 @@ class SharedStore:
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
         adopts: bool = False,
     ) -> None:
-        """`adopts`: an epoch goes on with the files of the one before, where that is possible.
+        """Opens the folder, or makes it one of a pair; a node without a pair must not use it then.
 
-        Opens the folder, or makes it one of a pair; a node without a pair must not use it then.
-
-        Raises DataFolderError or OSError.
+        `adopts`: an epoch goes on with the files of the one before, where that is possible. Raises DataFolderError or
+        OSError.
         """
         self.journal = journal.absolute()
         self.members_folder = self.journal / MEMBERS_NAME
