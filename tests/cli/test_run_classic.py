@@ -8,6 +8,7 @@ import pytest
 
 from atalanta.client import Message
 from atalanta.client.blocking import connect
+from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION
 from atalanta.wire.core.client.errors import ClientError
 from tests.broker_process import BrokerProcess, free_port
 from tests.config.activemq.classic_files import classic_file
@@ -54,4 +55,42 @@ def test_messages_go_where_the_file_says(tmp_path: Path) -> None:
             client.producer("news.sport", routing="multicast").send(Message(text="goal"))
             message = subscription.receive(timeout_s=20)
             assert message is not None and message.text == "goal"
-    assert (tmp_path / "data" / "journal").is_dir()
+    assert (tmp_path / "data" / "localhost" / "KahaDB" / "journal").is_dir()
+
+
+def test_a_file_that_says_that_there_are_others_starts_only_when_it_is_told_that_there_are_none(tmp_path: Path) -> None:
+    """A second master beside the others would be worse than none."""
+    inside = '<persistenceAdapter><replicatedLevelDB directory="data"/></persistenceAdapter>' + (
+        f'<transportConnectors><transportConnector uri="tcp://127.0.0.1:{free_port()}"/></transportConnectors>'
+    )
+    path = classic_file(tmp_path, inside)
+    refused = BrokerProcess(path)
+    refused.start()
+    assert refused.wait() == BAD_CONFIGURATION
+    assert f"{path}:3: replicatedLevelDB: it says that there are other brokers" in refused.log()
+    assert f"`atalanta run --alone {path}`" in refused.log()
+    with BrokerProcess(path, "--alone") as broker:
+        started = broker.log().rpartition("process_started")[2]
+        assert "option_without_effect" in started and f"{path}:3: replicatedLevelDB" in started
+
+
+def test_the_messages_of_earlier_starts_are_deleted_if_the_file_says_so(tmp_path: Path) -> None:
+    port = free_port()
+    inside = (
+        '<destinations><queue physicalName="Q"/></destinations><transportConnectors>'
+        f'<transportConnector uri="tcp://127.0.0.1:{port}"/></transportConnectors>'
+    )
+    deleting = False
+    of_runs: list[list[str]] = [[], ["one"], []]
+    for expected in of_runs:
+        attributes = f'dataDirectory="{tmp_path}" deleteAllMessagesOnStartup="{str(deleting).lower()}"'
+        with BrokerProcess(classic_file(tmp_path, inside, attributes)), connect(f"tcp://127.0.0.1:{port}") as client:
+            consumer = client.consumer("Q")
+            for text in expected:
+                message = consumer.receive(timeout_s=20)
+                assert message is not None and message.text == text
+            assert consumer.receive(timeout_s=0.2) is None
+            consumer.close()
+            if not expected:
+                client.producer("Q", routing="anycast").send(Message(text="one"))
+        deleting = bool(expected)

@@ -24,6 +24,7 @@ LINES = (
     "run broker.xml --log-level= --log-json",
     "run --log-json folder --web 127.0.0.1:8161",
     "run --no-guard folder",
+    "run --alone activemq.xml",
     "run folder --web=[::1]:0 --web 127.0.0.1:0 --log-level info --log-level error",
 )
 # Help, mistakes, and what is better left to who knows all of it.
@@ -64,8 +65,8 @@ def test_a_plain_line_means_what_it_means_to_typer(
 ) -> None:
     told: list[RunLine] = []
 
-    def instead(path: Path, log_level: str, web: str | None, log_json: bool, guarded: bool) -> int:
-        told.append(RunLine(path, log_level, web, log_json, guarded))
+    def instead(path: Path, log_level: str, web: str | None, log_json: bool, guarded: bool, alone: bool) -> int:
+        told.append(RunLine(path, log_level, web, log_json, guarded, alone))
         return 0
 
     monkeypatch.setattr(atalanta.cli.run, "run_in_foreground", instead)
@@ -82,7 +83,7 @@ def test_everything_else_is_left_to_typer(text: str) -> None:
 def test_an_interrupt_before_the_loop_listens_ends_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def interrupted(*_: object) -> int:
+    def interrupted(*_: object, **__: object) -> int:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(atalanta.cli.run, "run_in_foreground", interrupted)

@@ -38,14 +38,15 @@ def read_files(
     from_command_line: bool = False,
     stored: StoredSettingsFile | None = None,
     hosted: HostedBackup | None = None,
+    alone: bool = False,
 ) -> tuple[Configuration, Security]:
     """Reads configuration, users and roles; StartupError has every problem with file and line.
 
     `stored` is the file of stored settings of a running node, None for that of the configured data folder.
-    `hosted`: the node is a backup that the node of these files hosts.
+    `hosted`: the node is a backup that the node of these files hosts. `alone`: see read_broker_xml.
     """
     try:
-        configuration = read_broker_xml(broker_xml, dict(os.environ), from_command_line)
+        configuration = read_broker_xml(broker_xml, dict(os.environ), from_command_line, alone)
         if hosted is not None:
             from atalanta.config.hosted_backup import hosted_configuration  # few nodes are hosted
 
@@ -71,7 +72,9 @@ def read_usable(
 ) -> tuple[Configuration, Security, Reloaded]:
     """Reads the current files; ReloadRefused if a node could not start with them."""
     try:
-        configuration, security = read_files(started.path, stored=storage.settings, hosted=started.ha.hosted)
+        configuration, security = read_files(
+            started.path, stored=storage.settings, hosted=started.ha.hosted, alone=started.told_alone
+        )
         acceptors = {
             acceptor.name: made
             for acceptor in configuration.acceptors

@@ -44,7 +44,7 @@ class StoreWait:
     """The wait of a process for the store. It may need several passive runs, which bind the ports anew.
 
     `told`: the last thing that was told; it is not told once more. `failing`: the last attempt to take the store has
-    failed.
+    failed. `waited`: another process had the store meanwhile.
     """
 
     def __init__(self, policy: HaPolicy, monotonic_ns: Callable[[], int], wait_ms: int = -1) -> None:
@@ -53,6 +53,7 @@ class StoreWait:
         self.until_ns = monotonic_ns() + waits_ns
         self.told = ""
         self.failing = False
+        self.waited = False
 
 
 class PassiveRun:
@@ -82,6 +83,8 @@ class PassiveRun:
         self._stopping = ""
         self._listens = False
         self._free_since_ns = -1
+        self._began_ns = monotonic_ns()
+        self._locked = False  # the holder was seen to live
         self._doors: Doors | None = None
         self._watch = HolderWatch(asyncio.get_running_loop(), self._wake.set, self._open_doors)
 
@@ -116,13 +119,19 @@ class PassiveRun:
                 held = await self._try(doors, waiting)
                 if held is not None:
                     return held
-                if self._monotonic_ns() >= self._wait.until_ns:
+                if self._has_waited():
                     self.timed_out = True
                     return None
                 await self._pause()
         finally:
             self._watch.close()
         return None
+
+    def _has_waited(self) -> bool:
+        """Tells whether the longest wait is over. It never ends before one can know whether a silent holder lives."""
+        now_ns = self._monotonic_ns()
+        known = self._locked or now_ns >= self._began_ns + self.policy.lease_ms * 2_000_000
+        return known and now_ns >= self._wait.until_ns
 
     async def _pause(self) -> None:
         """Waits for the next look; the end of the holder's process, or a stop, ends it."""
@@ -135,8 +144,10 @@ class PassiveRun:
 
     async def _try(self, doors: Doors, waiting: Callable[[StoreView], None]) -> HeldEpoch | None:
         try:
-            view = await asyncio.to_thread(self.store.look)
             await self.members.beat()
+            view = await asyncio.to_thread(self.store.look)
+            self._locked = view.locked
+            self.store.announced(self.members.announcement.since_ns)
         except OSError as error:
             await self._failed(error)
             return None
@@ -160,6 +171,7 @@ class PassiveRun:
             return None
         self._wait.failing = False
         if held is None:
+            self._wait.waited = True
             self.again = self._listens
             log_event(log, "store_taken_by_another", {"epoch": view.epoch + 1})
         return held
@@ -167,6 +179,7 @@ class PassiveRun:
     def _waits(self, view: StoreView, waiting: Callable[[StoreView], None]) -> None:
         """Tells once that the store is not free."""
         self._wait.failing = False
+        self._wait.waited = True
         if self._wait.told != "waits":
             self._wait.told = "waits"
             waiting(view)

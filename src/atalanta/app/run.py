@@ -44,14 +44,15 @@ def run_broker(
     web: str | None = None,
     guarded: bool = True,
     hosted: HostedBackup | None = None,
+    alone: bool = False,
 ) -> int:
     """Runs one node in the foreground, from its files to its end. Returns the exit status, or raises StartupError.
 
     `web` is host:port of the HTTP server for metrics and health, None for none. With `guarded` a node of a replicated
     group gets a guard (runtime/ha/guard): the calling process only waits then, and the node runs in a process below it.
-    `hosted`: the node is a backup that the node of these files hosts.
+    `hosted`: the node is a backup that the node of these files hosts. `alone`: see read_broker_xml.
     """
-    configuration, security = read_files(broker_xml, from_command_line=hosted is None, hosted=hosted)
+    configuration, security = read_files(broker_xml, from_command_line=hosted is None, hosted=hosted, alone=alone)
     for warning in [*configuration.warnings, *password_warnings(configuration)]:
         log_event(log, "configuration_warning", {"why": warning})
     tell_unsupported(configuration)

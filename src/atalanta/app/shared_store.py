@@ -13,6 +13,7 @@ import os
 import socket
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from atalanta.app.node_config import node_config
@@ -23,14 +24,17 @@ from atalanta.app.storage import Storage, epoch_storage, refuse_artemis_journal
 from atalanta.app.web import start_web
 from atalanta.cluster.connection.colocation_seat import ColocationSeat
 from atalanta.config.configuration import Configuration
+from atalanta.config.folder_owner import OWNER_NAME, owner_of
 from atalanta.config.problems import ConfigError
+from atalanta.files.replace import replace_file
 from atalanta.ha.folder_lease import RELEASED, STOPPED
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.policy import BACKUP, PRIMARY
 from atalanta.kernel.security.security import Security
 from atalanta.management.status import COLOCATED_POLICY, HaStatus, PassiveStatus
 from atalanta.node.config import NodeConfig
-from atalanta.runtime.disk.folder_lock import DataFolderDamaged, DataFolderError
+from atalanta.runtime.disk.folder_lock import DataFolderDamaged, DataFolderError, lock_folder
+from atalanta.runtime.disk.message_deletion import delete_messages
 from atalanta.runtime.ha.member_file import MemberRecord
 from atalanta.runtime.ha.pair_members import PairMembers, member_name
 from atalanta.runtime.ha.shared_store import HeldEpoch, SharedStore, StoreView
@@ -62,12 +66,15 @@ def open_store(configuration: Configuration) -> SharedStore:
     journal = configuration.journal_folder
     refuse_artemis_journal(journal)
     try:
+        if configuration.shared_data_owner:
+            claim_folder(journal, configuration.shared_data_owner)
         return SharedStore(
             journal,
             configuration.paging_folder,
             configuration.large_messages_folder,
             LeaseTerms(configuration.ha.lease_ms * 1_000_000),
             SystemIds().uuid,
+            adopts=configuration.ha.equals,
         )
     except DataFolderDamaged as error:
         raise StartupError(exit_codes.BAD_DATA, [str(error)]) from error
@@ -76,6 +83,24 @@ def open_store(configuration: Configuration) -> SharedStore:
     except OSError as error:
         line = f"the shared store {journal} cannot be used: {error}"
         raise StartupError(exit_codes.DISK_FAILED, [line]) from error
+
+
+def claim_folder(journal: Path, owner: str) -> None:
+    """Writes the name of its broker into a journal folder that was one for every broker of a data directory.
+
+    DataFolderError if another broker was faster, and has the next start get a folder of its own; or if a node of an
+    earlier version uses it. Raises OSError.
+    """
+    lock = lock_folder(journal)
+    try:
+        found = owner_of(journal)
+        if not found:
+            replace_file(journal / OWNER_NAME, f"{owner}\n".encode())
+            log_event(log, "folder_claimed", {"folder": journal, "broker": owner})
+    finally:
+        lock.close()
+    if found not in ("", owner):
+        raise DataFolderError(f"{journal} became that of broker {found} just now: start this one again")
 
 
 async def serve_store(
@@ -122,6 +147,7 @@ class SharedStoreRuns:
         self.guard = guard
         self.policy = configuration.ha
         self.title = title_of(configuration)
+        self.deletes_messages = configuration.delete_messages_at_start  # never after another process has served
         self.kept_messages = False  # a scale-down could not move all: this process does not try it again
         own = MemberRecord(
             name=member_name(),
@@ -138,7 +164,7 @@ class SharedStoreRuns:
         store_wait = StoreWait(self.policy, time.monotonic_ns, wait_ms)
         while True:
             self._tell_web("passive")
-            shell = bound_shell(self.configuration, signals=False)
+            shell = self._bound_shell()
             passive = PassiveRun(
                 self.store, self.policy, self.members, self.title, time.monotonic_ns, store_wait
             )
@@ -159,15 +185,29 @@ class SharedStoreRuns:
                     return exit_codes.FOLDER_TAKEN
                 return None if passive.paused else exit_codes.STOPPED
             self._tell_web("active")
+            self.deletes_messages = self.deletes_messages and not store_wait.waited
             active = ActiveRun(self, shell, held)
             self.guard.born(shell)
-            if await active.run():
+            ends = await active.run()
+            self.deletes_messages = False
+            if ends:
                 if active.gives or shell.left:
                     self.guard.ended()
                 return active.status
             unsettle_collector()
             trim_allocator()
             store_wait = StoreWait(self.policy, time.monotonic_ns, wait_ms)
+
+    def _bound_shell(self) -> Shell:
+        """Returns a shell with bound ports. StartupError names the holder of the store, which may have them."""
+        try:
+            return bound_shell(self.configuration, signals=False)
+        except StartupError as error:
+            view = self.store.look()
+            if not view.locked or error.status != exit_codes.UNAVAILABLE:
+                raise
+            line = f"the store {self.store.journal} is served by {view.holder}: on one machine each needs its own ports"
+            raise StartupError(error.status, [*error.lines, line]) from error
 
     def _tell_web(self, role: str) -> None:
         if self.server is not None:
@@ -178,8 +218,15 @@ class SharedStoreRuns:
         log_event(
             log,
             "node_passive",
-            {"role": self.policy.role, "epoch": view.epoch, "store": self.store.journal},
-        )
+            {
+                "role": self.policy.role, "epoch": view.epoch, "store": self.store.journal, "holder": view.holder,
+                "silence_ms": self.store.silence_ms(view),
+            },
+        )  # fmt: skip
+        name = self.configuration.broker.name
+        if self.configuration.classic and view.holder and not view.holder.startswith(f"{name} ("):
+            why = "a slave and its master usually have one brokerName: two brokers need a folder each"
+            log_event(log, "pair_names_differ", {"own": name, "holder": view.holder, "why": why})
         if self.server is not None:
             policy = "Shared Store Primary" if self.policy.role == PRIMARY else "Shared Store Backup"
             self.server.show_passive(PassiveStatus(policy, True, epoch=view.epoch))
@@ -208,6 +255,9 @@ class ActiveRun:
         held = self.held
         log_event(log, "node_active", {"role": runs.policy.role, "epoch": held.epoch})
         try:
+            if runs.deletes_messages:
+                deleted = await asyncio.to_thread(delete_messages, held.journal, held.pages, held.large)
+                log_event(log, "messages_deleted", {"folder": held.journal, "files": deleted})
             storage = epoch_storage(runs.configuration, runs.store.node_id, held)
             config = self._config(storage)
             self.shell.begin_clock(held.last_ns())

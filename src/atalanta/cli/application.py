@@ -84,12 +84,19 @@ def run(
             "wait for the end of its lease",
         ),
     ] = False,
+    alone: Annotated[
+        bool,
+        typer.Option(
+            "--alone",
+            help="there are no other brokers, though this activemq.xml says so in a way that is not known here",
+        ),
+    ] = False,
 ) -> None:
     """Run one node in the foreground, until SIGTERM or SIGINT."""
     # Imported here: `atalanta version` must work even if a module of the broker cannot be imported.
     from atalanta.cli.run import run_in_foreground
 
-    raise typer.Exit(run_in_foreground(broker_xml, log_level, web, log_json, not no_guard))
+    raise typer.Exit(run_in_foreground(broker_xml, log_level, web, log_json, not no_guard, alone=alone))
 
 
 application.command(rich_help_panel=NODE)(create)

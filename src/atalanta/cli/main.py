@@ -25,7 +25,9 @@ def main() -> None:
     try:
         from atalanta.cli.run import run_in_foreground
 
-        status = run_in_foreground(line.broker_xml, line.log_level, line.web, line.log_json, line.guarded)
+        status = run_in_foreground(
+            line.broker_xml, line.log_level, line.web, line.log_json, line.guarded, alone=line.alone
+        )
     except KeyboardInterrupt:  # before the event loop handled it
         status = INTERRUPTED
     sys.exit(status)

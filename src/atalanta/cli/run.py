@@ -37,11 +37,13 @@ def run_in_foreground(
     log_json: bool = False,
     guarded: bool = True,
     hosted: HostedBackup | None = None,
+    alone: bool = False,
 ) -> int:
     """Runs the node until a signal. Returns the exit status (runtime/process/exit_codes.py). The log goes to
     stderr.
 
-    `broker_xml` may be the folder that has etc/broker.xml. `hosted`: the node is a backup that its node hosts.
+    `broker_xml` may be the folder that has etc/broker.xml. `hosted`: the node is a backup that its node hosts. `alone`:
+    there are no other brokers, whatever the file says.
     """
     if broker_xml.is_dir():
         broker_xml = broker_xml / "etc" / "broker.xml"
@@ -64,7 +66,7 @@ def run_in_foreground(
         why = "mypyc did not compile this installation: a node does a fraction of its work"
         log_event(log, "interpreted_build_slow", {"why": why})
     try:
-        return run_broker(broker_xml, print_ready, web, guarded, hosted)
+        return run_broker(broker_xml, print_ready, web, guarded, hosted, alone)
     except StartupError as error:
         return refused_start(error, log_json)
     except Exception as error:

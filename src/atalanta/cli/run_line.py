@@ -16,6 +16,7 @@ class RunLine:
     web: str | None = None
     log_json: bool = False
     guarded: bool = True
+    alone: bool = False
 
 
 def read_run_line(words: Sequence[str]) -> RunLine | None:
@@ -30,6 +31,7 @@ def read_run_line(words: Sequence[str]) -> RunLine | None:
     values: dict[str, str] = {}
     log_json = False
     guarded = True
+    alone = False
     at = 1
     while at < len(words):
         word = words[at]
@@ -39,6 +41,8 @@ def read_run_line(words: Sequence[str]) -> RunLine | None:
             log_json = True
         elif word == "--no-guard":
             guarded = False
+        elif word == "--alone":
+            alone = True
         elif name in ("--log-level", "--web"):
             if not separator:
                 if at == len(words) or words[at].startswith("-"):
@@ -53,4 +57,4 @@ def read_run_line(words: Sequence[str]) -> RunLine | None:
     if len(paths) != 1:
         return None
     level = values.get("--log-level", "info")
-    return RunLine(Path(paths[0]), level, values.get("--web"), log_json, guarded)
+    return RunLine(Path(paths[0]), level, values.get("--web"), log_json, guarded, alone)

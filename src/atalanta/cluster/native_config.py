@@ -14,6 +14,11 @@ from atalanta.kernel.option import OptionGroup, option
 class OwnSettings(OptionGroup):
     """Settings of `atalanta.toml`. The defaults are those of a node without this file."""
 
+    alone: bool = option(
+        False,
+        "alone",
+        "there are no other brokers, though this activemq.xml says so in a way that is not known here: it starts",
+    )
     zone: str | None = option(
         None, "zone", "the location of this node; members of the same zone are preferred"
     )

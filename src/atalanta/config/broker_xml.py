@@ -16,7 +16,7 @@ from typing import Final
 
 from atalanta.config.checks.cluster_connections import link_warnings
 from atalanta.config.configuration import WILDCARD_HOSTS, Configuration, instance_folder
-from atalanta.config.native.toml_file import own_file, read_own_file
+from atalanta.config.native.toml_file import own_file, read_own_file, ways_alone
 from atalanta.config.problems import Report, nearest
 from atalanta.config.sections import known_elements
 from atalanta.config.sections.addresses import AddressSections
@@ -48,12 +48,16 @@ IN_VM: Final = ("vm://", "in-vm://")
 
 
 def read_broker_xml(
-    path: Path, values: Mapping[str, str] | None = None, from_command_line: bool = False
+    path: Path,
+    values: Mapping[str, str] | None = None,
+    from_command_line: bool = False,
+    alone: bool = False,
 ) -> Configuration:
     """Reads the configuration in `path`.
 
     `values` replace `${name}` (system properties, environment); `artemis.instance` and `artemis.instance.etc`
-    are known too. ConfigError has all problems. `from_command_line`: the file may be a pipe, "-" is stdin.
+    are known too. ConfigError has all problems. `from_command_line`: the file may be a pipe, "-" is stdin. `alone`:
+    there are no other brokers, whatever the file says.
     """
     report = Report()
     configuration = Configuration(path, instance_folder(path))
@@ -83,6 +87,8 @@ def read_broker_xml(
     xml.bridges.finish_own()
     xml.cluster.finish_own()
     configuration.files.append(own)
+    configuration.told_alone = alone
+    report.settle_others(alone or configuration.own.alone, ways_alone(path))
     configuration.unsupported = [
         replace(each, lost=each.lost or each.name in known_elements.LOST)
         for each in report.unsupported
@@ -101,7 +107,10 @@ def classic_configuration(
     found = classic_broker(root, configuration.path, values, report)
     if found is None:
         return None
+    configuration.classic = True
     configuration.take_classic(found.base, found.logins, found.networks)
+    configuration.delete_messages_at_start = found.deletes_messages
+    configuration.shared_data_owner = found.owner
     return found.configuration
 
 

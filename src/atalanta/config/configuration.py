@@ -85,6 +85,12 @@ class Configuration(OptionGroup):
     )  # a change in one of them changes the configuration
     unsupported: list[Unsupported] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    classic: bool = False  # it is an activemq.xml
+    told_alone: bool = False  # the command line says that there are no other brokers
+    delete_messages_at_start: bool = False
+    # The name of this broker, if its journal folder is one that an earlier version gave to every broker with the same
+    # data directory, and no broker has claimed it; else "".
+    shared_data_owner: str = ""
 
     def take_classic(self, base: Path, logins: Logins | None, networks: NetworkSettings) -> None:
         """Records what an activemq.xml has besides the tree of a broker.xml; `base` is the folder of relative paths."""

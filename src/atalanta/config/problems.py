@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
+
+NOT_ALONE: Final = (
+    "it says that there are other brokers, in a way that this version does not know: this one would serve beside them,"
+    " and they would know nothing of each other"
+)
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,20 @@ class Unsupported:
         return f"{self.file}:{self.line}: {self.name}: {self.why}"
 
 
+@dataclass(frozen=True)
+class OthersNamed:
+    """The record of an element that says that this broker is not alone, in a way that is not built.
+
+    `why`: why it has no effect, for a broker that is alone. `ways`: what to write instead.
+    """
+
+    file: str
+    line: int
+    name: str
+    why: str
+    ways: str
+
+
 def grouped(unsupported: Iterable[Unsupported]) -> list[str]:
     """Returns one line for equal elements in several lines: `broker.xml:12,40: name: why`."""
     lines: dict[tuple[str, str, str], list[str]] = {}
@@ -63,6 +83,7 @@ class Report:
     unsupported: list[Unsupported] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)  # files looked for, or read
+    others: list[OthersNamed] = field(default_factory=list)
 
     def problem(self, file: str, line: int, text: str, hint: str = "") -> None:
         self.problems.append(ConfigProblem(file, line, text, hint))
@@ -71,6 +92,17 @@ class Report:
         self, file: str, line: int, name: str, why: str, lost: bool = False
     ) -> None:
         self.unsupported.append(Unsupported(file, line, name, why, lost))
+
+    def settle_others(self, alone: bool, ways_alone: str) -> None:
+        """Makes the elements that say that there are other brokers problems, or, for a broker that is `alone`, lost
+        services. `ways_alone` says how to tell that it is."""
+        for each in self.others:
+            if alone:
+                self.without_effect(each.file, each.line, each.name, each.why, True)
+            else:
+                hint = f"{each.ways}; if there are no others: {ways_alone}"
+                self.problem(each.file, each.line, f"{each.name}: {NOT_ALONE}", hint)
+        self.others.clear()
 
     def check(self) -> None:
         """Raises ConfigError with all collected problems, if there are any."""

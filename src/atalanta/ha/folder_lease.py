@@ -11,6 +11,10 @@ no number is used twice. The rules need two orders of steps, and clocks only for
   renewed meanwhile, the taker waits until that lease must be over. An epoch becomes complete only after that wait:
   so a later taker needs to know nothing about the epochs before the newest complete one.
 
+- Alone: a holder that finds no file of another process need not write. Its lease counts from the instant before it
+  looked for one. A candidate writes its file, again and again, and counts silence from its first write without a gap
+  since: the holder has found no file only before that. It renews by writing as soon as it has found one.
+
 Every instant is of the own monotonic clock, in nanoseconds (see lease.py for the arithmetic).
 """
 
@@ -118,10 +122,17 @@ class FolderHolder:
         self.patience_ns = 0
 
     def on_renewed(self, sent_ns: int, next_exists: bool) -> None:
-        """Records that the write of a record has succeeded, and what a look for the next epoch has found AFTER it."""
+        """Records that the write of a record has succeeded, and what a look for the next epoch has found AFTER it.
+
+        Or that a look, which began at `sent_ns`, has found no file of another process.
+        """
         self.on_look(next_exists)
         if not self.lost:
             self.until_ns = max(self.until_ns, sent_ns + self.terms.length_ns)
+
+    def must_write(self) -> bool:
+        """Tells whether the written record is not true any more: it still asks for patience."""
+        return self.record.renewals == 0 or self.record.patience_ns != self.patience_ns
 
     def on_look(self, next_exists: bool) -> None:
         """Records whether the next epoch exists."""
@@ -154,6 +165,13 @@ class FolderCandidate:
             self.since_ns = now
         self.seen = view
 
+    def on_announced(self, since_ns: int) -> None:
+        """Records since when this process tells of itself without a gap: silence counts from there.
+
+        A holder that knows of no other process renews its lease by looks alone (see above).
+        """
+        self.since_ns = max(self.since_ns, since_ns)
+
     def may_take(self, now: int, primary: bool) -> str:
         """Returns why the next epoch may be made at `now`, "" if it may not."""
         view = self.seen
@@ -167,10 +185,14 @@ class FolderCandidate:
             return "the holder was stopped" if primary else ""
         if view.holder_gone:
             return "the holder's process has ended"
-        patience_ns = 0 if view.record is None else view.record.patience_ns
-        if now >= self.since_ns + max(patience_ns, self._wait_ns(view)):
+        if now >= self.since_ns + self.silence_ns(view):
             return f"no renewal for {(now - self.since_ns) / 1e9:.1f} s"
         return ""
+
+    def silence_ns(self, view: EpochView) -> int:
+        """Returns how long the holder may be silent before the next epoch may be made."""
+        patience_ns = 0 if view.record is None else view.record.patience_ns
+        return max(patience_ns, self._wait_ns(view))
 
     def wait_ns(self, made_ns: int, again: EpochView) -> int:
         """Returns how long after `made_ns` the taker must wait before it serves: until all earlier leases are over.
@@ -206,6 +228,29 @@ class FolderCandidate:
         if record is None or record.length_ns <= self.terms.length_ns:
             return self.terms.wait_ns
         return LeaseTerms(record.length_ns).wait_ns
+
+
+class Announcement:
+    """The own file among the members: since when it has been written again and again, without a gap.
+
+    A holder may remove a file that has not changed for much longer than `gap_ns`, by any clock. `since_ns` is -1 if
+    nothing was written yet.
+    """
+
+    def __init__(self, gap_ns: int) -> None:
+        self.gap_ns = gap_ns
+        self.since_ns: int = -1
+        self.written_ns: int = -1
+
+    def on_written(self, before_ns: int, after_ns: int) -> None:
+        """Records that the file was written between two instants."""
+        if self.written_ns < 0 or before_ns > self.written_ns + self.gap_ns:
+            self.since_ns = after_ns
+        self.written_ns = before_ns
+
+    def end(self) -> None:
+        """Records that the file is gone."""
+        self.since_ns = self.written_ns = -1
 
 
 def inherited_epoch(below: int, look: Callable[[int], EpochView]) -> int:

@@ -85,6 +85,13 @@ class HaPolicy(OptionGroup):
     colocation: Colocation | None = None  # of a primary that may host backups of others in processes of its own
     hosted: HostedBackup | None = None  # of a backup that such a primary hosts
 
+    @property
+    def equals(self) -> bool:
+        """Tells whether nodes with this policy are equals: any may begin, nobody gives back, and each waits for the
+        others. They are primaries whose stop lets another one serve."""
+        equal = self.role == PRIMARY and self.failover_on_shutdown and self.colocation is None
+        return self.form == SHARED_STORE and equal
+
     def take(self, values: Any) -> None:
         """Takes over the values of the element of a role."""
         for entry in fields(values):

@@ -172,7 +172,7 @@ def test_one_broker_a_file(tmp_path: Path) -> None:
 def test_beans_and_other_stores_are_told_and_nothing_is_loaded(tmp_path: Path) -> None:
     path = classic_file(
         tmp_path,
-        "<persistenceAdapter><jdbcPersistenceAdapter dataSource='#db'/></persistenceAdapter>\n"
+        "<persistenceAdapter><jdbcPersistenceAdapter/></persistenceAdapter>\n"
         "<plugins><bean id='mine' class='org.example.Plugin'/></plugins>\n"
         "<services><bean class='org.example.Service'/></services>",
     )
@@ -184,11 +184,25 @@ def test_beans_and_other_stores_are_told_and_nothing_is_loaded(tmp_path: Path) -
     ]
 
 
-def test_a_shared_file_locker_makes_no_pair(tmp_path: Path) -> None:
-    inside = "<persistenceAdapter><kahaDB directory='/shared/kahadb'>\n<locker><shared-file-locker/></locker>"
-    lost = findings(read(classic_file(tmp_path, f"{inside}</kahaDB></persistenceAdapter>")))
-    says = "!4: locker: no pair is made of it: convert the file and write <ha-policy>"
-    assert any(each.startswith(says) for each in lost), lost
+@pytest.mark.parametrize("store", ["kahaDB", "mKahaDB"])
+def test_options_of_the_lock(tmp_path: Path, store: str) -> None:
+    inside = (
+        f"<persistenceAdapter><{store} useLock='false' lockKeepAlivePeriod='1' databaseLockedWaitDelay='1'>"
+        "\n<locker><shared-file-locker lockAcquireSleepInterval='5000' failIfLocked='{}'/></locker>"
+        f"</{store}></persistenceAdapter>"
+    )
+    takes = "a slave takes over at once when its master ends; lease_ms in atalanta.toml counts for a lost host"
+    for text, wait_ms in (("false", -1), ("true", 1)):
+        configuration = read(classic_file(tmp_path, inside.format(text)))
+        assert [each for each in findings(configuration) if f"{store}:" not in each] == [
+            f"!3: {store} useLock: a store is always protected from a second broker",
+            f"3: {store} lockKeepAlivePeriod: {takes}",
+            f"3: {store} databaseLockedWaitDelay: {takes}",
+            f"4: shared-file-locker lockAcquireSleepInterval: {takes}",
+        ]
+        assert configuration.journal.lock_acquisition_timeout_ms == wait_ms
+    older = "<persistenceAdapter><kahaDB failIfDatabaseIsLocked='true' useLock='true'/></persistenceAdapter>"
+    assert read(classic_file(tmp_path, older)).journal.lock_acquisition_timeout_ms == 1
 
 
 def test_a_policy_of_temporary_destinations_is_not_that_of_all(tmp_path: Path) -> None:

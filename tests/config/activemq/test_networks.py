@@ -102,7 +102,7 @@ def test_three_brokers_in_a_ring(tmp_path: Path) -> None:
         assert configuration.broker.name == name
         (config,) = configuration.networks.connectors
         assert config.way.bridges[0][0].host == after
-        assert configuration.journal_folder == tmp_path / name / "data" / "journal"
+        assert configuration.journal_folder == tmp_path / name / "data" / name / "KahaDB" / "journal"
 
 
 def test_the_same_in_atalanta_toml(tmp_path: Path) -> None:

@@ -18,11 +18,10 @@ def new_id() -> bytes:
     return uuid.uuid1().bytes
 
 
-def store(folder: Path, lease_ns: int = LEASE_NS) -> SharedStore:
+def store(folder: Path, lease_ns: int = LEASE_NS, adopts: bool = False) -> SharedStore:
     """Returns one process' view of the pair in `folder`."""
-    return SharedStore(
-        folder / "journal", folder / "paging", folder / "large", LeaseTerms(lease_ns), new_id
-    )
+    terms = LeaseTerms(lease_ns)
+    return SharedStore(folder / "journal", folder / "paging", folder / "large", terms, new_id, adopts=adopts)
 
 
 def taken(found: SharedStore) -> HeldEpoch:

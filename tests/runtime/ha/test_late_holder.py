@@ -31,7 +31,8 @@ def opened() -> Iterator[ExitStack]:
 
 
 def folders(root: Path, number: int) -> EpochFolders:
-    found = EpochFolders(number, root / f"{number}", root / f"{number}p", root / f"{number}l")
+    own = root / f"{number}"
+    found = EpochFolders(number, own, root / f"{number}p", root / f"{number}l", own, number)
     for folder in (found.journal, found.pages, found.large):
         folder.mkdir()
     return found

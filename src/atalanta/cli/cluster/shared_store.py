@@ -144,7 +144,9 @@ def look(place: Path) -> PairState:
     waiting = [
         each for each in read_members(journal / MEMBERS_NAME) if members.get(each.name) not in (None, each.beat)
     ]
-    renewed = view.epoch != before.epoch or view.content != before.content
+    # A holder that knows of no other process writes nothing.
+    alone = view.locked and not waiting
+    renewed = alone or view.epoch != before.epoch or view.content != before.content
     return PairState(journal, view, renewed, waiting)
 
 
@@ -159,7 +161,7 @@ def configuration_of(place: Path) -> Configuration | None:
     if not configured.is_file():
         return None
     try:
-        return read_broker_xml(configured, dict(os.environ))
+        return read_broker_xml(configured, dict(os.environ), alone=True)
     except ConfigError as error:
         raise Refused(str(error.problems[0]), BAD_CONFIGURATION) from error
 
@@ -183,7 +185,7 @@ def has_shared_store(place: Path) -> bool:
     """Tells whether the instance or broker.xml at `place` is of a pair with a shared store. Raises Refused."""
     configured = place / "etc" / "broker.xml" if place.is_dir() else place
     try:
-        return read_broker_xml(configured, dict(os.environ)).ha.form == SHARED_STORE
+        return read_broker_xml(configured, dict(os.environ), alone=True).ha.form == SHARED_STORE
     except ConfigError as error:
         raise Refused(str(error.problems[0]), BAD_CONFIGURATION) from error
 

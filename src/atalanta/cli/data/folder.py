@@ -24,7 +24,7 @@ from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.runtime.disk.data_folder import JOURNAL_NAME, NODE_ID_NAME, read_node_id
 from atalanta.runtime.disk.folder_lock import DataFolderError, is_locked
-from atalanta.runtime.ha.epoch_folders import Epochs
+from atalanta.runtime.ha.epoch_folders import EpochFolders, Epochs
 from atalanta.runtime.ha.epoch_names import has_epochs
 from atalanta.runtime.ha.holder_lock import LOCKED, MISSING, look_at_lock
 from atalanta.runtime.ha.lease_file import decode_record, read_content
@@ -139,8 +139,9 @@ class DataFolder:
         pages /= str(found)
         large /= str(found)
         if has_epochs(self.folder):
-            self.folder, pages, large = newest_epoch(self.folder, pages, large)
-            self.running = is_held(self.folder)
+            epoch = newest_epoch(self.folder, pages, large)
+            self.folder, pages, large = epoch.journal, epoch.pages, epoch.large
+            self.running = is_held(epoch.mark)
         else:
             self.running = is_locked(self.folder) or is_locked(self.folder.parent)
         if self.running and not while_running:
@@ -219,7 +220,7 @@ def find_folders(place: Path) -> tuple[Path, Path, Path]:
     Refused (66)."""
     if place.is_file():
         try:
-            configuration = read_broker_xml(place, dict(os.environ))
+            configuration = read_broker_xml(place, dict(os.environ), alone=True)
         except ConfigError as error:
             raise Refused(str(error.problems[0]), BAD_CONFIGURATION) from error
         folder, pages = configuration.journal_folder, configuration.paging_folder
@@ -237,11 +238,10 @@ def find_folders(place: Path) -> tuple[Path, Path, Path]:
     raise Refused(f"{place}: there is no journal of atalanta in it", NOT_THERE)
 
 
-def newest_epoch(journal: Path, pages: Path, large: Path) -> tuple[Path, Path, Path]:
+def newest_epoch(journal: Path, pages: Path, large: Path) -> EpochFolders:
     """Returns the folders of a pair's messages: those of the newest epoch that has inherited everything."""
     epochs = Epochs(journal, pages, large)
-    found = epochs.folders(epochs.newest_complete(epochs.newest() + 1))
-    return found.journal, found.pages, found.large
+    return epochs.folders(epochs.newest_complete(epochs.newest() + 1))
 
 
 def is_held(epoch: Path) -> bool:

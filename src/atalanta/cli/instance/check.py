@@ -49,12 +49,12 @@ from atalanta.tls.errors import TlsError
 STYLES = {ERROR: "bold red", WARNING: "yellow", INFORMATION: "dim"}
 
 
-def check_files(paths: list[Path]) -> list[Finding]:
-    """Returns all findings, in the order of the files."""
+def check_files(paths: list[Path], alone: bool = False) -> list[Finding]:
+    """Returns all findings, in the order of the files. `alone`: as of `atalanta run`."""
     findings = Findings()
     nodes: list[CheckedNode] = []
     for path in paths:
-        node = read_node(path, findings)
+        node = read_node(path, findings, alone)
         if node is not None:
             nodes.append(node)
     check_endpoints(nodes, findings)
@@ -73,10 +73,10 @@ def check_files(paths: list[Path]) -> list[Finding]:
     return list(dict.fromkeys(findings.found))
 
 
-def read_node(path: Path, findings: Findings) -> CheckedNode | None:
+def read_node(path: Path, findings: Findings, alone: bool = False) -> CheckedNode | None:
     """Reads one node and adds the messages that `atalanta run` would print; None if it would not start."""
     try:
-        configuration = read_broker_xml(path, dict(os.environ), from_command_line=True)
+        configuration = read_broker_xml(path, dict(os.environ), from_command_line=True, alone=alone)
         stored_settings_file(configuration).read(configuration)
     except ConfigError as error:
         _problems(error, findings)
@@ -174,7 +174,7 @@ def _check_ports(node: CheckedNode, findings: Findings) -> None:
     """Adds a warning for each acceptor whose port another process of this machine has now."""
     configuration = node.configuration
     journal = configuration.journal_folder
-    if is_locked(journal) or is_locked(journal.parent) or is_served(newest_journal(configuration)):
+    if is_locked(journal) or is_locked(journal.parent) or is_served(configuration):
         return  # the node itself runs, and has its ports
     for acceptor in configuration.acceptors:
         if acceptor.port and port_taken(acceptor.host, acceptor.port):

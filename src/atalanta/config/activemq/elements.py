@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from atalanta.config.problems import Report, nearest
+from atalanta.config.problems import OthersNamed, Report, nearest
 from atalanta.config.xml.reader import BadValue, boolean
 from atalanta.config.xml.tree import Node, made
 
@@ -122,6 +122,10 @@ class Elements:
 
     def finding(self, node: Node, name: str, why: str, lost: bool = False) -> None:
         self.report.without_effect(node.file, node.line, name, why, lost)
+
+    def others(self, node: Node, name: str, why: str, ways: str) -> None:
+        """Reports an element that says that there are other brokers: an error, or without effect for `why`."""
+        self.report.others.append(OthersNamed(node.file, node.line, name, why, ways))
 
     def problem(self, node: Node, text: str, hint: str = "") -> None:
         self.report.problem(node.file, node.line, text, hint)

@@ -24,10 +24,14 @@ class NetworkConnectors:
     def read(self, section: Node) -> None:
         self.elements.children(
             section,
-            {"networkConnector": self._connector},
-            {},
-            dict.fromkeys(("ldapNetworkConnector", "multicastNetworkConnector"), "write a <networkConnector>"),
+            {
+                "networkConnector": self._connector,
+                **dict.fromkeys(("ldapNetworkConnector", "multicastNetworkConnector"), self._other_kind),
+            },
         )
+
+    def _other_kind(self, node: Node) -> None:
+        self.elements.others(node, node.name, "no connector is made", tables.WAYS_OF_NETWORK)
 
     def _connector(self, node: Node) -> None:
         config = NetworkConnectorConfig()

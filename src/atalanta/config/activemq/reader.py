@@ -14,19 +14,28 @@ from typing import Final
 
 from atalanta.cluster.networks.settings import NetworkSettings
 from atalanta.config.activemq import tables
+from atalanta.config.activemq.beans import Beans
 from atalanta.config.activemq.destinations import CONSUMER_WILDCARDS, Destinations
-from atalanta.config.activemq.elements import Core, Elements, only
+from atalanta.config.activemq.elements import NO_BEANS, Core, Elements, only
 from atalanta.config.activemq.networks import NetworkConnectors
 from atalanta.config.activemq.plugins import Plugins
 from atalanta.config.activemq.policies import Policies
 from atalanta.config.activemq.properties import Properties, base_folder, replace_expressions
+from atalanta.config.activemq.stores import StoreFolder, Stores, store_folder
 from atalanta.config.activemq.transports import TransportConnectors
 from atalanta.config.problems import Report
 from atalanta.config.users.logins import Logins
 from atalanta.config.xml.tree import Node, made
+from atalanta.ha.policy import PRIMARY, SHARED_STORE
 
 DATA: Final = "activemq-data"  # Classic's default
 PLACEHOLDERS: Final = "PropertyPlaceholderConfigurer"
+DELETE_ALL: Final = "deleteAllMessagesOnStartup"
+AT_ONCE_MS: Final = "1"
+MASTER: Final = "masterConnector"
+MASTER_CLASS: Final = "MasterConnector"
+MASTER_URI: Final = "masterConnectorURI"
+NETWORK_URIS: Final = "networkConnectorURIs"
 FOLDERS: Final = {
     "journal-directory": "journal",
     "paging-directory": "paging",
@@ -36,12 +45,17 @@ FOLDERS: Final = {
 
 @dataclass
 class ClassicBroker:
-    """A converted broker. `base` is the folder of relative paths; `logins` is None without authentication."""
+    """A converted broker. `base` is the folder of relative paths; `logins` is None without authentication.
+
+    `deletes_messages`: each start begins without the messages of earlier ones. `owner`: see Configuration.
+    """
 
     configuration: Node
     base: Path
     logins: Logins | None = None
     networks: NetworkSettings = field(default_factory=NetworkSettings)
+    deletes_messages: bool = False
+    owner: str = ""
 
 
 def classic_broker(root: Node, path: Path, values: Mapping[str, str], report: Report) -> ClassicBroker | None:
@@ -57,8 +71,9 @@ def classic_broker(root: Node, path: Path, values: Mapping[str, str], report: Re
     for child in root.children if root is not brokers[0] else []:
         if child is not brokers[0]:
             outside(child, elements)
-    replace_expressions(brokers[0], Properties(path, values), report)
-    return BrokerReader(elements, path, brokers[0]).read()
+    properties = Properties(path, values)
+    replace_expressions(brokers[0], properties, report)
+    return BrokerReader(elements, path, brokers[0], root, properties).read()
 
 
 def outside(node: Node, elements: Elements) -> None:
@@ -79,7 +94,8 @@ def outside(node: Node, elements: Elements) -> None:
 class BrokerReader:
     """Converts `<broker>`. The readers of its sections are attributes; they finish when all of it was read."""
 
-    def __init__(self, elements: Elements, path: Path, root: Node) -> None:
+    def __init__(self, elements: Elements, path: Path, root: Node, file: Node, values: Mapping[str, str]) -> None:
+        """`file` is the root of the whole file, `values` the texts of its expressions."""
         self.elements = elements
         self.path = path
         self.broker = root
@@ -90,16 +106,18 @@ class BrokerReader:
         folder = Path(realpath(path)).parent
         self.plugins = Plugins(elements, self.core, self.policies, self.transports, folder)
         self.networks = NetworkConnectors(elements)
-        self.store = ""  # the folder of the messages, if a store names one
-        self.persistent = True
+        self.beans = Beans(file, values)
+        self.stores = Stores(elements, self.core, self.beans)
 
     def read(self) -> ClassicBroker:
         """Returns the broker."""
         broker, core = self.broker, self.core
         values = self.elements.values(broker, tables.BROKER, tables.BROKER_SILENT, tables.BROKER_LOST)
-        core.put(broker, "name", values.get("brokerName", "localhost"))
+        name = values.get("brokerName", "localhost")
+        core.put(broker, "name", name)
         core.node.children.append(self._wildcards())
-        self.persistent = self.elements.true(broker, values, "persistent", True)
+        self.stores.persistent = self.elements.true(broker, values, "persistent", True)
+        self._find_others(values)
         if self.elements.true(broker, values, "populateJMSXUserID"):
             core.put(broker, "populate-validated-user", "true")
         purge = self.elements.whole(broker, values, "schedulePeriodForDestinationPurge", 0)
@@ -110,17 +128,33 @@ class BrokerReader:
         if self.elements.true(broker, values, "schedulerSupport"):
             self.transports.allow_schedules()
         self._children()
-        core.put(broker, "persistence-enabled", "true" if self.persistent else "false")
-        data = self.store or values.get("dataDirectory", DATA)
-        for name, folder in FOLDERS.items():
-            core.put(broker, name, f"{data}/{folder}")
+        core.put(broker, "persistence-enabled", "true" if self.stores.persistent else "false")
+        base = base_folder(self.path)
+        data = StoreFolder(self.stores.folder)
+        if not self.stores.folder:
+            data = store_folder(base, values.get("dataDirectory", DATA), name)
+        for option, folder in FOLDERS.items():
+            core.put(broker, option, f"{data.path}/{folder}")
+        if self.stores.persistent:
+            self._pair()
         if self.elements.true(broker, values, "useVirtualTopics", True) and self.destinations.virtual_topics:
             self.transports.options_for_openwire[CONSUMER_WILDCARDS] = ",".join(self.destinations.virtual_topics)
         self._finish()
         configuration = made(broker, "configuration")
         configuration.children.append(core.node)
         networks = NetworkSettings(self.networks.connectors, self.transports.discovery_uris, self.transports.tls)
-        return ClassicBroker(configuration, base_folder(self.path), self.plugins.logins, networks)
+        deletes = self.elements.true(broker, values, DELETE_ALL)
+        return ClassicBroker(configuration, base, self.plugins.logins, networks, deletes, data.owner)
+
+    def _pair(self) -> None:
+        """Makes the broker one of equals with everybody who has its folder."""
+        policy, form, role = (made(self.broker, name) for name in ("ha-policy", SHARED_STORE, PRIMARY))
+        role.children.append(made(self.broker, "failover-on-shutdown", "true"))
+        form.children.append(role)
+        policy.children.append(form)
+        self.core.node.children.append(policy)
+        if self.stores.fails_if_locked:
+            self.core.put(self.broker, "journal-lock-acquisition-timeout", AT_ONCE_MS)
 
     def _finish(self) -> None:
         self.transports.finish()
@@ -142,7 +176,9 @@ class BrokerReader:
                 "transportConnectors": self.transports.read,
                 "sslContext": self.transports.ssl_context,
                 "networkConnectors": self.networks.read,
-                "persistenceAdapter": self._store,
+                "persistenceAdapter": self.stores.read,
+                "persistenceFactory": self.stores.factory,
+                "services": self._services,
                 "systemUsage": self._usage,
                 "destinationPolicy": self.policies.read,
                 "destinations": self.destinations.read,
@@ -153,30 +189,31 @@ class BrokerReader:
             tables.BROKER_CHILDREN_LOST,
         )
 
-    # -- the store ----------------------------------------------------------------------------------
-    def _store(self, section: Node) -> None:
-        node = only(section)
-        if node is None or node.name not in (*tables.STORES, "memoryPersistenceAdapter"):
-            self.elements.children(section, {})
-            return
-        if node.name == "memoryPersistenceAdapter":
-            self.persistent = False
-        elif node.name in ("kahaDB", "kahaDBStore"):
-            self._kahadb(node)
-        else:
-            self.store = node.attributes.get("directory", "") if node.name != "jdbcPersistenceAdapter" else ""
-            why = "messages are kept in this broker's journal; those of Classic's store are not read"
-            self.elements.finding(node, node.name, why, True)
+    # -- other brokers ------------------------------------------------------------------------------
+    def _find_others(self, values: Mapping[str, str]) -> None:
+        """Reports the attributes of the older pairs, and of networks, that say that there are other brokers."""
+        broker = self.broker
+        for name in tables.PURE_PAIR:
+            if self.elements.true(broker, values, name):
+                self.elements.others(broker, f"broker {name}", tables.REMOVED, tables.WAYS_OF_PAIR)
+            elif name in values:
+                self.elements.finding(broker, f"broker {name}", tables.REMOVED, True)
+        if values.get(MASTER_URI):
+            self.elements.others(broker, f"broker {MASTER_URI}", tables.REMOVED, tables.WAYS_OF_PAIR)
+        if values.get(NETWORK_URIS):
+            self.elements.others(broker, f"broker {NETWORK_URIS}", "no connector is made", tables.WAYS_OF_NETWORK)
 
-    def _kahadb(self, node: Node) -> None:
-        values = self.elements.values(node, ("directory", "journalMaxFileLength"), tables.KAHADB_SILENT)
-        self.elements.children(node, {}, {}, tables.KAHADB_LOST)
-        size = self.elements.size(node, values, "journalMaxFileLength")
-        if size is not None:
-            self.core.put(node, "journal-file-size", str(size))
-        self.store = values.get("directory", "")
-        why = "messages are kept in the journal of this broker, in folders of their own there; those in it are not read"
-        self.elements.finding(node, "kahaDB", why)
+    def _services(self, section: Node) -> None:
+        """Reads past the services; one of them is the slave of an older pair."""
+        masters = []
+        for child in section.children:
+            made = self.beans.referred(child.attributes.get("bean", "")) if child.name == "ref" else child
+            if child.name == MASTER or any(MASTER_CLASS in each for each in self.beans.classes(made)):
+                masters.append(child)
+        for child in masters:
+            self.elements.others(child, child.name, tables.REMOVED, tables.WAYS_OF_PAIR)
+        if len(masters) < len(section.children) or not masters:
+            self.elements.finding(section, section.name, NO_BEANS, True)
 
     # -- limits -------------------------------------------------------------------------------------
     def _usage(self, section: Node) -> None:

@@ -17,19 +17,27 @@ _JMX: Final = "there is no JMX"
 _STORE: Final = "Classic's own store: messages are kept in this broker's journal"
 _ADVISORY: Final = "this advisory is not sent"
 _JAVA: Final = "Java classes cannot be loaded"
-_SLAVE: Final = "removed from Classic: for a pair, see <ha-policy> in docs/guide/high-availability.md"
+REMOVED: Final = "removed from Classic: for a pair, see <ha-policy> in docs/guide/high-availability.md"
 _CURSORS: Final = "messages beyond a limit go to pages"
 _AUDIT: Final = "duplicates are found by their ids, for every address"
 _OPENWIRE: Final = "OpenWire connections have no such setting yet"
-_PAIR: Final = (
-    "no pair is made of it: convert the file and write <ha-policy><shared-store> (docs/guide/high-availability.md)"
+# What to write instead of an element that says that there are other brokers.
+WAYS_OF_PAIR: Final = (
+    "for brokers with one directory that they all reach, write the same <kahaDB directory=…> in all files: one serves,"
+    " the others wait; for a replicated group of brokers without one, convert the files and write <ha-policy>"
+    " (docs/guide/high-availability.md)"
 )
+WAYS_OF_NETWORK: Final = "write <networkConnector uri=\"static:(tcp://HOST:PORT)\"/> (docs/guide/networks.md)"
 _STOPS: Final = "a node stops after a failed write"
+
+# Attributes of a pair of Classic 5.0 to 5.7, where a slave is connected to its master.
+PURE_PAIR: Final = ("waitForSlave", "passiveSlave", "shutdownOnMasterFailure", "shutdownOnSlaveFailure")
 
 # <broker>
 BROKER: Final = (
     "brokerName", "persistent", "dataDirectory", "populateJMSXUserID", "useVirtualTopics", "advisorySupport",
-    "schedulePeriodForDestinationPurge", "schedulerSupport",
+    "schedulePeriodForDestinationPurge", "schedulerSupport", "deleteAllMessagesOnStartup", "waitForSlave",
+    "passiveSlave", "shutdownOnMasterFailure", "shutdownOnSlaveFailure", "masterConnectorURI", "networkConnectorURIs",
 )  # fmt: skip
 BROKER_SILENT: Final[dict[str, str]] = {
     **_all(_JMX, "useJmx brokerObjectName populateUserNameInMBeans mbeanInvocationTimeout enableStatistics"),
@@ -57,7 +65,6 @@ BROKER_SILENT: Final[dict[str, str]] = {
     "brokerId": "the journal has the node's id",
     "keepDurableSubsActive": "durable subscriptions are always kept",
     "enableMessageExpirationOnActiveDurableSubs": "messages always expire",
-    "deleteAllMessagesOnStartup": "messages are never deleted at a start",
     "adjustUsageLimits": "limits are not adjusted",
     "maxPurgedDestinationsPerSweep": "all unused destinations go",
     "schedulePeriodForDiskUsageCheck": "see disk-scan-period in broker.xml",
@@ -66,9 +73,8 @@ BROKER_SILENT: Final[dict[str, str]] = {
     "offlineDurableSubscriberTaskSchedule": "see offlineDurableSubscriberTimeout",
 }
 BROKER_LOST: Final[dict[str, str]] = {
-    **_all(_SLAVE, "waitForSlave waitForSlaveTimeout passiveSlave shutdownOnMasterFailure shutdownOnSlaveFailure"
-           " masterConnectorURI"),
-    **_all("write the elements instead", "transportConnectorURIs networkConnectorURIs"),
+    "waitForSlaveTimeout": REMOVED,
+    "transportConnectorURIs": "write the elements instead",
     "offlineDurableSubscriberTimeout": "subscriptions without a consumer are kept for ever",
     "rejectDurableConsumers": "durable consumers are not refused",
     "useMirroredQueues": "write a <divert> in broker.xml for each queue",
@@ -83,7 +89,7 @@ BROKER_CHILDREN_SILENT: Final[dict[str, str]] = {
     "brokerContext": "there is no Spring context",
 }
 BROKER_CHILDREN_LOST: Final[dict[str, str]] = {
-    **_all(_JAVA, "messageAuthorizationPolicy services regionBroker destinationFactory persistenceFactory"),
+    **_all(_JAVA, "messageAuthorizationPolicy regionBroker destinationFactory"),
     "jmsBridgeConnectors": "no bridge is made: write a core bridge (docs/guide/bridges.md)",
     "proxyConnectors": "connections are not forwarded to other brokers",
 }
@@ -93,20 +99,35 @@ STORES: Final = (
     "kahaDB", "kahaDBStore", "mKahaDB", "levelDB", "replicatedLevelDB", "jdbcPersistenceAdapter", "journaledJDBC",
     "journalPersistenceAdapterFactory", "journalPersistenceAdapter", "amqPersistenceAdapter", "kahaPersistenceAdapter",
 )  # fmt: skip
+DATABASES: Final = (
+    "jdbcPersistenceAdapter", "journaledJDBC", "journalPersistenceAdapterFactory", "journalPersistenceAdapter",
+)  # fmt: skip
 KAHADB_SILENT: Final = _all(
     _STORE,
     "indexDirectory enableJournalDiskSyncs journalDiskSyncStrategy journalDiskSyncInterval indexCacheSize"
     " indexWriteBatchSize journalMaxWriteBatchSize checkpointInterval cleanupInterval cleanupOnStop"
     " concurrentStoreAndDispatchQueues concurrentStoreAndDispatchTopics ignoreMissingJournalfiles"
     " checkForCorruptJournalFiles checksumJournalFiles archiveDataLogs directoryArchive"
-    " failoverProducersAuditDepth maxFailoverProducersToTrack maxAsyncJobs databaseLockedWaitDelay"
+    " failoverProducersAuditDepth maxFailoverProducersToTrack maxAsyncJobs"
     " forceRecoverIndex archiveCorruptedIndex indexLFUEvictionFactor useIndexLFRUEviction enableIndexDiskSyncs"
     " enableIndexRecoveryFile enableIndexPageCaching enableIndexWriteAsync compactAcksAfterNoGC"
     " compactAcksIgnoresStoreGrowth enableAckCompaction enableSubscriptionStatistics preallocationScope"
     " preallocationStrategy purgeRecoveredXATransactionStrategy transactionIdTransformer brokerName"
-    " lockKeepAlivePeriod useLock stopOnError",
+    " stopOnError",
 )
-KAHADB_LOST: Final = _all(_PAIR, "locker sharedFileLocker")
+# The lock of a store: of the store element itself.
+FAIL_IF_LOCKED: Final = ("failIfLocked", "failIfDatabaseIsLocked")  # of a locker, and of a store in older files
+USE_LOCK: Final = ("useLock", "useDatabaseLock")
+LOCK_WAITS: Final = ("lockKeepAlivePeriod", "databaseLockedWaitDelay", "lockAcquireSleepInterval")
+LOCK: Final = (*USE_LOCK, *LOCK_WAITS, FAIL_IF_LOCKED[1])
+ALWAYS_LOCKED: Final = "a store is always protected from a second broker"
+NO_WAIT: Final = "a slave takes over at once when its master ends; lease_ms in atalanta.toml counts for a lost host"
+LOCKER_SILENT: Final = {
+    "lockAcquireSleepInterval": NO_WAIT,
+    "directory": "the lock is in the folder of the store, as in Classic",
+    "name": "locks have no names",
+}
+KAHADB_CHILDREN_SILENT: Final = {"sharedFileLocker": "the lock is in the folder of the store"}
 
 # <transportConnector>
 CONNECTOR: Final = (
@@ -128,7 +149,6 @@ CONNECTOR_LOST: Final = {
     ),
     "messageAuthorizationPolicy": _JAVA,
     "publishedAddressPolicy": "clients are told the host of the acceptor: publishedHost in broker.xml says another one",
-    "discoveryAgent": "write discoveryUri",
 }
 # Word of the scheme -> its protocols. OpenWire's acceptors serve CORE, too: the commands of Atalanta connect there.
 PROTOCOLS: Final[dict[str, str]] = {

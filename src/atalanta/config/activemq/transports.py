@@ -6,6 +6,8 @@ gets them in `protocols=`.
 
 from __future__ import annotations
 
+from typing import Final
+
 from atalanta.config.activemq import tables
 from atalanta.config.activemq.elements import Core, Elements, listed, only
 from atalanta.config.problems import nearest
@@ -13,6 +15,9 @@ from atalanta.config.wildfly.sockets import Endpoint
 from atalanta.config.wildfly.transports import url
 from atalanta.config.xml.tree import Node, made
 from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_authority, parse_params
+
+AGENT: Final = "discoveryAgent"
+WAYS_OF_AGENT: Final = 'write discoveryUri="multicast://default" (docs/guide/networks.md)'
 
 
 class TransportConnectors:
@@ -72,6 +77,7 @@ class TransportConnectors:
             self._connector(node)
 
     def _connector(self, node: Node) -> None:
+        self._find_agent(node)
         values = self.elements.values(node, tables.CONNECTOR, tables.CONNECTOR_SILENT, tables.CONNECTOR_LOST)
         self.elements.children(node, {}, {}, tables.CONNECTOR_LOST)
         text = values.get("uri", "")
@@ -113,6 +119,14 @@ class TransportConnectors:
             options["discoveryUri"] = values["discoveryUri"]
         port = DEFAULT_PORT if port is None else port
         self.core.add("acceptors", made(node, "acceptor", url(Endpoint(host, port), options), name=name))
+
+    def _find_agent(self, node: Node) -> None:
+        """Reports an agent that other brokers would find this one by."""
+        agents = [child for child in node.children if child.name == AGENT]
+        if agents or node.attributes.pop(AGENT, ""):
+            node.children = [child for child in node.children if child.name != AGENT]
+            name = f"transportConnector {AGENT}"
+            self.elements.others(node, name, "others do not find this broker", WAYS_OF_AGENT)
 
     def _protocols(self, node: Node, word: str, given: dict[str, str]) -> str:
         """Returns the protocols of the scheme; those of `auto` can be chosen by `auto.protocols`."""

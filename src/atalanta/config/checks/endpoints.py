@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.config.checks.findings import ERROR, WARNING, CheckedNode, Findings
+from atalanta.config.checks.findings import ERROR, INFORMATION, WARNING, CheckedNode, Findings
 from atalanta.config.checks.reachability import WILDCARD_HOSTS, is_loopback, reaches
 from atalanta.config.checks.replicated_groups.group import groups_of
 from atalanta.config.checks.shared_store import share_a_store
@@ -34,12 +34,13 @@ def _check_own_ports(node: CheckedNode, findings: Findings) -> None:
 def _check_pair(node: CheckedNode, other: CheckedNode, together: bool, findings: Findings) -> None:
     """Checks what two nodes cannot share. The members of one replicated group, `together`, have one node id."""
     one, two = node.configuration, other.configuration
-    if one.broker.name == two.broker.name:
+    pair = share_a_store(one, two)
+    equal = pair and one.ha.equals and two.ha.equals
+    if one.broker.name == two.broker.name and not equal:
         findings.about(
             WARNING, node, f"its name '{one.broker.name}' is that of {two.path}, too",
             "names tell nodes apart in logs and consoles",
         )  # fmt: skip
-    pair = share_a_store(one, two)
     if not pair and one.broker.persistence_enabled and two.broker.persistence_enabled:
         if one.journal_folder == two.journal_folder:
             findings.about(
@@ -53,7 +54,7 @@ def _check_pair(node: CheckedNode, other: CheckedNode, together: bool, findings:
     for acceptor in one.acceptors:
         for taken in two.acceptors:
             if acceptor.port and _overlap(acceptor, taken):
-                _same_port(node, acceptor, other, taken, findings)
+                _same_port(node, acceptor, other, taken, equal, findings)
 
 
 def _same_port(
@@ -61,9 +62,13 @@ def _same_port(
     acceptor: AcceptorConfig,
     other: CheckedNode,
     taken: AcceptorConfig,
+    equal: bool,
     findings: Findings,
 ) -> None:
-    """Reports a shared port: an error if both must be on one machine; no finding if they cannot be."""
+    """Reports a shared port: an error if both must be on one machine; no finding if they cannot be.
+
+    `equal`: they are equals with one store, which are usually on two machines, and have one file then.
+    """
     mine, theirs = node.announced, other.announced
     exact = acceptor.host not in WILDCARD_HOSTS and taken.host not in WILDCARD_HOSTS
     text = (
@@ -74,7 +79,7 @@ def _same_port(
         if mine.host != theirs.host and not (is_loopback(mine.host) and is_loopback(theirs.host)):
             return
         exact = True
-    level = ERROR if exact else WARNING
+    level = ERROR if exact else INFORMATION if equal else WARNING
     hint = "" if exact else "both cannot run on one machine"
     findings.add(level, node, "acceptor", acceptor.name, text, hint)
 

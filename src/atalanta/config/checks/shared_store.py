@@ -68,7 +68,15 @@ def _check_partners(
     pair: Pair, members: list[CheckedNode], given: int, findings: Findings
 ) -> None:
     first = members[0].configuration
+    equal = all(each.ha.equals for each in pair.primaries)
     for node in members[1 : len(pair.primaries)]:
+        if equal:
+            findings.add(
+                INFORMATION, node, KIND, NAME,
+                f"it is one pair with {first.path}: both have the journal folder {pair.folder}; one serves, whichever"
+                " is first, and the other waits",
+            )  # fmt: skip
+            continue
         findings.add(
             ERROR, node, KIND, NAME,
             f"two primaries have the journal folder {pair.folder}: this one and {first.path}",
@@ -86,7 +94,7 @@ def _check_partners(
             f"a backup of nobody: no given primary has its journal folder {pair.folder}",
             "the journal-directory of primary and backup is the same folder",
         )  # fmt: skip
-    elif not pair.backups:
+    elif not pair.backups and len(members) == 1 and not first.classic:
         text = f"no given backup has its journal folder {pair.folder}"
         findings.add(INFORMATION, members[0], KIND, NAME, text)
 

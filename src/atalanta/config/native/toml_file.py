@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import Field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -44,6 +45,13 @@ def own_file(broker_xml: Path) -> Path:
     """Returns `<stem>.atalanta.toml` if that exists, for several broker.xml in one folder; else `atalanta.toml`."""
     particular = broker_xml.with_name(f"{broker_xml.stem}.{NAME}")
     return particular if particular.exists() else broker_xml.with_name(NAME)
+
+
+def ways_alone(path: Path) -> str:
+    """Returns the lines that say of the file `path` that there are no other brokers: of a start, and of its file of
+    own settings."""
+    option = f"start it with `atalanta run --alone {shlex.quote(str(path))}`"
+    return f"{option}, or write `alone = true` as the first line of {own_file(path)}"
 
 
 def read_own_file(

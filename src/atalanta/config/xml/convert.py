@@ -4,13 +4,14 @@ out."""
 from __future__ import annotations
 
 import secrets
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os.path import dirname, realpath
 from pathlib import Path
 from typing import Final
 
-from atalanta.config.activemq.reader import classic_broker
+from atalanta.config.activemq.reader import DELETE_ALL, classic_broker
 from atalanta.config.activemq.user_files import user_files
 from atalanta.config.configuration import instance_folder
 from atalanta.config.native.networks import networks_text
@@ -49,12 +50,13 @@ class Converted:
 
 
 def convert_file(
-    path: Path, values: Mapping[str, str], from_command_line: bool = False
+    path: Path, values: Mapping[str, str], from_command_line: bool = False, alone: bool = False
 ) -> Converted:
     """The file `path` as a broker.xml. ConfigError where it cannot be read, or is of neither kind.
 
     Expressions (`${…}`) are replaced by `values` (the environment) or by their defaults. `from_command_line`:
-    the file may be a pipe, "-" is stdin.
+    the file may be a pipe, "-" is stdin. `alone`: also an activemq.xml that says that there are other brokers, in a way
+    that is not known here; what says so is left out then.
     """
     report = Report()
     known = {
@@ -77,6 +79,10 @@ def convert_file(
         classic = classic_broker(root, path, known, report)
         if classic is not None:
             configuration = classic.configuration
+            report.settle_others(alone, f"`atalanta convert --alone {shlex.quote(str(path))}`")
+            if classic.deletes_messages:
+                why = "a broker.xml has no such option: messages are kept at a start"
+                report.without_effect(root.file, root.line, DELETE_ALL, why, True)
             files = {} if classic.logins is None else user_files(classic.logins, path, report)
             beside = [Beside(name, text, "users of the node", True) for name, text in files.items()]
             networks = networks_text(classic.networks.connectors)

@@ -6,6 +6,10 @@
     <journal>/epochs/00000007/complete    everything was inherited, and every earlier lease is over
     <pages>/epochs/00000007/              page files
     <large>/epochs/00000007/              large messages
+    <journal>/epochs/00000008/adopted     instead of `complete`: the epoch whose files it goes on with, in their place
+
+An epoch is *adopted* if its holder has surely ended: nobody writes to its files any more, so nothing is linked or
+copied, and a broker that is alone starts as if there were no epochs.
 
 Directories of epochs are emptied later, and never removed: no number is used twice. Files of a node without a shared
 store, in <journal>, <pages> and <large> themselves, are epoch 0.
@@ -29,16 +33,28 @@ from atalanta.runtime.ha.epoch_names import EPOCHS_NAME, epoch_name, epochs_of
 from atalanta.runtime.ha.lease_file import decode_record, read_content
 
 COMPLETE_NAME: Final = "complete"
+ADOPTED_NAME: Final = "adopted"  # another name: earlier versions, which do not know it, must not pass over the files
 
 
 @dataclass(frozen=True)
 class EpochFolders:
-    """The folders of one epoch; `number` 0 is that of the files of a node without a shared store."""
+    """The folders of one epoch; `number` 0 is that of the files of a node without a shared store.
+
+    `mark` is the directory of the epoch itself, with lease, lock and the mark of its completeness. The others have the
+    files of epoch `base`, which is an earlier one if that was adopted.
+    """
 
     number: int
     journal: Path
     pages: Path
     large: Path
+    mark: Path
+    base: int
+
+    @property
+    def adopted(self) -> bool:
+        """Tells whether the files are those of an earlier epoch."""
+        return self.base != self.number
 
 
 def present(folder: Path, name: str, files: DescriptorReserve | None = None) -> bool:
@@ -57,6 +73,21 @@ def present(folder: Path, name: str, files: DescriptorReserve | None = None) -> 
     return True
 
 
+def adopted_epoch(mark: Path) -> int | None:
+    """Returns the epoch whose files that of this directory has adopted; None if it has files of its own.
+
+    DataFolderDamaged if it cannot be known. Raises OSError.
+    """
+    path = mark / ADOPTED_NAME
+    try:
+        text = path.read_text(encoding="ascii", errors="replace").strip()
+    except FileNotFoundError:
+        return None
+    if not text.isdecimal():
+        raise DataFolderDamaged(f"{path} has no number of an epoch, but {text[:60]!r}: restore the file from a backup")
+    return int(text)
+
+
 class Epochs:
     """All epochs of a store. `pages` and `large` are the folders of this node id."""
 
@@ -68,13 +99,18 @@ class Epochs:
         self._newest = 0
 
     def folders(self, number: int) -> EpochFolders:
-        """Returns the folders of an epoch; they need not exist."""
-        if number == 0:
-            return EpochFolders(0, self.journal, self.pages, self.large)
-        name = epoch_name(number)
-        return EpochFolders(
-            number, self.marks / name, self.pages / EPOCHS_NAME / name, self.large / EPOCHS_NAME / name
-        )
+        """Returns the folders of an epoch; they need not exist. Raises OSError if that is unknown."""
+        base = number if number == 0 else adopted_epoch(self.marks / epoch_name(number))
+        return self.with_base(number, number if base is None else base)
+
+    def with_base(self, number: int, base: int) -> EpochFolders:
+        """Returns the folders of an epoch with the files of epoch `base`."""
+        mark = self.marks / epoch_name(number) if number else self.journal
+        if base == 0:
+            return EpochFolders(number, self.journal, self.pages, self.large, mark, 0)
+        name = epoch_name(base)
+        pages, large = self.pages / EPOCHS_NAME / name, self.large / EPOCHS_NAME / name
+        return EpochFolders(number, self.marks / name, pages, large, mark, base)
 
     def numbers(self) -> list[int]:
         """Returns the numbers of all epochs, sorted, and 0 before them."""
@@ -106,7 +142,8 @@ class Epochs:
 
     def is_complete(self, number: int) -> bool:
         """Tells whether the epoch has inherited everything. Raises OSError if that is unknown."""
-        return number == 0 or present(self.marks / epoch_name(number), COMPLETE_NAME)
+        mark = self.marks / epoch_name(number)
+        return number == 0 or present(mark, COMPLETE_NAME) or present(mark, ADOPTED_NAME)
 
     def newest_complete(self, below: int) -> int:
         """Returns the newest complete epoch below that number; 0 if none is.
@@ -125,5 +162,5 @@ class Epochs:
 
     def _view(self, number: int) -> EpochView:
         complete = self.is_complete(number)
-        record = None if complete else decode_record(read_content(self.folders(number).journal))
+        record = None if complete else decode_record(read_content(self.marks / epoch_name(number)))
         return EpochView(number, complete, record)

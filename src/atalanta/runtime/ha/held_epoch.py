@@ -21,12 +21,14 @@ from atalanta.ha.last_instant import NO_INSTANT, LastInstant
 from atalanta.ha.lease import LeaseTerms
 from atalanta.runtime.clock import steady_ns
 from atalanta.runtime.disk.descriptors import DescriptorReserve
+from atalanta.runtime.disk.folder_lock import DataFolderDamaged
 from atalanta.runtime.ha.epoch_folders import EpochFolders, Epochs, present
 from atalanta.runtime.ha.epoch_lost import EpochLost
 from atalanta.runtime.ha.epoch_names import epoch_name
 from atalanta.runtime.ha.holder_lock import HolderLock, boot_id
 from atalanta.runtime.ha.inheritance import empty
 from atalanta.runtime.ha.lease_file import LeaseFile
+from atalanta.runtime.ha.member_file import SilentMembers, has_members
 from atalanta.runtime.process.logs import log_event
 
 logger = logging.getLogger("atalanta.runtime")
@@ -55,17 +57,24 @@ class HeldEpoch:
         holder: str,
         source: int,
         last_ns: int,
+        members: Path | None = None,
         monotonic_ns: Callable[[], int] = steady_ns,
     ) -> None:
-        """Locks the epoch and renews its lease for the first time. `last_ns`: as it is now. Raises OSError."""
+        """Locks the epoch and renews its lease for the first time. `last_ns`: as it is now. Raises OSError.
+
+        `members`: the folder with the files of other processes, which are looked for before each renewal; None: every
+        renewal is written.
+        """
         self.epoch = folders.number
         self.journal: Path = folders.journal
         self.pages: Path = folders.pages
         self.large: Path = folders.large
+        self.base = folders.base
         self._last = LastInstant(last_ns, monotonic_ns()) if last_ns else NO_INSTANT
         self.source = source
         self.why_lost = ""
         self._epochs = epochs
+        self._members = None if members is None else SilentMembers(members)
         self._files = DescriptorReserve()
         self._monotonic_ns = monotonic_ns
         # The node's clock. Until it begins, nobody has seen any other one than that of the former holder.
@@ -79,9 +88,9 @@ class HeldEpoch:
         self._failing_since_ns = -1
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._renew_again, name="lease", daemon=True)
-        self._lock = HolderLock(folders.journal)
+        self._lock = HolderLock(folders.mark)
         try:
-            self._file = LeaseFile(folders.journal)
+            self._file = LeaseFile(folders.mark)
             self._renew()
         except BaseException:
             self._lock.close()
@@ -198,10 +207,17 @@ class HeldEpoch:
                 return
 
     def _renew(self) -> None:
-        """Writes the next record, then looks for the next epoch; the lease counts from before. Raises OSError."""
+        """Writes the next record, then looks for the next epoch; the lease counts from before. Raises OSError.
+
+        Nothing is written as long as no other process has told of itself.
+        """
         holder = self._holder
         sent_ns = self._monotonic_ns()
-        self._file.write(holder.next_record(self._clock_ns()))
+        others = self._members
+        if holder.must_write() or others is None or has_members(others.folder):
+            self._file.write(holder.next_record(self._clock_ns()))
+            if others is not None:
+                others.remove(sent_ns)
         taken = self._taken()
         with self._changed:
             if self.why_lost:
@@ -250,10 +266,10 @@ class HeldEpoch:
             tell(why)
 
     def _empty_earlier(self) -> None:
-        """Removes the files of earlier epochs: nobody reads them, since this epoch is complete."""
+        """Removes the files of earlier epochs, but those that this one goes on with: nobody reads them any more."""
         for number in self._epochs.numbers():
-            if number < self.epoch and not self._stopping.is_set():
+            if number < self.epoch and number != self.base and not self._stopping.is_set():
                 try:
                     empty(self._epochs.folders(number))
-                except OSError as error:
+                except (OSError, DataFolderDamaged) as error:
                     log_event(logger, "epoch_not_emptied", {"epoch": number, "why": error})

@@ -28,11 +28,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from atalanta.files.replace import sync_folder
+from atalanta.files.replace import replace_file, sync_folder
 from atalanta.runtime.disk.data_folder import make_folder
 from atalanta.runtime.disk.large_files import SUFFIX as LARGE_SUFFIX
 from atalanta.runtime.disk.reserve import NAMES as RESERVE_NAMES
-from atalanta.runtime.ha.epoch_folders import COMPLETE_NAME, EpochFolders
+from atalanta.runtime.ha.epoch_folders import ADOPTED_NAME, COMPLETE_NAME, EpochFolders
 from atalanta.store.block import (
     BLOCK_HEAD_SIZE,
     BLOCK_HEAD_SIZE_7,
@@ -79,7 +79,10 @@ def inherit(source: EpochFolders, target: EpochFolders, journal_id: bytes, still
 
 def mark_complete(target: EpochFolders) -> None:
     """Marks the epoch as complete, durably: everything that it inherits is synced. Raises OSError."""
-    file = os.open(target.journal / COMPLETE_NAME, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    if target.adopted:
+        replace_file(target.mark / ADOPTED_NAME, f"{target.base}\n".encode("ascii"))
+        return
+    file = os.open(target.mark / COMPLETE_NAME, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o640)
     try:
         os.fsync(file)
     finally:
@@ -90,8 +93,12 @@ def mark_complete(target: EpochFolders) -> None:
 def empty(folders: EpochFolders, but: Sequence[str] = ()) -> None:
     """Removes the files of an epoch, and its folders of pages and large messages. Raises OSError.
 
-    Files of these names stay in the journal folder.
+    Files of these names stay in the journal folder. The files of an adopted epoch stay, too: only its marks go.
     """
+    if folders.adopted:
+        for name in _names(folders.mark, lambda name: name not in but):
+            (folders.mark / name).unlink(missing_ok=True)
+        return
     if folders.number == 0:
         for folder, belongs in (
             (folders.journal, is_plain_journal),

@@ -17,6 +17,8 @@ SUFFIX: Final = ".json"
 NAME: Final = re.compile(r"[\w.-]{1,200}")
 FILE_BYTES_MAX: Final = 1 << 16
 FILES_MAX: Final = 100
+# Much longer than any process that lives is silent, so that clocks of any rate agree.
+SILENT_NS: Final = 60_000_000_000
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,39 @@ def read_members(folder: Path) -> list[MemberRecord]:
     return found
 
 
+def has_members(folder: Path) -> bool:
+    """Tells whether any process has a file there. Raises OSError."""
+    try:
+        return any(name.endswith(SUFFIX) for name in os.listdir(folder))
+    except FileNotFoundError:
+        return False
+
+
 def remove_member(folder: Path, name: str) -> None:
     """Removes the file of a member, if it exists. Raises OSError."""
     (folder / f"{name}{SUFFIX}").unlink(missing_ok=True)
+
+
+class SilentMembers:
+    """The files that do not change, as the holder of an epoch sees them. Their processes have ended long ago."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._seen: dict[str, tuple[int, int]] = {}  # name -> count, and since when it is seen
+
+    def remove(self, now_ns: int) -> None:
+        """Looks at the files, and removes those that have not changed for SILENT_NS. Raises OSError.
+
+        Call it after a record was written: a process that is only slow finds that the holder lives, or tells of itself
+        anew. `now_ns` is an instant of the monotonic clock.
+        """
+        found = {each.name: each.beat for each in read_members(self.folder)}
+        self._seen = {name: seen for name, seen in self._seen.items() if found.get(name) == seen[0]}
+        for name, beat in found.items():
+            _, since_ns = self._seen.setdefault(name, (beat, now_ns))
+            if now_ns >= since_ns + SILENT_NS:
+                remove_member(self.folder, name)
+                del self._seen[name]
 
 
 def _decoded(data: bytes) -> MemberRecord:

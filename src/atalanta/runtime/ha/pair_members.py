@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from atalanta.ha.folder_lease import Announcement
 from atalanta.ha.policy import PRIMARY
 from atalanta.runtime.ha.member_file import (
     MemberRecord,
@@ -25,6 +26,9 @@ from atalanta.runtime.ha.member_file import (
 
 BEAT_NS: Final = 500_000_000
 GONE_NS: Final = 3_000_000_000
+# A process that has not written its file for so long tells of itself anew: a holder may have removed the file since
+# (see member_file.SILENT_NS).
+GAP_NS: Final = 1_500_000_000
 
 
 @dataclass
@@ -44,6 +48,7 @@ class PairMembers:
         self._monotonic_ns = monotonic_ns
         self._seen: dict[str, Seen] = {}
         self._beat_at_ns = -1
+        self.announcement = Announcement(GAP_NS)
         self.alive: list[MemberRecord] = []
 
     async def beat(self) -> None:
@@ -54,6 +59,7 @@ class PairMembers:
         self._beat_at_ns = now
         self.own = replace(self.own, beat=self.own.beat + 1)
         await asyncio.to_thread(write_member, self.folder, self.own)
+        self.announcement.on_written(now, self._monotonic_ns())
         await self.read()
 
     async def read(self) -> list[MemberRecord]:
@@ -84,6 +90,7 @@ class PairMembers:
         with contextlib.suppress(OSError):
             remove_member(self.folder, self.own.name)
         self._beat_at_ns = -1
+        self.announcement.end()
 
 
 def member_name() -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from atalanta.files.replace import replace_file, sync_folder
-from atalanta.ha.folder_lease import RELEASED, EpochView, FolderCandidate
+from atalanta.ha.folder_lease import ACTIVE, RELEASED, EpochView, FolderCandidate
 from atalanta.ha.lease import LeaseTerms
 from atalanta.runtime.disk.data_folder import (
     NODE_ID_NAME,
@@ -54,9 +54,18 @@ ROOM_BYTES: Final = 8192
 
 @dataclass(frozen=True)
 class StoreView(EpochView):
-    """The findings of a look. `lock`: the path of the holder's lock, None if there is none."""
+    """The findings of a look.
+
+    `lock`: the path of the holder's lock, None if there is none. `locked`: its holder lives.
+    """
 
     lock: Path | None = None
+    locked: bool = False
+
+    @property
+    def holder(self) -> str:
+        """Returns the name of the holder for people; "" if it is unknown, or there is none."""
+        return "" if self.record is None or self.state != ACTIVE else self.record.holder
 
 
 class SharedStore:
@@ -74,15 +83,18 @@ class SharedStore:
         terms: LeaseTerms,
         new_id: Callable[[], bytes],
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
+        adopts: bool = False,
     ) -> None:
         """Opens the folder, or makes it one of a pair; a node without a pair must not use it then.
 
-        Raises DataFolderError or OSError.
+        `adopts`: an epoch goes on with the files of the one before, where that is possible. Raises DataFolderError or
+        OSError.
         """
         self.journal = journal.absolute()
         self.members_folder = self.journal / MEMBERS_NAME
         self.terms = terms
         self._monotonic_ns = monotonic_ns
+        self._adopts = adopts
         self._boot = boot_id()
         self._candidate = FolderCandidate(terms)
         self._seen_locked = 0  # the epoch whose lock was seen locked last
@@ -99,12 +111,20 @@ class SharedStore:
         self._candidate.on_look(self._monotonic_ns(), view)
         return view
 
+    def announced(self, since_ns: int) -> None:
+        """Records since when this process writes its file among the members, without a gap."""
+        self._candidate.on_announced(since_ns)
+
     def may_take(self, view: StoreView, primary: bool, now_ns: int) -> str:
         """Returns why `take` may be called after the look that returned `view`, "" if it may not.
 
         `now_ns` is an instant of the monotonic clock.
         """
         return self._candidate.may_take(now_ns, primary)
+
+    def silence_ms(self, view: StoreView) -> int:
+        """Returns for how many ms a holder may be silent before its store may be taken."""
+        return self._candidate.silence_ns(view) // 1_000_000
 
     def take(self, holder: str = "") -> HeldEpoch | None:
         """Makes the next epoch and everything in it. Returns None if another process was faster. Blocking.
@@ -116,7 +136,7 @@ class SharedStore:
         """
         seen = self._candidate.seen or self.look()
         number = seen.epoch + 1
-        self._epochs.newest_complete(number)
+        self._epochs.folders(self._epochs.newest_complete(number))
         if self._begun:
             self._try_in_begun(number)
             again = self.look()
@@ -125,12 +145,16 @@ class SharedStore:
         if not self._epochs.make(number):
             return None
         self._begun = number
-        folders = self._epochs.folders(number)
+        folders = self._epochs.with_base(number, number)
         held: HeldEpoch | None = None
         try:
             self._epochs.sync()
             made_ns = self._monotonic_ns()
             source = self._epochs.newest_complete(number)
+            origin = self._epochs.folders(source)
+            ended = self._has_ended(source)
+            if self._adopts and ended:
+                folders = self._epochs.with_base(number, origin.base)
             held = HeldEpoch(
                 self._epochs,
                 folders,
@@ -138,9 +162,12 @@ class SharedStore:
                 holder or f"process {os.getpid()} of {socket.gethostname()}",
                 source,
                 self._last_ns(source, number),
+                self.members_folder if self._adopts else None,
             )
-            wait_ns = self._candidate.wait_ns(made_ns, self._view(number - 1))
-            inherit(self._epochs.folders(source), folders, self.node_id.bytes, held.check)
+            # Takers that failed after it have sent nothing.
+            wait_ns = 0 if ended else self._candidate.wait_ns(made_ns, self._view(number - 1))
+            if not folders.adopted:
+                inherit(origin, folders, self.node_id.bytes, held.check)
             while (left_ns := made_ns + wait_ns - self._monotonic_ns()) > 0:
                 held.check()
                 time.sleep(min(left_ns / 1e9, 0.05))
@@ -177,15 +204,29 @@ class SharedStore:
         folders = self._epochs.folders(self._begun)
         source = self._epochs.folders(self._epochs.newest_complete(number))
         empty(folders, RECORD_NAMES)
+        adopts = self._adopts and self._has_ended(source.number)
         try:
             replace_file(folders.journal / ROOM_NAME, bytes(ROOM_BYTES))
-            inherit(source, folders, self.node_id.bytes, lambda: None)
+            if not adopts:
+                inherit(source, folders, self.node_id.bytes, lambda: None)
         except BaseException:
             with contextlib.suppress(OSError):
                 empty(folders, RECORD_NAMES)
             raise
         empty(folders, RECORD_NAMES)
         self._begun = 0
+
+    def _has_ended(self, number: int) -> bool:
+        """Tells whether nobody writes to the files of a complete epoch any more, or sends anything for it.
+
+        Its holder has ended in good order, or was a process of this machine that has ended. (A lock that is free after
+        it was locked is not enough: a network file system may have taken it from a holder that it does not reach.)
+        """
+        if number == 0:
+            return True  # found_store has locked it: no node without a shared store runs there
+        view = self._view(number)
+        here = view.record is not None and view.record.boot == self._boot != ""
+        return view.state != ACTIVE or (here and view.holder_gone)
 
     def _view(self, number: int) -> StoreView:
         """Reads one epoch."""
@@ -198,7 +239,7 @@ class SharedStore:
         """Returns the last instant of the clock of the epochs before `number`, as if it had run on until now; 0 if none
         is known. The takers of those behind `source` have not served, and wrote on what they knew of it."""
         for earlier in range(number - 1, max(0, source - 1), -1):
-            record = decode_record(read_content(self._epochs.folders(earlier).journal))
+            record = decode_record(read_content(self._epochs.with_base(earlier, earlier).mark))
             if record is not None and record.clock_ns:
                 now = self._monotonic_ns()
                 return self._candidate.last_instant(now, record).at(now)
@@ -221,7 +262,7 @@ def read_view(epochs: Epochs, number: int, boot: str, seen_locked: int) -> tuple
     """
     if number == 0:
         return StoreView(0), False
-    folder = epochs.folders(number).journal
+    folder = epochs.with_base(number, number).mark
     complete = epochs.is_complete(number)
     # The lock before the record: a holder that has ended in good order has written its last record.
     lock = look_at_lock(folder)
@@ -230,7 +271,7 @@ def read_view(epochs: Epochs, number: int, boot: str, seen_locked: int) -> tuple
     same_machine = record is not None and record.boot == boot != ""
     gone = lock == FREE and (seen_locked == number or same_machine)
     path = None if lock == MISSING else folder / LOCK_NAME
-    return StoreView(number, complete, record, content, gone, path), lock == LOCKED
+    return StoreView(number, complete, record, content, gone, path, lock == LOCKED), lock == LOCKED
 
 
 def found_store(journal: Path, new_id: Callable[[], bytes]) -> uuid.UUID:

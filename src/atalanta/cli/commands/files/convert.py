@@ -16,8 +16,12 @@ Output = Annotated[
 ]
 Force = Annotated[bool, typer.Option("--force", help="overwrite OUTPUT")]
 
+Alone = Annotated[
+    bool, typer.Option("--alone", help="also an activemq.xml that says in a way not known here that there are others")
+]
 
-def convert(file: File, output: Output = None, force: Force = False) -> None:
+
+def convert(file: File, output: Output = None, force: Force = False, alone: Alone = False) -> None:
     """Write a standalone.xml of WildFly or an activemq.xml of ActiveMQ Classic as broker.xml; name what is left out."""
     from atalanta.cli.output.outcome import CANNOT_WRITE, status_of_files
     from atalanta.config.problems import ConfigError
@@ -28,7 +32,7 @@ def convert(file: File, output: Output = None, force: Force = False) -> None:
         typer.echo(f"{output} exists; --force overwrites it", err=True)
         raise typer.Exit(CANNOT_WRITE)
     try:
-        converted = convert_file(file, dict(os.environ), from_command_line=True)
+        converted = convert_file(file, dict(os.environ), from_command_line=True, alone=alone)
     except ConfigError as error:
         for problem in error.problems:
             typer.echo(str(problem), err=True)

@@ -174,7 +174,7 @@ class HaSection:
                 file, line, "a shared store needs messages on disk, and persistence-enabled is false",
                 "remove persistence-enabled, or the ha-policy",
             )  # fmt: skip
-        if not configuration.cluster_connections:
+        if not configuration.cluster_connections and not configuration.classic:
             configuration.warnings.append(
                 f"{file}:{line}: ha-policy: there is no cluster-connection: clients and other nodes do not learn of"
                 " the backup, they need its address in their own configuration"

@@ -1,0 +1,163 @@
+"""The store of an activemq.xml: its folder, its lock, and whether it says that other brokers use it, too.
+
+Source of the folders and of the lockers: BrokerService, KahaDBPersistenceAdapter, SharedFileLocker of Classic.
+"""
+
+from __future__ import annotations
+
+import re
+from os.path import join
+from pathlib import Path
+from typing import Final
+
+from atalanta.config.activemq import tables
+from atalanta.config.activemq.beans import Beans
+from atalanta.config.activemq.elements import Core, Elements, only
+from atalanta.config.folder_owner import owner_of
+from atalanta.config.xml.tree import Node
+
+JOURNAL: Final = "journal"
+NODE_ID_NAME: Final = "node-id"
+DEFAULT_FOLDER: Final = "KahaDB"  # below the broker's own
+NO_FOLDER_NAME: Final = re.compile(r"[^a-zA-Z0-9._\-:]")  # Classic replaces these in a brokerName
+IN_MEMORY: Final = "memoryPersistenceAdapter"
+KAHADB: Final = ("kahaDB", "kahaDBStore")
+REPLICATED: Final = "replicatedLevelDB"
+SHARED_FILE: Final = "shared-file-locker"
+SHARED_FILE_CLASS: Final = "SharedFileLocker"
+DATA_SOURCES: Final = ("dataSource", "lockDataSource")
+LOCKERS: Final = ("locker", "databaseLocker")
+KEPT: Final = "messages are kept in this broker's journal; those of Classic's store are not read"
+
+
+class StoreFolder:
+    """The folder of a store. `owner`: the broker's name, if the folder is not its own yet (see `store_folder`)."""
+
+    def __init__(self, path: str, owner: str = "") -> None:
+        self.path = path
+        self.owner = owner
+
+
+def store_folder(base: Path, data: str, name: str) -> StoreFolder:
+    """Returns the folder of a broker whose file names no store: `KahaDB` in a folder of its name, as in Classic.
+
+    Earlier versions gave the data directory itself to every broker. A journal there stays that of its broker: the first
+    one that starts writes its name into it. A relative `data` is below `base`.
+    """
+    own = join(data, NO_FOLDER_NAME.sub("_", name).strip(), DEFAULT_FOLDER)
+    if not (base / own / JOURNAL / NODE_ID_NAME).exists() and (base / data / JOURNAL / NODE_ID_NAME).exists():
+        owner = owner_of(base / data / JOURNAL)
+        if owner in ("", name):
+            return StoreFolder(data, "" if owner else name)
+    return StoreFolder(own)
+
+
+class Stores:
+    """Reads `<persistenceAdapter>` and `<persistenceFactory>`. `folder` is "" if no store names one.
+
+    `fails_if_locked`: the broker ends when another one has the store, and does not wait for it.
+    """
+
+    def __init__(self, elements: Elements, core: Core, beans: Beans) -> None:
+        self.elements = elements
+        self.core = core
+        self.beans = beans
+        self.folder = ""
+        self.persistent = True
+        self.fails_if_locked = False
+
+    def read(self, section: Node) -> None:
+        """Reads the adapter."""
+        node = only(section)
+        if node is None or node.name not in (*tables.STORES, IN_MEMORY):
+            self.elements.children(section, {})
+        elif node.name == IN_MEMORY:
+            self.persistent = False
+        else:
+            if self.persistent:  # else Classic has no use for it either
+                self._find_others(node)
+            self._adapter(node)
+            self._lock(node)
+
+    def factory(self, section: Node) -> None:
+        """Reads a factory, which makes the adapter in older files."""
+        for node in section.children if self.persistent else []:
+            made = self.beans.referred(node.attributes.get("bean", "")) if node.name == "ref" else node
+            for each in self.beans.reachable(made):
+                self._find_database(each)
+        self.elements.finding(section, section.name, KEPT, True)
+
+    def _adapter(self, node: Node) -> None:
+        """Reads the folder, and names what has no effect."""
+        if node.name in KAHADB:
+            self._kahadb(node)
+            return
+        self.folder = node.attributes.get("directory", "") if node.name not in tables.DATABASES else ""
+        if node.name != REPLICATED or not self.persistent:
+            self.elements.finding(node, node.name, KEPT, True)
+
+    def _kahadb(self, node: Node) -> None:
+        names = ("directory", "journalMaxFileLength", *LOCKERS, *tables.LOCK)
+        values = self.elements.values(node, names, tables.KAHADB_SILENT)
+        self.elements.children(node, dict.fromkeys(LOCKERS, lambda _: None), tables.KAHADB_CHILDREN_SILENT)
+        size = self.elements.size(node, values, "journalMaxFileLength")
+        if size is not None:
+            self.core.put(node, "journal-file-size", str(size))
+        self.folder = values.get("directory", "")
+        why = "messages are kept in the journal of this broker, in folders of their own there; those in it are not read"
+        self.elements.finding(node, "kahaDB", why)
+
+    def _lock(self, node: Node) -> None:
+        """Reads the options of the lock, and names what is otherwise here."""
+        for name in tables.LOCK:
+            if name in tables.USE_LOCK and not self.elements.true(node, node.attributes, name, True):
+                self.elements.finding(node, f"{node.name} {name}", tables.ALWAYS_LOCKED, True)
+            elif name in tables.LOCK_WAITS and name in node.attributes:
+                self.elements.finding(node, f"{node.name} {name}", tables.NO_WAIT)
+        self._fail_if_locked(node, tables.FAIL_IF_LOCKED[1])
+        for section in [each for name in LOCKERS for each in node.all(name)]:
+            for locker in section.all(SHARED_FILE):
+                self.elements.values(locker, tables.FAIL_IF_LOCKED, tables.LOCKER_SILENT)
+                self._fail_if_locked(locker, tables.FAIL_IF_LOCKED[0])
+
+    def _fail_if_locked(self, node: Node, name: str) -> None:
+        self.fails_if_locked = self.fails_if_locked or self.elements.true(node, node.attributes, name)
+
+    # -- what says that there are others ------------------------------------------------------------
+    def _find_others(self, node: Node) -> None:
+        if node.name == REPLICATED:
+            self.elements.others(node, node.name, KEPT, tables.WAYS_OF_PAIR)
+        self._find_database(node)
+        for name in LOCKERS:
+            if name in node.attributes:
+                self._locker(node, node, self.beans.referred(node.attributes[name]), name)
+            for section in node.all(name):
+                for child in section.children:
+                    made = self.beans.referred(child.attributes.get("bean", "")) if child.name == "ref" else child
+                    self._locker(node, child, made, child.name)
+
+    def _locker(self, store: Node, place: Node, made: Node | None, name: str) -> None:
+        """Reports a locker in a database. One of a class that is not known may be that, too."""
+        if made is not None and made.name == SHARED_FILE:
+            return
+        if any(SHARED_FILE_CLASS in each for each in self.beans.classes(made)):
+            return
+        sources = [*self._sources(made), *self._sources(store)] if made is not None else []
+        if store.name in tables.DATABASES and all(self.beans.is_embedded(each) for each in sources):
+            return  # no other process opens this database
+        self.elements.others(place, name, "there is no lock in a database", tables.WAYS_OF_PAIR)
+
+    def _find_database(self, node: Node) -> None:
+        """Reports a database that other brokers may reach, too. Without a data source it is an embedded one."""
+        if not all(self.beans.is_embedded(each) for each in self._sources(node)):
+            self.elements.others(node, f"{node.name} {DATA_SOURCES[0]}", KEPT, tables.WAYS_OF_PAIR)
+
+    def _sources(self, node: Node) -> list[Node | None]:
+        """Returns the data sources that the element names; None for one that is not in this file."""
+        found: list[Node | None] = []
+        for name in DATA_SOURCES:
+            if name in node.attributes:
+                found.append(self.beans.referred(node.attributes[name]))
+            for section in node.all(name):
+                found += section.children
+        return found

@@ -1,0 +1,150 @@
+"""Master and slave from an activemq.xml, as in Classic: files that name one directory of a store."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from atalanta.cli.application import application
+from atalanta.client import Message, blocking
+from atalanta.runtime.process.exit_codes import FOLDER_TAKEN, UNAVAILABLE
+from tests.app.classic_pair import ClassicBrokers
+from tests.app.load import loaded
+from tests.app.pair import PairProcess
+from tests.broker_process import free_port
+from tests.source_tree import ROOT
+from tests.waiting import until
+
+pytestmark = pytest.mark.process
+
+
+def connects(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def send(process: PairProcess, text: str) -> None:
+    with blocking.connect(f"tcp://127.0.0.1:{process.port}") as connection:
+        connection.producer("orders").send(Message(text))
+
+
+def receive(process: PairProcess) -> list[str]:
+    """Receives and acknowledges everything that is there."""
+    found = []
+    with blocking.connect(f"tcp://127.0.0.1:{process.port}") as connection:
+        consumer = connection.consumer("orders")
+        while (message := consumer.receive(0.5)) is not None:
+            found.append(str(message.text))
+            message.acknowledge()
+    return found
+
+
+def test_the_slave_says_whom_it_waits_for_and_takes_over_from_each_end_of_its_master(tmp_path: Path) -> None:
+    with ClassicBrokers(tmp_path, 2) as brokers:
+        brokers.start()
+        first, second = brokers.processes
+        assert connects(first.port) and not connects(second.port)
+        assert f"holder=\"shop (primary, process {first.process.pid} of {os.uname().nodename})\"" in second.log()
+        assert "pair_names_differ" not in second.log()
+        third = PairProcess(first.broker_xml, first.port)
+        third.log_path = tmp_path / "third.log"
+        third.start()
+        assert third.wait() == UNAVAILABLE  # it has the ports of the first one
+        assert str(first.port) in third.log()
+        assert f"is served by shop (primary, process {first.process.pid}" in third.log()
+        for number, end in enumerate((signal.SIGKILL, signal.SIGTERM, signal.SIGKILL)):
+            send(first, f"{number}")
+            first.end(end)
+            second.until_role("active")
+            assert receive(second) == [f"{number}"]
+            first.start()
+            first.until_role("passive")  # nobody gives back
+            first, second = second, first
+
+
+def test_three_brokers_that_begin_together_lose_nothing_that_was_confirmed(tmp_path: Path) -> None:
+    """In a new folder. One of them has another name, which may be a mistake, and is told once."""
+
+    async def main(brokers: ClassicBrokers) -> None:
+        async with loaded(brokers.url) as load:
+            await load.past(50)
+            for end in (signal.SIGKILL, signal.SIGTERM):
+                (active,) = brokers.active()
+                await asyncio.to_thread(active.end, end)
+                await asyncio.to_thread(until, lambda: len(brokers.active()) == 1, lambda: "nobody serves")
+                await load.past(50)
+
+    with ClassicBrokers(tmp_path, 3, names=("shop", "shop", "depot")) as brokers:
+        for each in brokers.processes:
+            each.start()
+        roles = ["active", "passive", "passive"]
+        until(lambda: sorted(each.role() for each in brokers.processes) == roles, brokers.log)
+        (first,) = brokers.active()
+        for each in brokers.processes:
+            told = each is not first and "depot" in (first.name, each.name)
+            assert each.log().count("pair_names_differ") == int(told)
+        asyncio.run(main(brokers))
+
+
+def test_a_broker_that_fails_if_the_store_is_locked(tmp_path: Path) -> None:
+    with ClassicBrokers(tmp_path, 2, locker='<shared-file-locker failIfLocked="true"/>') as brokers:
+        first, second = brokers.processes
+        first.start()
+        first.until_role("active")
+        second.start()
+        assert second.wait() == FOLDER_TAKEN
+        assert "store_wait_timed_out" in second.log()
+        first.end(signal.SIGKILL)
+        second.start()
+        second.until_role("active")
+
+
+def test_messages_are_deleted_at_a_start_and_never_at_a_takeover(tmp_path: Path) -> None:
+    with ClassicBrokers(tmp_path, 2, attributes='deleteAllMessagesOnStartup="true"') as brokers:
+        brokers.start()
+        first, second = brokers.processes
+        send(first, "confirmed")
+        first.end(signal.SIGKILL)
+        second.until_role("active")
+        assert receive(second) == ["confirmed"]
+        send(second, "gone")
+        second.end(signal.SIGTERM)
+        first.start()
+        first.until_role("active")
+        assert receive(first) == []
+        assert first.log().count("messages_deleted") == 2 and "messages_deleted" not in second.log()
+
+
+def test_the_pair_of_the_guide(tmp_path: Path) -> None:
+    """Two files, two commands, one kill, as docs/guide/coming-from-activemq.md says."""
+    page = (ROOT / "docs" / "guide" / "coming-from-activemq.md").read_text(encoding="utf-8")
+    section = page[page.index("## Master and slave") :]
+    text = section.split("```xml\n")[1].split("```")[0]
+    pair = []
+    for name in ("host-a", "host-b"):
+        port = free_port()
+        path = tmp_path / name / "conf" / "activemq.xml"
+        path.parent.mkdir(parents=True)
+        path.write_text(text.replace("/srv/shared", str(tmp_path)).replace("0.0.0.0:61616", f"127.0.0.1:{port}"))
+        pair.append(PairProcess(path, port))
+    first, second = pair
+    try:
+        first.start()
+        first.until_role("active")
+        assert first.lines() == [f"ready role=active openwire=127.0.0.1:{first.port}"]
+        second.start()
+        second.until_role("passive")
+        assert second.lines() == ["ready role=passive"]
+        first.end(signal.SIGKILL)
+        second.until_role("active")
+        shown = CliRunner().invoke(application, ["ha", "status", str(second.broker_xml)], env={"COLUMNS": "1000"})
+        assert f"shop (primary, process {second.process.pid} of" in shown.output and "active" in shown.output
+    finally:
+        for each in pair:
+            each.__exit__(None, None, None)
