@@ -15,6 +15,7 @@ from types import TracebackType
 STATM = Path("/proc/self/statm")
 DATA_FIELD = 5
 PAGE_BYTES = resource.getpagesize()
+M_TRIM_THRESHOLD = -1
 M_MMAP_THRESHOLD = -3
 LARGE_BLOCK_BYTES = 128 << 10
 PR_SET_THP_DISABLE = 41
@@ -29,6 +30,9 @@ def show_large_blocks() -> None:
     mallopt, prctl = getattr(library, "mallopt", None), getattr(library, "prctl", None)
     if mallopt is not None:
         mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES)
+        # What is free at the end of the heap would be taken first, and without a call to the kernel.
+        mallopt(M_TRIM_THRESHOLD, LARGE_BLOCK_BYTES)
+        library.malloc_trim(0)
     if prctl is not None:
         prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
 

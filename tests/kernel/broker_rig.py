@@ -223,7 +223,7 @@ class Bench:
         self.broker = self._broker()
         self.broker.set_now(self.now)
         self.broker.reserved_ids.begin(self.now, FoundIds(), 0)
-        self.broker.reserved_ids.renew()
+        self._keep_marks()
 
     def _broker(self) -> Broker:
         security = Security(enabled=False)
@@ -238,6 +238,11 @@ class Bench:
         )
         broker.store.tasks.most = self.steps_a_turn
         return broker
+
+    def _keep_marks(self) -> None:
+        """Nothing leaves a node before the marks of its ids are durable."""
+        self.broker.reserved_ids.renew()
+        self.journal.durable = self.journal.last
 
     def work_in_steps_of(self, steps: int) -> None:
         """Lets tasks do so many steps a turn, also after a restart."""
@@ -332,7 +337,7 @@ class Bench:
         for lsn, kind, payload in kept:
             recovery.on_record(lsn, kind, payload)
         recovery.finish(self.now)
-        self.broker.reserved_ids.renew()
+        self._keep_marks()
 
     def compact(self, through: int) -> None:
         """Clean the records up to lsn `through` away, as the store does with its oldest segment."""

@@ -70,9 +70,9 @@ class ReservedIds:
         self.journal = journal
         self.awaited_lsn: int = 0
         self.announced: int = 0
-        # Further marks are written from these ids on.
-        self._message_limit: int = 0
-        self._binding_limit: int = 0
+        # Further marks are written from these ids on, when the first ones are.
+        self._message_limit: int = 1 << 62
+        self._binding_limit: int = 1 << 62
 
     def begin(self, now: int, found: FoundIds, epochs: int) -> None:
         """Begins a life above everything that was found. `epochs`: those of the group since the last in the journal.
