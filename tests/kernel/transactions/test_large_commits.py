@@ -441,3 +441,34 @@ def test_a_refused_message_in_the_middle_refuses_all_of_it(bench: Bench) -> None
     assert [token for token, _ in endpoint(session).errors] == [4]
     assert endpoint(session).errors[0][1] != ILLEGAL_STATE
     assert bodies(bench, "a") == []
+
+
+def one_step_before_the_draft() -> tuple[Bench, Session]:
+    """A commit that is prepared in one step, and whose record needs a second one."""
+    bench = small_steps()
+    bench.broker.publisher.step_work_max = 250  # a first chunk of 100 messages is below it, both are above
+    bench.queue("first", "news", MULTICAST)
+    session = bench.session(transacted=True)
+    for number in range(200):
+        properties = {"_AMQ_DUPL_ID": "once"} if number == 5 else {}
+        session.send(bench.now, bench.message("news", b"%d" % number, **properties), 1)
+    begin_commit(bench, session)
+    assert session.waits() and session.transaction.preparation is not None
+    assert session.transaction.preparation.steps == 1
+    return bench, session
+
+
+def test_a_duplicate_id_between_the_preparation_and_the_record_refuses_the_commit() -> None:
+    bench, session = one_step_before_the_draft()
+    bench.session().send(bench.now, bench.message("news", b"other", _AMQ_DUPL_ID="once"), 7)
+    bench.settle()
+    assert bodies(bench, "first") == [b"other"]
+    assert answers(session, 4) == 0
+
+
+def test_a_queue_made_between_the_preparation_and_the_record_gets_the_messages() -> None:
+    bench, session = one_step_before_the_draft()
+    bench.queue("second", "news", MULTICAST)
+    bench.settle()
+    assert len(bodies(bench, "second")) == 200
+    assert answers(session, 4) == 1

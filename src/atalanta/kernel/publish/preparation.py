@@ -37,6 +37,7 @@ class Preparation:
         self._next: int = 0
         self._headers: list[tuple[Message, str, PropertyValue]] = []
         self._names: list[str] = []  # addresses of this step's messages
+        self._noted = False  # others may have changed something since the first step
         # Addresses of earlier steps' messages and of their copies: name -> what they were routed by.
         self._routed_by: dict[str, tuple[Address | None, list[int]]] = {}
 
@@ -65,7 +66,7 @@ class Preparation:
                 self._note_routing()
                 raise Unfinished
             self._prepare(now, messages[self._next : self._next + count])
-        if self.steps > 1:
+        if self.steps > 1 or self.work > publisher.step_work_max:  # else the draft is done in this step, too
             self._note_routing()
 
     def _prepare(self, now: int, messages: list[Message]) -> None:
@@ -86,6 +87,7 @@ class Preparation:
 
     def _note_routing(self) -> None:
         """Notes what the messages of this step were routed by, before others may change it."""
+        self._noted = True
         registry = self.publisher.registry
         for address in self._names:
             name = split_fqqn(address)[0]
@@ -97,7 +99,7 @@ class Preparation:
     def is_current(self) -> bool:
         """Returns True if all messages would be prepared in the same way now: no binding has changed since the first
         step, no duplicate id has arrived elsewhere, and the transaction has got no further message."""
-        if self.steps < 2:
+        if not self._noted:
             return True
         return self._next == len(self.messages) and self._same_routing() and not self._repeats()
 
@@ -124,6 +126,7 @@ class Preparation:
         self._headers = []
         self._names = []
         self._routed_by = {}
+        self._noted = False
         self._next = 0
         self.plans = []
         self.work = 0
