@@ -34,6 +34,10 @@ class Task:
         """Returns True if nothing is left."""
         raise NotImplementedError
 
+    def wait(self) -> None:
+        """Handles that steps are left for a later turn, before anybody else can see what is not done yet."""
+        return None
+
     def leave(self, now: int, queue: Queue) -> None:
         """Does what is left to do for a queue that is about to be deleted, and before that only."""
         return None
@@ -53,6 +57,7 @@ class Tasks:
         if not self.waiting and self.done < self.most and not task.ended():
             self.done += task.do(now, self.most - self.done)
         if not task.ended():
+            task.wait()
             self.waiting.append(task)
             self.timers.set(TASKS_TIMER, now)
 

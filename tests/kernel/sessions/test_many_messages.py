@@ -325,3 +325,57 @@ def test_an_acknowledgement_of_many_messages_frees_their_memory_in_steps(bench: 
     assert endpoint(session).answers[-1] == 7 and bench.broker.memory.used_bytes == 0
     bench.restart()
     assert bench.broker.queues["q"].message_count == 0 and bench.broker.store.messages == {}
+
+
+# -- behind the work of another client ----------------------------------------------------------
+def busy(bench: Bench, credits: int = -1, count: int = 20) -> Session:
+    """A transacted session with `count` of 20 messages of the queue "mine", while another client's return in steps."""
+    bench.work_in_steps_of(STEPS)
+    other = bench.queue("other")
+    mine = bench.queue("mine")
+    fill(bench, "other")
+    fill(bench, "mine", count=20)
+    leaving = taker(bench, other)
+    session = bench.session(transacted=True)
+    consume(session, bench, "mine", credits=credits)
+    bench.settle()
+    assert mine.delivering_count == count
+    lose(bench, leaving)
+    return session
+
+
+def test_a_rollback_behind_the_work_of_another_client_keeps_the_order(bench: Bench) -> None:
+    session = busy(bench, credits=500, count=9)
+    session.rollback(bench.now, False, 9)
+    endpoint(session).delivered.clear()
+    session.add_credits(0, 10_000)
+    for _ in range(3):
+        bench.turn()
+    bench.settle()
+    assert endpoint(session).bodies() == BODIES[:20]
+
+
+def test_a_queue_deleted_behind_the_work_of_another_client_sends_last_attempts_to_the_dead_letters(
+    bench: Bench,
+) -> None:
+    bench.settings.add("mine", {"max_delivery_attempts": 1, "dead_letter_address": "dead"})
+    dead = bench.queue("dead")
+    session = busy(bench)
+    session.acknowledge(bench.now, 0, endpoint(session).message_ids[-1], False, 2)
+    session.rollback(bench.now, False, 9)
+    session.close(bench.now, False)
+    bench.broker.queue_registry.delete(bench.now, "mine", "deleted")
+    bench.settle()
+    assert dead.message_count == 20
+    validate(bench.broker)
+
+
+def test_what_is_given_back_behind_the_work_of_another_client_is_stored_before_the_answer(bench: Bench) -> None:
+    session = busy(bench)
+    session.settle(bench.now, 0, endpoint(session).message_ids[0], False, 60_000, 7)
+    bench.broker.flush(bench.now)
+    bench.journal.durable = bench.journal.last
+    bench.broker.on_durable(bench.now, bench.journal.last)
+    assert endpoint(session).answers.count(7) == 1
+    bench.restart()
+    assert len(list(bench.broker.store.scheduled.of_queue(bench.broker.queues["mine"]))) == 1

@@ -57,7 +57,11 @@ class Redelivery:
         ignores the delay). `delay_ms` replaces the delay of the address. Not `counted`: nobody has seen the messages,
         so the latest delivery does not count. Of many messages the later ones return in later turns (ReturnedMessages).
         """
-        self.store.tasks.add(now, ReturnedMessages(self, now, back, delayed, delay_ms, counted))
+        returned = ReturnedMessages(self, now, back, delayed, delay_ms, counted)
+        if len(back) == 1:  # its client is answered when the record of the delivery is durable
+            returned.do(now, 1)
+        else:
+            self.store.tasks.add(now, returned)
 
     def give_back(self, now: int, reference: Reference, since: int, delayed: bool, delay_ms: int) -> int:
         """Returns one delivered message, as `redeliver`; returns what it cost beyond one step (kernel/tasks.py).

@@ -66,8 +66,6 @@ class ReturnedMessages(Task):
             queue.return_to(lowest)
         if self.ended():
             self._end()
-        elif not self.holding:
-            self._hold()
         return count
 
     def ended(self) -> bool:
@@ -84,7 +82,8 @@ class ReturnedMessages(Task):
                     reference.uncount_delivery()
                 self.redelivery.move_exhausted(now, reference)
 
-    def _hold(self) -> None:
+    def wait(self) -> None:
+        """Lets the queues of all its messages deliver nothing."""
         self.holding = True
         for index in range(self.next, len(self.back)):
             queue = self.back[index].queue
