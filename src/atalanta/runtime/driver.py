@@ -108,6 +108,10 @@ class Driver:
             # Runs in the loop's next iteration, after all inputs that are ready in this one.
             self._loop.call_soon(self.end_turn)
 
+    def wake(self) -> None:
+        """Requests another event-loop iteration with a flush."""
+        self._open_turn()
+
     def end_turn(self) -> None:
         """Does the one flush of an event-loop iteration. Called by the loop, and once more at the very end."""
         self._turn_open = False

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, cast
 
@@ -42,7 +43,7 @@ class Connections(Wire):
         self.dialing = 0
         self._open: dict[int, Connection] = {}
         self._dirty: list[Connection] = []
-        self._resting: list[Connection] = []  # not read in the rest of this iteration
+        self._resting: deque[Connection] = deque()  # not read until their turn comes again
         self._next = 1
         self._may_send: Callable[[], bool] | None = None
         self._trim: asyncio.TimerHandle | None = None
@@ -125,16 +126,20 @@ class Connections(Wire):
         self._may_send = may_send
 
     def rest(self, connection: Connection) -> None:
-        """Reads no more from a connection in this iteration: it has had its share."""
+        """Reads no more from a connection until all that rest already have had their turn."""
         self._resting.append(connection)
+
+    def _end_a_rest(self) -> None:
+        """Reads on from the connection that has rested longest: one for each write, whatever their number."""
+        self._resting.popleft().end_rest()
+        if self._resting:
+            self.loop.call_soon(self.driver.wake)  # nothing else may begin an iteration
 
     def write_out(self) -> bool:
         """Sends the output of an iteration, one write per connection, then closes as requested. Returns whether
         there was any."""
         if self._resting:
-            resting, self._resting = self._resting, []
-            for connection in resting:
-                connection.end_rest()
+            self._end_a_rest()
         dirty = self._dirty
         self._dirty = []
         if self._may_send is not None and dirty and not self._may_send():
@@ -236,7 +241,7 @@ class Connection(asyncio.Protocol):
                 self._rest()
 
     def _rest(self) -> None:
-        """Reads on in the next iteration, when the others had their turn."""
+        """Reads on in a later iteration, when the others had their turn."""
         if self._reading and not self._transport.is_closing():
             self._transport.pause_reading()
             self._connections.rest(self)
