@@ -99,3 +99,26 @@ def test_the_number_of_an_announcement_is_above_every_former_one_and_near_the_cl
     bench.restart()
     assert bench.broker.reserved_ids.take_number(bench.now, 0) == now_ms + 52
     assert bench.broker.reserved_ids.take_number(bench.now + 2 * HOUR, 0) == (bench.now + 2 * HOUR) // 1_000_000
+
+
+def test_ids_that_an_earlier_version_has_used_above_the_marks_are_not_used_again() -> None:
+    """It ran in between, began at the mark, which is ahead of the clock, and recorded none of its ids."""
+    found = FoundIds()
+    mark = START // 1_000 + 3 * BLOCK_IDS
+    found.on_counters(mark, mark, -1)
+    bench = Bench()
+    bench.broker.reserved_ids.begin(START, found, 0)
+    assert bench.broker.store.next_message_id >= mark + BLOCK_IDS
+    assert bench.broker.bindings.next_id >= mark + BLOCK_IDS
+
+
+def test_an_announcement_keeps_no_answer_waiting_while_the_group_confirms_nothing() -> None:
+    bench = Bench()
+    reserved = bench.broker.reserved_ids
+    reserved.confirms = lambda: False
+    last = bench.journal.last
+    number = reserved.take_number(bench.now, 0)
+    assert bench.journal.last == last
+    reserved.confirms = lambda: True
+    assert reserved.take_number(bench.now, 0) == number + 1
+    assert bench.journal.last == last + 1

@@ -11,6 +11,7 @@ above the marks that it finds, once for each epoch since the last one in its jou
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.journal import records
@@ -68,6 +69,7 @@ class ReservedIds:
         self._store = store
         self._bindings = bindings
         self.journal = journal
+        self.confirms: Callable[[], bool] = lambda: True  # the group does, if there is one
         self.awaited_lsn: int = 0
         self.announced: int = 0
         # Further marks are written from these ids on, when the first ones are.
@@ -77,21 +79,27 @@ class ReservedIds:
     def begin(self, now: int, found: FoundIds, epochs: int) -> None:
         """Begins a life above everything that was found. `epochs`: those of the group since the last in the journal.
 
-        Without marks the ids begin at the clock (`now` in ns), because nobody knows which were used.
+        Without marks nobody knows which ids were used, and an earlier version begins at its clock: then they begin a
+        block further, and not below the clock (`now` in ns).
         """
         message_id = max(found.message_mark, found.message_id_max + 1)
         binding_id = max(found.binding_mark, found.binding_id_max + 1)
         if not found.trusted():
-            message_id = max(message_id, now // 1_000)
-            binding_id = max(binding_id, now // 1_000)
+            message_id = max(message_id + BLOCK_IDS, now // 1_000)
+            binding_id = max(binding_id + BLOCK_IDS, now // 1_000)
         self._store.skip_message_ids(message_id + epochs * EPOCH_IDS)
         self._bindings.begin(binding_id + epochs * EPOCH_IDS)
         self.announced = found.announced + epochs * EPOCH_NUMBERS
 
     def take_number(self, now: int, above: int) -> int:
-        """Returns the number of an announcement (ms): the clock's, unless `above` or one used before is not lower."""
+        """Returns the number of an announcement (ms): the clock's, unless `above` or one used before is not lower.
+
+        A group without enough members in sync confirms nothing: a record would keep all later answers waiting. The next
+        record has the number, too.
+        """
         self.announced = max(self.announced + 1, above + 1, now // 1_000_000)
-        self.awaited_lsn = self.renew()
+        if self.confirms():
+            self.awaited_lsn = self.renew()
         return self.announced
 
     def are_used_up(self) -> bool:
