@@ -7,9 +7,12 @@ import pytest
 from atalanta.kernel.broker.broker import FLUSH_TIMER
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.queue.queue import Queue
-from atalanta.kernel.queue.spec import MULTICAST
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
+from atalanta.kernel.security.resource_limits import ResourceLimit
 from atalanta.kernel.sessions.fan_out import COPIES_A_TURN
 from atalanta.kernel.sessions.session import Session
+from atalanta.kernel.sessions.session_queues import QUEUE_STEPS
+from atalanta.kernel.sessions.subscription_queue import durable_queue, subscribed_queue
 from atalanta.kernel.tasks import STEPS_A_TURN
 from tests.kernel.broker_rig import SECOND, Bench, RecordingEndpoint, consume, endpoint
 
@@ -259,6 +262,78 @@ def test_many_slow_subscribers_leave_in_steps(bench: Bench, attempts: int) -> No
         assert dead.message_count == 5 * 2 * MANY
     else:
         assert dead.message_count == 0 and bench.broker.memory.used_bytes == 0
+
+
+def owner_of(bench: Bench, *names: str) -> Session:
+    """A session whose connection has temporary queues of these names."""
+    session = bench.session()
+    for name in names:
+        session.create_queue(bench.now, temporary(name))
+    return session
+
+
+def temporary(name: str) -> QueueSpec:
+    spec = QueueSpec(name, name, ANYCAST)
+    spec.set_temporary()
+    return spec
+
+
+def lose_behind_another(bench: Bench, *sessions: Session) -> None:
+    """The connections are lost while the messages of another one return."""
+    busy = _filled(bench, "busy")
+    lose(bench, taker(bench, busy))
+    for session in sessions:
+        lose(bench, session)
+
+
+def test_a_client_that_comes_back_creates_its_temporary_queue_again(bench: Bench) -> None:
+    bench.work_in_steps_of(STEPS)
+    former = owner_of(bench, "own")
+    fill(bench, "own", False, 1)
+    lose_behind_another(bench, former)
+    again = owner_of(bench, "own")
+    consume(again, bench, "own")
+    bench.settle()
+    fill(bench, "own", False, 2)
+    assert endpoint(again).bodies() == BODIES[:2]
+    lose(bench, again)
+    bench.settle()
+    assert "own" not in bench.broker.queues and "own" not in bench.broker.addresses
+
+
+def test_the_last_one_of_many_temporary_queues_is_created_again(bench: Bench) -> None:
+    names = [f"own{number}" for number in range(2 * STEPS_A_TURN // QUEUE_STEPS)]
+    lose(bench, owner_of(bench, *names))
+    assert names[-1] in bench.broker.queues
+    again = owner_of(bench, names[-1])
+    consume(again, bench, names[-1])
+    bench.settle()
+    assert [name for name in names if name in bench.broker.queues] == [names[-1]]
+    fill(bench, names[-1], False, 1)
+    assert endpoint(again).bodies() == BODIES[:1]
+
+
+def test_a_subscriber_to_the_name_of_a_queue_that_ends_gets_one_of_its_own(bench: Bench) -> None:
+    bench.work_in_steps_of(STEPS)
+    lose_behind_another(bench, owner_of(bench, "a", "b"), owner_of(bench, "c"))
+    reader = bench.session()
+    subscribed_queue(reader, bench.now, "a", "", ANYCAST, None)
+    subscribed_queue(reader, bench.now, "b", "b", ANYCAST, None)
+    durable_queue(reader, bench.now, "c", "news", None)
+    bench.settle()
+    assert all(bench.broker.queues[name].durable for name in ("a", "b", "c"))
+
+
+def test_a_queue_that_was_about_to_end_does_not_count_for_its_user(bench: Bench) -> None:
+    bench.work_in_steps_of(STEPS)
+    former = owner_of(bench, "own")
+    user = former.identity.user
+    assert user
+    bench.broker.config.resource_limits.append(ResourceLimit(user, -1, 1))
+    lose_behind_another(bench, former)
+    owner_of(bench, "own")
+    bench.settle()
+    assert "own" in bench.broker.queues
 
 
 # -- many queues --------------------------------------------------------------------------------------

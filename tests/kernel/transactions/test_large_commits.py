@@ -117,6 +117,47 @@ def test_what_others_send_meanwhile_keeps_its_place(bench: Bench, durable: bool)
     assert bodies(bench, "a") == [b"during", *(sent if durable else []), b"after"]
 
 
+@pytest.mark.parametrize("durable", [True, False])
+@pytest.mark.parametrize("turns", [0, 1, 3])
+def test_a_drain_is_answered_behind_a_transaction_that_enters(bench: Bench, durable: bool, turns: int) -> None:
+    """A receive that does not wait finds what was committed before it."""
+    bench.queue("a")
+    session = bench.session(transacted=True)
+    sent = fill(bench, session, "a", durable=durable)
+    reader = bench.session()
+    consume(reader, bench, "a")
+    begin_commit(bench, session)
+    while session.waits():
+        bench.step()
+    bench.journal.durable = bench.journal.last
+    bench.broker.on_durable(bench.now, bench.journal.last)
+    for _ in range(turns):
+        bench.broker.flush(bench.now)
+    reader.drain(bench.now, 0, 7)
+    for _ in range(COUNT):
+        assert endpoint(reader).drained_tokens == [] or endpoint(reader).bodies() == sent
+        bench.broker.flush(bench.now)
+    assert endpoint(reader).drained_tokens == [7]
+
+
+@pytest.mark.parametrize("awaited", [True, False])
+def test_a_drain_of_a_queue_that_a_prepared_branch_holds_is_answered(bench: Bench, awaited: bool) -> None:
+    """Nobody knows when the branch is decided. `awaited`: something else is not durable yet."""
+    queue = bench.queue("a")
+    queue.count_pending(1)
+    reader = bench.session()
+    consume(reader, bench, "a")
+    bench.settle()
+    if awaited:
+        bench.session().send(bench.now, bench.message("a", b"x"), 1)
+    reader.drain(bench.now, 0, 7)
+    bench.broker.flush(bench.now)
+    assert endpoint(reader).drained_tokens == ([] if awaited else [7])
+    bench.settle()
+    assert endpoint(reader).drained_tokens == [7] and len(endpoint(reader).delivered) == int(awaited)
+    queue.count_pending(-1)
+
+
 def test_a_crash_at_any_step_keeps_all_of_a_transaction_or_nothing(bench: Bench) -> None:
     """`begin` brings the broker to the moment of the crash."""
 

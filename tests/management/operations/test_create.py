@@ -187,3 +187,12 @@ def test_the_bindings_of_an_address_are_its_queues_and_diverts(desk: Desk) -> No
     desk.ask("broker", "createDivert", "copy", "copy", "work", "copies", False, None, None)
     assert desk.get("address.work", "BindingNames") == ["work", "copy"]
     assert desk.get("address.copies", "BindingNames") == ["copies"]
+
+
+def test_a_queue_that_is_about_to_end_is_replaced(desk: Desk) -> None:
+    """Its connection is closed, and its deletion waits for other work."""
+    for number in range(2):
+        desk.queue(f"q{number}", durable=False, temporary=True).ownerless = True
+    desk.ask("broker", "createQueue", "q0", "ANYCAST", "q0", None, True, -1, False, True)
+    desk.ask("broker", "createQueue", json.dumps({"name": "q1", "durable": True}), True)
+    assert [desk.broker.queues[f"q{number}"].durable for number in range(2)] == [True, True]

@@ -96,6 +96,7 @@ class ConfiguredResources:
 
     def _create_queue(self, now: int, spec: QueueSpec, enabled: bool | None) -> None:
         """Creates a configured queue; `enabled` None leaves that setting to an operator."""
+        self.queues.delete_ownerless(now, spec.name)
         known = self.queues.by_name.get(spec.name)
         if known is None:
             self.queues.create(now, spec)

@@ -70,6 +70,7 @@ class Queue:
         self.durable = spec.durable
         self.internal = spec.internal
         self.deleted: bool = False
+        self.ownerless: bool = False  # its connection is closed, and its deletion waits in a task
         self.dirty: bool = False
         self.guarded: bool = False  # refuses messages at times, see kernel/routing/bindings.py
         self.groupable: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import (
     ILLEGAL_STATE,
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.registry.bindings import BindingRegistry
     from atalanta.kernel.routing.retroactive_names import Retained
     from atalanta.kernel.settings.broker_config import BrokerConfig
+
+CLOSED: Final = "its connection was closed"
 
 
 def parse_filter(text: str | None) -> Filter | None:
@@ -118,6 +120,7 @@ class QueueRegistry:
         The queue begins with the messages that a retroactive address has kept. A queue that replaces one of another
         node does not (`with_retained` False).
         """
+        self.delete_ownerless(now, spec.name)
         if spec.name in self.by_name:
             raise BrokerError(QUEUE_EXISTS, f"AMQ229019: queue {spec.name} already exists")
         if not spec.name or "::" in spec.name:
@@ -279,6 +282,15 @@ class QueueRegistry:
             self.addresses.delete_with_queue(now, address)
             if address.local_count == 0 and self.addresses.temporaries.has(address.name):
                 self.addresses.temporaries.remove(address.name)
+
+    def delete_ownerless(self, now: int, name: str) -> None:
+        """Deletes the queue of that name whose connection is closed, if a task has not come to it yet.
+
+        Whoever creates a queue, or looks for one in order to create it, finds none of a connection that is gone.
+        """
+        queue = self.by_name.get(name)
+        if queue is not None and queue.ownerless:
+            self.delete(now, name, CLOSED)
 
     def remove_consumer(self, now: int, queue: Queue, consumer: Consumer) -> None:
         """Removes a consumer from its queue, and tells the observers."""

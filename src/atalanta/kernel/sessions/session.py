@@ -292,8 +292,7 @@ class Session(TransactionOwner):
         self.services.command.begin_change()
         deadline = now + DRAIN_WAIT_NS
         if queue.pending > 0:
-            store = self.services.store
-            store.reply_when_durable(store.journal.last, LaterDrain(consumer, deadline), token)
+            self.services.store.reply_when_entered(LaterDrain(consumer, deadline), token)
             return
         queue.drain(consumer, token, deadline)
         self.services.dispatch(now, queue)

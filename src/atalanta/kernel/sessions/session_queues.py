@@ -11,6 +11,7 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.registry.addresses import unsupported
+from atalanta.kernel.registry.queues import CLOSED
 from atalanta.kernel.routing.temporary_names import CONNECTION_ID
 from atalanta.kernel.security.resource_limits import QUEUES_PER_USER_MAX, ResourceLimit, limit_of
 from atalanta.kernel.security.security import CREATE_ADDRESS, MANAGE
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
     from atalanta.kernel.settings.broker_config import BrokerConfig
 
-CLOSED: Final = "its connection was closed"
 # What the deletion of a queue costs, in steps of kernel/tasks.py; the memory of its messages is freed by other ones.
 QUEUE_STEPS: Final = 50
 REFERENCES_A_STEP: Final = 8
@@ -77,8 +77,14 @@ class QueueOwner:
         self.transient_queues.clear()
 
     def delete_queues(self, now: int, registry: QueueRegistry) -> None:
-        """Deletes the queues: the connection is closed. Many, or behind many unacknowledged messages, in steps."""
-        owned = OwnedQueues(registry, list(self.temporary_queues.values()))
+        """Deletes the queues: the connection is closed. Many, or behind many unacknowledged messages, in steps.
+
+        Until a queue's turn comes it is `ownerless`: one that is created with its name replaces it.
+        """
+        queues = list(self.temporary_queues.values())
+        for queue in queues:
+            queue.ownerless = True
+        owned = OwnedQueues(registry, queues)
         self.temporary_queues.clear()
         registry.messages.tasks.add(now, owned)
         for queue in list(self.transient_queues.values()):
@@ -124,6 +130,7 @@ class SessionQueues:
 
     def create(self, now: int, identity: Identity, owner: QueueOwner, spec: QueueSpec) -> Queue:
         """Creates a queue; needs createDurableQueue or createNonDurableQueue, and createAddress for a new address."""
+        self.registry.delete_ownerless(now, spec.name)  # its address and its user's count are checked below
         permission = "createDurableQueue" if spec.durable else "createNonDurableQueue"
         temporary = self.addresses.temporaries.is_made_by(spec)
         self._check(now, identity, permission, spec, temporary)

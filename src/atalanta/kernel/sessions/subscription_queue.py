@@ -39,6 +39,7 @@ def subscribed_queue(
         return SubscriptionQueue(join_fqqn(address, queue), selector, False)
     registry = session.services.queue_registry
     if routing_type == ANYCAST:
+        registry.delete_ownerless(now, address)
         if address not in registry.by_name:  # else perhaps at another address, as dead-letter queues are
             _create(session, now, QueueSpec(address, address, ANYCAST))
         return SubscriptionQueue(address, selector, False)
@@ -54,6 +55,7 @@ def durable_queue(
 ) -> SubscriptionQueue:
     """Returns the queue of a durable subscription. As in JMS, a changed selector or address replaces it."""
     registry = session.services.queue_registry
+    registry.delete_ownerless(now, name)
     known = registry.by_name.get(name)
     if known is not None:
         spec = known.spec
@@ -87,6 +89,7 @@ def temporary_queue(session: Session, now: int, name: str, routing_type: int = A
 def _create(session: Session, now: int, spec: QueueSpec) -> None:
     """Creates the queue unless it exists. BrokerError if queues or addresses are not created automatically."""
     registry = session.services.queue_registry
+    registry.delete_ownerless(now, spec.name)
     if registry.get(join_fqqn(spec.address, spec.name)) is not None:
         return
     settings = _settings(session, spec.address)

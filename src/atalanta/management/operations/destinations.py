@@ -181,6 +181,7 @@ class DestinationOperations:
         check_name(spec.name)
         check_name(spec.address)
         self.queues.check_client_queue(spec.name)
+        self.queues.delete_ownerless(call.now, spec.name)
         address = self.addresses.by_name.get(spec.address)
         settings = self.settings.match(spec.address)
         may_create = boolean(definition, "auto-create-address")
@@ -222,7 +223,9 @@ class DestinationOperations:
     def create_queue_json(self, call: Call, given: Parameters) -> object:
         """(QueueConfiguration as JSON [, ignoreIfExists])."""
         definition = read_definition(text_of(given, 0))
-        known = self.queues.by_name.get(str(definition["name"]))
+        name = str(definition["name"])
+        self.queues.delete_ownerless(call.now, name)
+        known = self.queues.by_name.get(name)
         if known is not None and len(given) > 1 and flag_of(given, 1):
             return encode_json(definition_of(known))
         return encode_json(definition_of(self.make_queue(call, definition)))

@@ -7,8 +7,10 @@ import pytest
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import QUEUE_EXISTS, SECURITY
 from atalanta.kernel.security.security import PERMISSIONS
+from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse
-from atalanta.wire.core.packets.queue import CreateAddress, DeleteQueue
+from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
+from atalanta.wire.core.packets.queue import CreateAddress, CreateSharedQueueV2, DeleteQueue
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo
 from atalanta.wire.openwire.commands.destinations import (
     ActiveMQDestination,
@@ -16,8 +18,8 @@ from atalanta.wire.openwire.commands.destinations import (
     ActiveMQTempQueue,
     ActiveMQTempTopic,
 )
-from atalanta.wire.openwire.commands.identifiers import ConnectionId, ConsumerId
-from atalanta.wire.openwire.commands.producers import DestinationInfo
+from atalanta.wire.openwire.commands.identifiers import ConnectionId, ConsumerId, SessionId
+from atalanta.wire.openwire.commands.producers import DestinationInfo, SessionInfo
 from tests.wire.classic_server import ThreeProtocols
 from tests.wire.core.server.server_rig import queue_request
 from tests.wire.openwire.server.bridge_rig import advise, duplex, taken
@@ -188,6 +190,87 @@ def test_a_failover_client_whose_former_connection_is_still_there_has_its_names(
     again.consume(OWN)
     again.publish("1", OWN)
     assert again.texts() == ["1"]
+
+
+class BusyWorld(World):
+    """Its node is busy with what the end of another connection has caused."""
+
+    def back(self) -> OpenWireClient:
+        """The victim's next connection, which has not logged in."""
+        again = OpenWireClient(self, "victim")
+        again.greet()
+        return again
+
+    def lose(self, conn: int, name: str = NAME) -> None:
+        """The connection with that queue is lost while the messages of another one return to theirs."""
+        self.broker.store.tasks.most = 5
+        reader = self.openwire_client("reader")
+        for number in range(100):
+            reader.publish(str(number), "busy")
+        reader.consume("busy")
+        assert len(reader.texts()) == 100
+        self.lost(reader.conn)
+        self.lost(conn)
+        assert name in self.broker.queues
+
+    def restore(self, client: OpenWireClient, own: ActiveMQDestination = OWN) -> None:
+        """The client sends at once what FailoverTransport does, with a temporary destination and its consumer."""
+        data = b""
+        login = client.login_info("victim", "anna", "anna", fault_tolerant=True, failover_reconnect=True)
+        for command in (login, SessionInfo(SessionId(client.id, 1)), made(own), demand(own)):
+            client.commands += 1
+            command.command_id, command.response_required = client.commands, True
+            data += client.decoder.format.encode(command)
+        client.feed(data)
+        self.verify()
+        answers = client.output()
+        assert [each.__class__.__name__ for each in answers] == ["Response"] * 4, answers
+
+
+@pytest.mark.parametrize("kind", [ActiveMQTempQueue, ActiveMQTempTopic])
+def test_a_failover_client_has_its_names_before_its_former_ones_are_deleted(kind: type[ActiveMQDestination]) -> None:
+    world = BusyWorld()
+    former = world.victim()
+    former.succeeds(made(kind(NAME)))
+    former.consume(kind(NAME))
+    client = world.back()
+    world.lose(former.conn)
+    world.restore(client, kind(NAME))
+    world.openwire_client("r", "bob").publish("1", kind(NAME))
+    assert client.texts() == ["1"]
+    world.lost(client.conn)
+    world.settle()
+    assert NAME not in world.broker.addresses and not world.broker.address_registry.temporaries.owners
+    validate(world.broker)
+
+
+def test_a_creator_has_the_destination_of_a_bridge_that_is_lost() -> None:
+    world = BusyWorld()
+    other, client = brought(world), world.back()
+    world.lose(other.conn)
+    world.restore(client)
+    world.openwire_client("r", "bob").publish("1", OWN)
+    assert client.texts() == ["1"]
+
+
+@pytest.mark.parametrize("request_again", [
+    queue_request(UUID, routing_type=1, temporary=True, durable=False),
+    CreateSharedQueueV2(UUID, UUID, durable=False, routing_type=1),
+])  # fmt: skip
+def test_a_core_client_creates_a_queue_before_the_former_one_is_deleted(request_again: Packet) -> None:
+    """A Java client does so behind each failover, for the consumers of queues that are not durable."""
+    world = BusyWorld()
+    former, client = world.login("anna"), world.login("anna")
+    former.succeeds(queue_request(UUID, routing_type=1, temporary=True, durable=False))
+    world.lose(former.conn, UUID)
+    client.send(request_again)
+    client.send(CreateConsumer(0, UUID))
+    client.send(FlowToken(0, -1))
+    world.settle()
+    client.publish(UUID, "1")
+    world.settle()
+    assert client.bodies() == ["1"]
+    assert not [each for _, each in client.seen if isinstance(each, ExceptionResponse)]
 
 
 def test_the_names_of_a_connection_are_refused_at_the_doors_of_other_protocols(world: World) -> None:

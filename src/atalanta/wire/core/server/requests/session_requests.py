@@ -370,6 +370,7 @@ def _create_shared(
     if isinstance(packet, CreateSharedQueueV2):
         spec.routing_type = _routing_type(packet.routing_type, settings)
         _wishes(packet).create(spec)
+    session.broker.queue_registry.delete_ownerless(now, packet.queue)
     known = session.broker.queues.get(packet.queue)
     if known is None:
         session.session.create_queue(now, spec)
