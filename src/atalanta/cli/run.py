@@ -45,6 +45,7 @@ def run_in_foreground(
     `broker_xml` may be the folder that has etc/broker.xml. `hosted`: the node is a backup that its node hosts. `alone`:
     there are no other brokers, whatever the file says.
     """
+    open_streams()
     if broker_xml.is_dir():
         broker_xml = broker_xml / "etc" / "broker.xml"
     level = LOG_LEVELS.get(log_level.lower())
@@ -100,6 +101,32 @@ def refused_start(error: StartupError, log_json: bool) -> int:
     return error.status
 
 
+def open_streams() -> None:
+    """Opens the null device in the place of each standard stream that was closed at the start (`>&-`).
+
+    Else a socket or a file of the journal would get its number, and what some process prints.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it gets the lowest number that is free
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", closefd=False)
+
+
 def print_ready(words: list[str]) -> None:
-    """Prints the only line on stdout when every acceptor accepts; scripts wait for it."""
-    print(" ".join(["ready", *words]), flush=True)
+    """Prints the only line on stdout when every acceptor accepts; scripts wait for it.
+
+    If nobody can read it any more (a closed pipe, a full disk), the node goes on without: the log says so, once.
+    """
+    line = " ".join(["ready", *words])
+    try:
+        print(line, flush=True)
+    except OSError as error:
+        log_event(logging.getLogger("atalanta"), "ready_line_lost", {"line": line, "why": str(error)})
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+        os.close(nothing)

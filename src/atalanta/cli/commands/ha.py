@@ -168,8 +168,10 @@ def witness(
 
     from atalanta.app.startup_error import StartupError
     from atalanta.app.witness import run_witness
+    from atalanta.cli.run import open_streams, print_ready
     from atalanta.runtime.process.logs import configure_logging
 
+    open_streams()
     configure_logging(logging.INFO, False)
     try:
         password = "" if password_file is None else read_password(password_file)
@@ -179,11 +181,6 @@ def witness(
             typer.echo(line, err=True)
         status = error.status
     raise typer.Exit(status)
-
-
-def print_ready(words: list[str]) -> None:
-    """Prints the only line on stdout."""
-    print(" ".join(["ready", *words]), flush=True)
 
 
 def read_password(path: Path) -> str:

@@ -27,7 +27,14 @@ class DataFolderDamaged(DataFolderError):
 
 
 class FolderInUse(DataFolderError):
-    """Another process has locked the folder."""
+    """Another process, the `holder`, has locked the folder."""
+
+    def __init__(self, folder: Path, holder: str) -> None:
+        super().__init__(
+            f"the data folder {folder} is in use by process {holder}: stop that "
+            "node, or give this one a folder of its own"
+        )
+        self.holder = holder
 
 
 class FolderLock:
@@ -135,10 +142,7 @@ def _in_use(folder: Path) -> FolderInUse:
         holder = (folder / LOCK_NAME).read_text(encoding="ascii", errors="replace")[:64].strip()
     except OSError:
         holder = ""
-    return FolderInUse(
-        f"the data folder {folder} is in use by process {holder or 'unknown'}: stop that "
-        "node, or give this one a folder of its own"
-    )
+    return FolderInUse(folder, holder or "unknown")
 
 
 def _same_file(descriptor: int, path: Path) -> bool:

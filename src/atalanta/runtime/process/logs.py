@@ -77,6 +77,7 @@ LEVELS: Final = {
     "store_wait_timed_out": logging.ERROR,
     "transaction_timed_out": logging.WARNING,
     "voter_failed": logging.ERROR,
+    "voter_folder_awaited": logging.WARNING,
     "voter_lost": logging.ERROR,
     "voter_not_started": logging.ERROR,
 }

@@ -46,6 +46,14 @@ class GuardedProcess:
         )
         self.child, self.guard, self.port = (int(word) for word in self._line().split())
 
+    @property
+    def voter(self) -> int:
+        """The process id of the voter, which starts beside the child; while the guard lives."""
+        children = Path(f"/proc/{self.guard}/task/{self.guard}/children")
+        until(lambda: len(children.read_text().split()) == 2, "the guard has no voter")
+        (found,) = {int(word) for word in children.read_text().split()} - {self.child}
+        return found
+
     def do(self, statement: str) -> None:
         """Lets the child do this, to its end."""
         self.tell(statement)

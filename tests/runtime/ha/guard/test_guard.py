@@ -398,6 +398,19 @@ def test_a_guard_that_cannot_become_small_does_the_same() -> None:
     assert "broker_killed signal=9" in done.stderr
 
 
+def test_a_guard_that_cannot_load_its_log_keeps_the_status() -> None:
+    """An upgrade moves the sources while the node runs, and a guard loads its log when there is something to say."""
+    program = (
+        "import os, sys; sys.executable = ''\n"
+        "from atalanta.runtime.ha.guard.start import start_guard\n"
+        "sys.modules['atalanta.runtime.process.logs'] = None\n"
+        "start_guard(); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=DEADLINE_S)
+    assert done.returncode == 128 + signal.SIGKILL
+    assert "broker_killed {'signal': 9," in done.stderr and "Traceback" not in done.stderr
+
+
 def test_a_guard_and_what_was_started_are_small() -> None:
     """Imports of the broker would cost them tens of megabytes."""
     with guarded_process() as guarded:

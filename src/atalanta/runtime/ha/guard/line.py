@@ -15,9 +15,12 @@ from atalanta.runtime.ha.guard.frames import SECRET_SIZE
 REPORT_SIZE = 8 + SECRET_SIZE
 BACKLOG = 16
 LOOK_S = 0.02  # between two attempts to listen
-# After the end of the broker: how long backups that were told have the voter, to take over. They close the connection
-# when they have.
+# After the end of the broker, whatever ended it and whatever role it had: how long the voter of its guard answers. The
+# survivor needs it to take over, and to remove this member from those in sync.
 TAKEOVER_S = 10.0
+# The end of process 1 of a container ends all others, the voter too. So long its guard waits before, below the 10 s
+# that most have for a stop.
+CONTAINER_STAY_S = 5.0
 # After the end of the started process: within this time the broker has ended, and a little later its guard listens no
 # more.
 END_S = 3.0

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from atalanta.runtime.ha.guard.guard_log import GuardLog
-from atalanta.runtime.ha.guard.line import TAKEOVER_S, receive_report
+from atalanta.runtime.ha.guard.line import CONTAINER_STAY_S, receive_report
 from atalanta.runtime.ha.guard.started_process import SIGNALS, STOP_SIGNALS
 from atalanta.runtime.ha.guard.watchers import Watchers
 
@@ -30,7 +30,7 @@ class GuardParent:
     """The guard of the process `child`, with its ends of the line and of the tie. Create it in the main thread.
 
     `voter` is the process id of its voter, 0 for none, and `life` the descriptor whose end tells that one that the
-    broker has ended.
+    broker has ended. The voter outlives the guard then, by its own `stay_s`.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class GuardParent:
         self.voter = voter
         self.status: int | None = None  # of the broker, when it has ended
         self.alone = False  # the started process has ended
+        self._in_container = os.getppid() == 1  # the started process is the first one, and its end that of all others
         self._life = life
         self._log = log
         self._line = line
@@ -72,13 +73,13 @@ class GuardParent:
         told = self.watchers.end()
         if self._life >= 0:
             os.close(self._life)
+        if self.voter:
+            os.kill(self.voter, signal.SIGCONT)  # somebody may have stopped it, and it has to end
         self._tell_end(self.status, told)
         self._stay(HANDSHAKE_S, lambda: self.watchers.pending)
         self.watchers.listen_no_more()
-        self._stay(TAKEOVER_S, lambda: self.voter and self.watchers.watching)
-        if self.voter:
-            os.kill(self.voter, signal.SIGKILL)
-            os.waitpid(self.voter, 0)
+        if self._in_container and not self.alone:
+            self._stay(CONTAINER_STAY_S, lambda: self.voter)
         return self.status
 
     def _stay(self, seconds: float, needed: Callable[[], int]) -> None:

@@ -62,8 +62,9 @@ def start_guard(voter: VoterStart | None = None) -> GuardLine | None:
     Returns None, in the calling process, if the system allows no further processes: then there is no guard.
     """
     tie, guards_tie = socket.socketpair()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # it was closed at the start of this process
+            stream.flush()
     # An ignored SIGCHLD, inherited from whoever started this process, would hide the status of the child.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Final
 
 from atalanta.runtime.ha.guard.frames import (
@@ -35,8 +34,6 @@ class GuardWatch:
 
     Everything else proves nothing: a broken connection, a guard that cannot be reached, a wrong proof. Then the watch
     connects again, after at most RETRY_MAX_S, until it is closed or gets another guard.
-
-    Close it when the takeover is done, or given up: a guard that has a voter ends then, or after TAKEOVER_S.
     """
 
     def __init__(self, ended: Callable[[int], None]) -> None:
@@ -109,9 +106,6 @@ class GuardWatch:
             self.epoch = 0
             log_event(log, "guard_proved_end", {"at": f"{host}:{port}", "epoch": epoch})
             self._ended(epoch)
-            # The guard keeps its voter while the connection is open.
-            with suppress(OSError):
-                await reader.read(1)
         finally:
             if writer is not None:
                 writer.close()

@@ -29,10 +29,8 @@ REGISTERS_MAX: Final = 256
 class VoterFolder:
     """The registers of one voter, on disk and in memory. The folder is locked: it has one process."""
 
-    def __init__(self, folder: Path, new: bool, copies: Sequence[Path] = (), wait_s: float = 0.0) -> None:
-        """Opens the folder of a voter, or makes it if `new`. DataFolderError, OSError.
-
-        Waits at most `wait_s` for another process that has it.
+    def __init__(self, folder: Path, new: bool, copies: Sequence[Path] = ()) -> None:
+        """Opens the folder of a voter, or makes it if `new`. FolderInUse, DataFolderError, OSError.
 
         A voter that has lost its files has forgotten its promises. So an empty folder is not made to a voter silently.
         A new voter in the place of a lost one begins with the newest of what all others know: `copies` are their
@@ -49,7 +47,7 @@ class VoterFolder:
             )
         if new and mark.exists():
             raise DataFolderError(f"{folder} has a voter already: start it without --new")
-        self._lock = lock_folder(folder, wait_s)
+        self._lock = lock_folder(folder)
         try:
             if new:
                 self._copy(copies)
