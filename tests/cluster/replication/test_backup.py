@@ -377,6 +377,19 @@ def test_a_member_whose_journal_is_newer_than_the_register_keeps_it() -> None:
     assert drain(world) == numbered(0, 5)
 
 
+def test_a_member_that_serves_tells_of_another_register_once() -> None:
+    world = World()
+    world.begin()
+    world["a"].crash()
+    world.until(lambda: world.serves("b"))
+    lose_register(world)
+    world.manager.set(CompareAndSet(0, take_over(found("c", 0, b"f" * 16), "c", b"t" * 16)))
+    world.run(8_000)
+    [told] = world["b"].happened("register_replaced")
+    assert (told["epoch"], told["found"], told["active"]) == (2, 1, "c")
+    assert world.serves("b")
+
+
 def test_a_takeover_by_another_member_ends_the_stream_of_the_old_epoch() -> None:
     world = World()
     world.begin()

@@ -89,6 +89,7 @@ class Replicator(Part):
         self.active: Active
         self.streams: dict[str, FollowerStream] = {}
         self.successor: str = ""
+        self._told_replaced = ""  # the active member of a register that has taken the place of this one's
         self.followers = KnownFollowers()
         self.changes = FileChanges(journal)
         # The ports that the node uses instead of its own.
