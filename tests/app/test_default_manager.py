@@ -122,6 +122,26 @@ def test_a_voter_that_is_gone_is_not_replaced_by_an_empty_one(tmp_path: Path) ->
         assert "is gone, the folder of the only voter of this pair" in group.primary.log()
 
 
+def test_a_primary_whose_disk_is_lost_follows_the_backup_that_serves(tmp_path: Path) -> None:
+    async def main(group: Group) -> None:
+        async with loaded(group.url) as load:
+            await load.past(50)
+            group.primary.end(signal.SIGKILL)
+            await has_role(group.backup, "active")
+            await load.past(50)
+            shutil.rmtree(group.primary.data)
+            group.primary.start()
+            await asyncio.to_thread(group.backup.until_followed, group.primary)
+            assert group.primary.role() == "passive"
+            group.backup.end(signal.SIGKILL)
+            await has_role(group.primary, "active")
+            await load.past(50)
+
+    with without_a_manager(tmp_path) as group:
+        group.start()
+        asyncio.run(main(group))
+
+
 def test_the_voter_needs_the_guard(tmp_path: Path) -> None:
     with without_a_manager(tmp_path, "--no-guard") as group:
         group.primary.start()

@@ -19,7 +19,7 @@ sync.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 REGISTER_FORMAT: Final = 1
@@ -190,6 +190,20 @@ class RegisterView:
         A conflict is uncertain, too: an earlier copy of the same write may have succeeded.
         """
         return Read()
+
+    def restore(self) -> CompareAndSet | None:
+        """Returns the write that makes the lost register anew, as this process knows it; None if it may not.
+
+        It is for the active member, alone in sync and without a pending write: then no other could have taken over
+        since. Versions begin again.
+        """
+        known = self.known
+        if known is None or known.in_sync != (known.active,) or (self.pending is not None and self.version):
+            return None
+        if self.pending is None:
+            self.version = 0
+            self.pending = replace(known, token=self.token())
+        return CompareAndSet(0, self.pending)
 
     def repeated(self) -> CompareAndSet | None:
         """Returns the pending write, to be sent again unchanged after a read that did not settle it."""

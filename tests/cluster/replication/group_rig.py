@@ -231,6 +231,8 @@ class Member:
         self.large = SimLargeFiles(schedule.at, random.Random(2))
         self.stored_settings = b""
         self.min_in_sync = 1
+        self.drop_after_ns = DROP_AFTER_NS
+        self.restores_register = False  # as the active node
         self.node: Node
         self.replay: CopyReplay | None = None  # of a node that was prepared
         self.wire: GatedWire
@@ -277,8 +279,8 @@ class Member:
         security.add_user("u", "p", ["all"])
         security.add_rule("#", {name: ["all"] for name in PERMISSIONS})
         seat = ReplicationSeat(
-            MemberRegister(self.manager, self), GROUP, KEY, DROP_AFTER_NS, self.min_in_sync,
-            settings=lambda: self.stored_settings,
+            MemberRegister(self.manager, self), GROUP, KEY, self.drop_after_ns, self.min_in_sync,
+            settings=lambda: self.stored_settings, restores_register=self.restores_register,
         )  # fmt: skip
         config = NodeConfig(
             JOURNAL_ID.hex(), self.broker_config(), self.settings(), security, self.journal,

@@ -139,6 +139,7 @@ class Machine(Member):
         self.outcomes: list[Identity | TakenOver | Damaged | DoorsShut] = []
         self.listens = False  # clients may wait at its ports, or are served
         self.repair = False
+        self.learned = False  # an active node has told the node id
         self.guard: GuardPort | None = None
         self.prepares = True  # its journal is replayed while it is passive
         self.prepared: Node | None = None
@@ -175,6 +176,7 @@ class Machine(Member):
             repair=self.repair,
             asynchronous=self.asynchronous,
             granted_ns=self.granted_ns,
+            learned=self.learned,
         )  # fmt: skip
         ports = BackupPorts(
             self.wire, self.disk, self.large, MemberTimers(self), MachineLinks(self), RandomIds(self.group.draw),

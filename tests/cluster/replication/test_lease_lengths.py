@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.ha.lease import LeaseTerms
-from tests.cluster.replication.group_rig import MS
+from tests.cluster.replication.group_rig import DROP_AFTER_NS, MS
 from tests.cluster.replication.replica_rig import World
 
 
@@ -11,6 +11,7 @@ def unlike(active_ms: int, backup_ms: int) -> World:
     """Returns a group with "a" active, whose members have leases of these lengths."""
     world = World()
     world["a"].terms = LeaseTerms(active_ms * MS)
+    world["a"].drop_after_ns = max(DROP_AFTER_NS, (active_ms + 1_000) * MS)  # as a process has it
     world["b"].terms = LeaseTerms(backup_ms * MS)
     world.begin()
     return world

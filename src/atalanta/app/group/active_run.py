@@ -16,7 +16,7 @@ from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage
 from atalanta.cluster.replication.active.seat import ReplicationSeat
 from atalanta.config.problems import ConfigError
-from atalanta.ha.manager_config import has_only_voter
+from atalanta.ha.manager_config import GuardVoter, has_only_voter
 from atalanta.ha.policy import BACKUP
 from atalanta.ha.replication.follower import Follower
 from atalanta.kernel.broker.recovery import Recovery
@@ -104,6 +104,7 @@ class ActiveRun:
             settings=member.read_settings,
             steady_ns=steady_ns,
             damaged=member.damaged,
+            restores_register=isinstance(member.policy.manager, GuardVoter),
         )
         self._new = new_node(
             self.shell, self._config, member.configuration, self._storage, self._seat, member.colocated

@@ -167,6 +167,7 @@ class ReplicaRun:
             connectors=member.connectors,
             folder=str(member.folder.journal),
             repair=self.repair,
+            learned=member.folder.learned,
             asynchronous=member.policy.asynchronous,
             granted_ns=member.folder.granted_ns,
         )

@@ -125,8 +125,9 @@ class ReplicatedRuns:
             if run.damaged:
                 continue
             found = run.node_id or uuid.UUID(bytes=SystemIds().uuid())
-            member.folder.identify(found)
-            log_event(log, "member_identified", {"node_id": found, "founded": run.founded or run.node_id is None})
+            founded = run.founded or run.node_id is None
+            member.folder.identify(found, learned=not founded)
+            log_event(log, "member_identified", {"node_id": found, "founded": founded})
 
     def _tell_web(self, role: str) -> None:
         if self.server is not None:

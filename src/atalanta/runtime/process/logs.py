@@ -59,6 +59,8 @@ LEVELS: Final = {
     "guard_not_started": logging.WARNING,
     "guard_unreachable": logging.WARNING,
     "option_without_effect": logging.WARNING,
+    "register_replaced": logging.ERROR,
+    "register_restored": logging.WARNING,
     "register_uncertain": logging.WARNING,
     "replica_awaited": logging.WARNING,
     "replica_removed": logging.WARNING,

@@ -28,6 +28,8 @@ class ReplicationSeat:
     the content of the stored management settings, b"" without any. `guard`: the process of the active node has one,
     which knows the epoch already. `steady_ns` is a clock that nobody sets, by which leases are counted; without it the
     node's clock does. `damaged` names the files because of which this process has given its service away.
+    `restores_register`: a register that does not exist has lost its only voter with the member of that disk, so an
+    active node that is alone in sync writes it again.
     """
 
     register: RegisterPort
@@ -39,6 +41,7 @@ class ReplicationSeat:
     guard: Guard | None = None
     steady_ns: Callable[[], int] | None = None
     damaged: dict[str, bool] = field(default_factory=dict)
+    restores_register: bool = False
     follower: Follower = field(init=False)
     replay: CopyReplay | None = None
     _recovery: Recovery | None = None

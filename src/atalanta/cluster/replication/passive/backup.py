@@ -112,6 +112,8 @@ class Backup(PassiveInputs):
         self._version_ns = 0
         self._told = ""
         self._why = ""  # it asks to become active
+        self._founds_at_ns: int | None = None  # without a register the others are looked for until then
+        self._serving = ""  # the active node that was found meanwhile: the group exists
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -230,8 +232,13 @@ class Backup(PassiveInputs):
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
         """Implements NodeInputs.on_dial_failed."""
         self.search.on_dial_failed(now, key, why)
-        if self.follower is None and not self._over():
+        if self._over() or not self.search.nobody():
+            return
+        if self.follower is None:
             self._make_identity()
+        elif self._founds_at_ns is not None and now < self._founds_at_ns:
+            self._founds_at_ns = now
+            self._register.read()
 
     def on_data(self, now: int, conn: int, data: bytes) -> None:
         """Implements NodeInputs.on_data."""
@@ -259,6 +266,10 @@ class Backup(PassiveInputs):
         if self.follower is None or link is None:
             self.outcome = Identity(welcome.node_id)
             self._unlink("the node id is known")
+            return
+        if self._founds_at_ns is not None:
+            self._serving = welcome.active
+            self._unlink("the register does not exist")
             return
         self.ports.wire.logged_in(link.conn)
         self._told = ""
@@ -436,7 +447,22 @@ class Backup(PassiveInputs):
             self._tell_once(f"{why}: start the others, or restore a copy of this member's folders")
         elif follower is None:
             self._tell_once("no active member was found that knows the node id of the group")
-        elif follower.view.known is not None:
+        elif follower.view.known is None:
+            if self.config.learned or self._serving:
+                who = self._serving or "another member"
+                self._tell_once(
+                    f"the register of the group is gone, and {who} has served it: this member waits until an active "
+                    "member has written the register again. If none serves, start the one that served last, and let "
+                    "it serve: atalanta ha promote --lossy"
+                )
+        elif self._has_older_register(follower):
+            last_epoch, known = follower.table[-1][0], follower.view.known
+            self._tell_once(
+                f"the register of the group has epoch {known.epoch}, but the journal of this member has epoch "
+                f"{last_epoch}: it keeps what it has, and follows nobody. Delete nothing: stop the other members, "
+                "restore the register, or promote the member whose data is newest: atalanta ha promote --lossy"
+            )
+        else:
             names = ", ".join(follower.view.known.in_sync)
             if self.config.member not in follower.view.known.in_sync:
                 start = f"in sync are {names}: start one of these, or promote this member"
@@ -460,6 +486,7 @@ class Backup(PassiveInputs):
             self._register.on_answer(settled=True)
             self._on_no_register(now, follower)
             return
+        self._founds_at_ns = None
         if version > self._version:
             self._version = version
             self._version_ns = now
@@ -472,22 +499,36 @@ class Backup(PassiveInputs):
             self.search.drop(now, f"the register has epoch {follower.seen}")
         if self._order:
             self._consider(now)
+        elif self._has_older_register(follower):
+            self._unlink("the register is older than the journal of this member")
+            self._register.read_later(now)
         elif self._may_take_over(now, follower):
             self._do(now, follower.take_over(now))
         else:
             self.search.search()
 
+    def _has_older_register(self, follower: Follower) -> bool:
+        """Tells whether the register is older than this member's journal, as no manager's is that keeps what it has.
+
+        Then this member follows nobody, because that would cut what may have been confirmed. It does not take over,
+        because that would begin an epoch for the second time.
+        """
+        known = follower.view.known
+        last_epoch = follower.table[-1][0] if follower.table else 0
+        return known is not None and known.epoch < last_epoch
+
     def _on_no_register(self, now: int, follower: Follower) -> None:
-        """Founds the group, if this is its primary. Otherwise the member waits for the register, or for an operator."""
+        """Founds the group, if this is its primary and nobody serves. Otherwise the member waits for the register, or
+        for an operator."""
         view = follower.view
         if view.known is not None:
             self._tell_once("the register of the group is gone: restore it")
         elif self._order and view.pending is None:
             self._consider(now)
             return
-        elif not self.config.primary and view.pending is None:
+        elif not self.config.primary and view.pending is None and not follower.seen:
             self._tell_once("the register of the group does not exist: start its primary")
-        else:
+        elif view.pending is not None or follower.seen or self._may_found(now):
             try:
                 request = view.repeated() or view.write(found(self.config.member, follower.seen, view.token()))
             except RegisterRefused as error:
@@ -496,6 +537,21 @@ class Backup(PassiveInputs):
                 self._register.write(request)
                 return
         self._register.read_later(now)
+
+    def _may_found(self, now: int) -> bool:
+        """Tells whether no other member serves this group: one that does has its register, wherever that has gone.
+
+        A disk may have been lost with the register, and with everything that this member had.
+        """
+        if self.config.learned or self._serving:
+            return False
+        if self._founds_at_ns is None:
+            self._founds_at_ns = now + self.config.terms.wait_ns
+            self.search.search()
+        if now < self._founds_at_ns and not self.search.nobody():
+            return False
+        self.search.halt("this member begins a new group")
+        return True
 
     def on_register_uncertain(self, now: int, why: str) -> None:
         """Implements NodeInputs.on_register_uncertain."""

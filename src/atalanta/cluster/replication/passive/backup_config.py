@@ -30,8 +30,9 @@ class BackupConfig:
 
     `key` is that of the handshake, `connectors` are told to the active node (member_handshake.Hello), `folder` is named
     in errors. `patience_ns`: an active node that has not served yet may read its journal for so long. `repair`: a
-    damaged journal is cut behind its whole front, because the member has a new name. An `asynchronous` member serves
-    only at an operator's order. `granted_ns` is the length that `BackupPorts.keep_lease` has stored, 0 if it has none.
+    damaged journal is cut behind its whole front, because the member has a new name. `learned`: the node id is that of
+    an active node, which has told it; such a member never founds the group. An `asynchronous` member serves only at an
+    operator's order. `granted_ns` is the length that `BackupPorts.keep_lease` has stored, 0 if it has none.
     """
 
     member: str
@@ -46,6 +47,7 @@ class BackupConfig:
     folder: str = "the data folder"
     patience_ns: int = PATIENCE_NS
     repair: bool = False
+    learned: bool = False
     asynchronous: bool = False
     granted_ns: int = 0
 

@@ -2,6 +2,7 @@
 
     <journal>/node.lock   as in every data folder (runtime/disk/data_folder.py)
     <journal>/node-id     the node id of the group; missing in a new member that has not met the active node yet
+    <journal>/learned     the node id is that of an active node: this member does not found the group
     <journal>/member      the member's name; a second line `stored` says that the folder had a journal under this name
     <journal>/granted-lease  the length in ns of the lease that this member has granted to an active node
     <journal>/journal-*   the segments
@@ -32,6 +33,7 @@ from atalanta.runtime.disk.data_folder import (
 from atalanta.runtime.disk.folder_lock import DataFolderError, FolderLock, lock_folder
 
 STORED: Final = "stored"
+LEARNED_NAME: Final = "learned"
 NAME: Final = re.compile(r"[\w.-]{1,200}")
 LENGTH: Final = re.compile(r"[0-9]{1,19}")
 # Of the configured name; the rest makes it unique.
@@ -50,14 +52,23 @@ class MemberFolder:
         self.node_id = node_id
         self.lost = ""  # the name under which the folder had a journal that is gone, or in part
         self.granted_ns = 0  # 0: none
+        self.learned = (journal / LEARNED_NAME).exists()
         self._stored = stored
         self._lock = lock
         self._new_name = new_name
 
-    def identify(self, node_id: uuid.UUID) -> None:
-        """Records the node id of the group, durably, in a folder that has none. Raises OSError."""
+    def identify(self, node_id: uuid.UUID, learned: bool = False) -> None:
+        """Records the node id of the group, durably, in a folder that has none. Raises OSError.
+
+        `learned`: an active node has told it, so this member never founds the group.
+        """
         if self.node_id is not None:
             raise AssertionError(f"{self.journal} has the node id {self.node_id}")
+        if learned:
+            replace_file(self.journal / LEARNED_NAME, b"an active node has told the node id\n")
+        else:
+            (self.journal / LEARNED_NAME).unlink(missing_ok=True)
+        self.learned = learned
         replace_file(self.journal / NODE_ID_NAME, f"{node_id}\n".encode("ascii"))
         self.node_id = node_id
 
