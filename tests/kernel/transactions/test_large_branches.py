@@ -8,6 +8,7 @@ import pytest
 
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import DUPLICATE_ID
+from atalanta.kernel.queue.delivery.scheduled_messages import SCHEDULED_TIMER
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.transactions import xa, xa_session
 from atalanta.kernel.transactions.xa_session import XA_HEURRB, XAER_NOTA
@@ -229,3 +230,41 @@ def test_a_duplicate_id_that_arrives_in_the_middle_of_the_prepare_rolls_back(ben
     assert bodies(bench, "a") == [b"other"]
     assert endpoint(session).bodies() == [b"work", b"work"]
     assert COUNT > len(bodies(bench, "a"))
+
+
+def test_a_prepared_branch_holds_what_it_took_although_the_clock_was_set_back(bench: Bench) -> None:
+    """The message had waited for its redelivery. By the clock of the next life that time is to come once more."""
+    bench.settings.add("a", {"redelivery_delay_ms": 1_000})
+    bench.queue("a")
+    bench.session().send(bench.now, bench.message("a", b"once"), 1)
+    bench.settle()
+    first = bench.session(transacted=True)
+    consume(first, bench, "a")
+    bench.settle()
+    first.acknowledge(bench.now, 0, endpoint(first).message_ids[-1], False, 2)
+    first.rollback(bench.now, False, 3)
+    first.close(bench.now, False)
+    bench.now += 2 * SECOND
+    bench.broker.on_timer(bench.now, SCHEDULED_TIMER)
+    session = xa_client(bench)
+    consume(session, bench, "a")
+    bench.settle()
+    assert endpoint(session).bodies() == [b"once"]
+    xa_session.start(session, bench.now, XID)
+    session.acknowledge(bench.now, 0, endpoint(session).message_ids[-1], False, 4)
+    xa_session.end(session, bench.now, XID)
+    begin_prepare(bench, session)
+    bench.settle()
+    bench.now -= 60 * SECOND
+    bench.restart()
+    validate(bench.broker)
+    manager = xa_client(bench)
+    begin_commit(bench, manager)
+    bench.settle()
+    bench.now += 120 * SECOND
+    bench.broker.on_timer(bench.now, SCHEDULED_TIMER)
+    reader = bench.session()
+    consume(reader, bench, "a")
+    bench.settle()
+    assert endpoint(reader).bodies() == []
+    assert bench.broker.queues["a"].message_count == 0

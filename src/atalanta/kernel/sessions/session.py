@@ -73,10 +73,10 @@ class Session(TransactionOwner):
     ) -> None:
         services.command.begin_change()
         super().__init__(name, auto_commit_sends, auto_commit_acks)
-        self.services = services
-        self.client = client
-        self.endpoint = endpoint
-        self.identity = identity
+        self.services: SessionServices = services
+        self.client: Client = client
+        self.endpoint: SessionEndpoint = endpoint
+        self.identity: Identity = identity
         self.pre_acknowledge = pre_acknowledge
         self.consumers: dict[int, SessionConsumer] = {}
         self._acknowledging: SessionConsumer | None = None

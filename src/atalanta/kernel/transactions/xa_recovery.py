@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.journal.message_record import decode_message_record
 from atalanta.kernel.queue.delivery.plan import Plan
 from atalanta.kernel.queue.paging.recovery import out_of_tail, pull
-from atalanta.kernel.queue.reference import READY, Reference
+from atalanta.kernel.queue.reference import READY, SCHEDULED, Reference
 from atalanta.kernel.routing.router import Route, join_stored
 from atalanta.kernel.transactions.xa import Branch
 from atalanta.kernel.transactions.xa_records import decode_user
@@ -78,6 +78,12 @@ def _hold_back(
         if pulled is not None:
             found.append(pulled)
     for reference in found:
+        if reference.state == SCHEDULED and reference.sequence != 0:
+            # It had been delivered: by a clock that was set back since, its time is to come once more.
+            store.scheduled.remove(reference)
+            reference.queue.count_scheduled(reference, -1)
+            reference.state = READY
+            reference.queue.give_back(reference)
         if reference.state == READY:
             out_of_tail(paging, reference)
             reference.queue.reserve(reference, delivery_count)
