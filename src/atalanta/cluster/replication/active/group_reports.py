@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from atalanta.ha.register import Register
     from atalanta.ha.replication.active import Active
     from atalanta.kernel.ports import Trace
 
@@ -21,6 +22,7 @@ class GroupReports:
         self._trace = trace
         self._min_in_sync = min_in_sync
         self._told_missing = False
+        self._told_replaced = ""  # the active member of the other register
         self._awaited: list[str] = []
 
     def tell_members(self, in_sync: tuple[str, ...]) -> None:
@@ -32,6 +34,21 @@ class GroupReports:
             if member not in in_sync:
                 self._trace.event("replica_removed", {"member": member})
         self.in_sync = in_sync
+
+    def tell_replaced(self, epoch: int, register: Register) -> None:
+        """Tells once that another register was founded, or an old one restored: another member may serve, too."""
+        if register.active != self._told_replaced:
+            self._told_replaced = register.active
+            self._trace.event(
+                "register_replaced",
+                {
+                    "epoch": epoch,
+                    "found": register.epoch,
+                    "active": register.active,
+                    "what_to_do": f"{register.active} may serve beside this member: stop it. Delete nothing: restart"
+                    " this member, and let it serve: atalanta ha promote --lossy",
+                },
+            )
 
     def tell_waits(self, now: int, active: Active, problem: str) -> None:
         """Reports what clients wait for: for too few members in sync, or for a member that cannot be removed.

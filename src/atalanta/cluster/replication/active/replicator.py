@@ -89,7 +89,6 @@ class Replicator(Part):
         self.active: Active
         self.streams: dict[str, FollowerStream] = {}
         self.successor: str = ""
-        self._told_replaced = ""  # the active member of a register that has taken the place of this one's
         self.followers = KnownFollowers()
         self.changes = FileChanges(journal)
         # The ports that the node uses instead of its own.
@@ -320,28 +319,13 @@ class Replicator(Part):
             self._register.on_uncertain(now, "the register does not exist: restore it")
             return
         if register.epoch < self.active.epoch and register.active not in ("", self.active.name):
-            self._tell_replaced(register)
+            self._reports.tell_replaced(self.active.epoch, register)
         self._do(now, self.active.on_register(self._steady_ns(now), version, register))
         self._register.on_answer(settled=self.active.view.pending is None)
         if self.active.stopped:
             return  # the register may be of an epoch that is not this node's
         self._reports.tell_members(self.in_sync())
         self._announce_backup(now)
-
-    def _tell_replaced(self, register: Register) -> None:
-        """Tells once that another register was founded, or an old one restored: another member may serve, too."""
-        if register.active != self._told_replaced:
-            self._told_replaced = register.active
-            self.trace.event(
-                "register_replaced",
-                {
-                    "epoch": self.active.epoch,
-                    "found": register.epoch,
-                    "active": register.active,
-                    "what_to_do": f"{register.active} may serve beside this member: stop it. Delete nothing: restart"
-                    " this member, and let it serve: atalanta ha promote --lossy",
-                },
-            )
 
     def on_register_uncertain(self, now: int, why: str) -> None:
         """Handles that the outcome of a request is unknown: the register is read again, until it is known."""

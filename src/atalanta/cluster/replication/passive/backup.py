@@ -32,6 +32,7 @@ from atalanta.cluster.replication.passive.backup_config import (
     TakenOver,
 )
 from atalanta.cluster.replication.passive.doors import Doors
+from atalanta.cluster.replication.passive.first_register import FirstRegister
 from atalanta.cluster.replication.passive.follower_store import FollowerStore
 from atalanta.cluster.replication.passive.incoming_stream import IncomingStream, StreamFailed
 from atalanta.cluster.replication.passive.passive_inputs import PassiveInputs
@@ -112,8 +113,7 @@ class Backup(PassiveInputs):
         self._version_ns = 0
         self._told = ""
         self._why = ""  # it asks to become active
-        self._founds_at_ns: int | None = None  # without a register the others are looked for until then
-        self._serving = ""  # the active node that was found meanwhile: the group exists
+        self._first = FirstRegister(config.learned)
 
     # --- life -------------------------------------------------------------------------------------
 
@@ -236,8 +236,8 @@ class Backup(PassiveInputs):
             return
         if self.follower is None:
             self._make_identity()
-        elif self._founds_at_ns is not None and now < self._founds_at_ns:
-            self._founds_at_ns = now
+        elif self._first.until_ns is not None and now < self._first.until_ns:
+            self._first.until_ns = now
             self._register.read()
 
     def on_data(self, now: int, conn: int, data: bytes) -> None:
@@ -267,8 +267,8 @@ class Backup(PassiveInputs):
             self.outcome = Identity(welcome.node_id)
             self._unlink("the node id is known")
             return
-        if self._founds_at_ns is not None:
-            self._serving = welcome.active
+        if self._first.until_ns is not None:
+            self._first.serving = welcome.active
             self._unlink("the register does not exist")
             return
         self.ports.wire.logged_in(link.conn)
@@ -448,14 +448,10 @@ class Backup(PassiveInputs):
         elif follower is None:
             self._tell_once("no active member was found that knows the node id of the group")
         elif follower.view.known is None:
-            if self.config.learned or self._serving:
-                who = self._serving or "another member"
-                self._tell_once(
-                    f"the register of the group is gone, and {who} has served it: this member waits until an active "
-                    "member has written the register again. If none serves, start the one that served last, and let "
-                    "it serve: atalanta ha promote --lossy"
-                )
-        elif self._has_older_register(follower):
+            why = self._first.waits()
+            if why:
+                self._tell_once(why)
+        elif has_older_register(follower):
             last_epoch, known = follower.table[-1][0], follower.view.known
             self._tell_once(
                 f"the register of the group has epoch {known.epoch}, but the journal of this member has epoch "
@@ -486,7 +482,7 @@ class Backup(PassiveInputs):
             self._register.on_answer(settled=True)
             self._on_no_register(now, follower)
             return
-        self._founds_at_ns = None
+        self._first.until_ns = None
         if version > self._version:
             self._version = version
             self._version_ns = now
@@ -499,23 +495,13 @@ class Backup(PassiveInputs):
             self.search.drop(now, f"the register has epoch {follower.seen}")
         if self._order:
             self._consider(now)
-        elif self._has_older_register(follower):
+        elif has_older_register(follower):
             self._unlink("the register is older than the journal of this member")
             self._register.read_later(now)
         elif self._may_take_over(now, follower):
             self._do(now, follower.take_over(now))
         else:
             self.search.search()
-
-    def _has_older_register(self, follower: Follower) -> bool:
-        """Tells whether the register is older than this member's journal, as no manager's is that keeps what it has.
-
-        Then this member follows nobody, because that would cut what may have been confirmed. It does not take over,
-        because that would begin an epoch for the second time.
-        """
-        known = follower.view.known
-        last_epoch = follower.table[-1][0] if follower.table else 0
-        return known is not None and known.epoch < last_epoch
 
     def _on_no_register(self, now: int, follower: Follower) -> None:
         """Founds the group, if this is its primary and nobody serves. Otherwise the member waits for the register, or
@@ -528,7 +514,9 @@ class Backup(PassiveInputs):
             return
         elif not self.config.primary and view.pending is None and not follower.seen:
             self._tell_once("the register of the group does not exist: start its primary")
-        elif view.pending is not None or follower.seen or self._may_found(now):
+        elif view.pending is not None or follower.seen or self._first.may_found(
+            now, self.config.terms.wait_ns, self.search
+        ):
             try:
                 request = view.repeated() or view.write(found(self.config.member, follower.seen, view.token()))
             except RegisterRefused as error:
@@ -537,21 +525,6 @@ class Backup(PassiveInputs):
                 self._register.write(request)
                 return
         self._register.read_later(now)
-
-    def _may_found(self, now: int) -> bool:
-        """Tells whether no other member serves this group: one that does has its register, wherever that has gone.
-
-        A disk may have been lost with the register, and with everything that this member had.
-        """
-        if self.config.learned or self._serving:
-            return False
-        if self._founds_at_ns is None:
-            self._founds_at_ns = now + self.config.terms.wait_ns
-            self.search.search()
-        if now < self._founds_at_ns and not self.search.nobody():
-            return False
-        self.search.halt("this member begins a new group")
-        return True
 
     def on_register_uncertain(self, now: int, why: str) -> None:
         """Implements NodeInputs.on_register_uncertain."""
@@ -591,6 +564,17 @@ def turn_of(member: str, register: Register) -> int:
     """Returns the number of members in sync that take over before this one, as the active node has announced."""
     names = [name for name in register.in_sync if name != register.active]
     return names.index(member) if member in names else 0
+
+
+def has_older_register(follower: Follower) -> bool:
+    """Tells whether the register is older than the member's journal, as no manager's is that keeps what it has.
+
+    Then the member follows nobody, because that would cut what may have been confirmed. It does not take over,
+    because that would begin an epoch for the second time.
+    """
+    known = follower.view.known
+    last_epoch = follower.table[-1][0] if follower.table else 0
+    return known is not None and known.epoch < last_epoch
 
 
 def reason(follower: Follower | None, promoted: bool) -> str:
