@@ -490,9 +490,9 @@ def one_step_before_the_draft() -> tuple[Bench, Session]:
     bench.broker.publisher.step_work_max = 250  # a first chunk of 100 messages is below it, both are above
     bench.queue("first", "news", MULTICAST)
     session = bench.session(transacted=True)
-    for number in range(200):
-        properties = {"_AMQ_DUPL_ID": "once"} if number == 5 else {}
-        session.send(bench.now, bench.message("news", b"%d" % number, **properties), 1)
+    session.send(bench.now, bench.message("news", b"0", _AMQ_DUPL_ID="once"), 1)
+    for number in range(1, 200):
+        session.send(bench.now, bench.message("news", b"%d" % number), 1)
     begin_commit(bench, session)
     assert session.waits() and session.transaction.preparation is not None
     assert session.transaction.preparation.steps == 1

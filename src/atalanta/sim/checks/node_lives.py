@@ -21,6 +21,7 @@ class NodeLives:
         # By kind and life: the first one, and the one behind the last.
         self._ranges: dict[str, dict[int, tuple[int, int]]] = {MESSAGE_ID: {}, BINDING_ID: {}}
         self._numbers: dict[int, int] = {}  # of announcements: in which life
+        self._numbers_before: dict[int, int] = {}  # the highest one when a life began
         # By life: the last instants of the clock of the node and of the world. A successor may have heard any last.
         self._shown: dict[int, tuple[int, int]] = {}
 
@@ -28,6 +29,7 @@ class NodeLives:
         """Records what the node of that life has used until now. Raises Violation if another life has used it."""
         broker = node.broker
         bindings = broker.bindings
+        before = self._numbers_before.setdefault(life, max(self._numbers, default=0))
         if broker.reserved_ids.awaited_lsn > node.journal.durable:
             return  # nothing of it has left
         self._note(MESSAGE_ID, life, broker.store.next_message_id, broker.store.next_message_id)
@@ -35,8 +37,7 @@ class NodeLives:
         cluster = node.cluster
         if cluster is not None and cluster.local.event_id:  # else it has announced nothing
             number = broker.reserved_ids.announced
-            known = life in self._numbers.values()
-            if (not known and number <= max(self._numbers, default=0)) or self._numbers.get(number, life) != life:
+            if number <= before or self._numbers.get(number, life) != life:
                 raise Violation(f"{self.name}: announcement {number} of life {life} is not above those before")
             self._numbers[number] = life
 

@@ -8,6 +8,7 @@ from atalanta.kernel.errors import RANGE_LOST
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.client import then
 from atalanta.sim.clients.readers import GROUP, LEASE_MS, LogReader
+from atalanta.sim.host import BEHIND_NS
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.wire.core.client.errors import ClientError
@@ -22,7 +23,8 @@ LIMITS: Final = ((2_000, 0), (8_000, 0), (60_000, 0), (3_000, 2_000), (60_000, 3
 REPLAY_SHARE: Final = 0.3  # of the steps with nothing unfinished
 REPLAYED_MAX: Final = 3  # messages that a replay reads at once
 REPLAY_PAUSE_NS_MAX: Final = 1_500_000_000  # between two reads of a replay: limits are exceeded meanwhile
-SLACK_NS: Final = 2_000_000  # the node keeps times in ms
+# The node keeps times in ms. What it acknowledged by a clock that was set back is older by that for the next life.
+SLACK_NS: Final = 2_000_000 - min(BEHIND_NS)
 
 
 class ReplayingReader(LogReader):
