@@ -198,7 +198,6 @@ class Node:
             # What an earlier epoch did not confirm is cut, but its ids may be in files and at clients. Epochs of which
             # this journal has no block count, too.
             epochs = self.replicator.epoch - (report.epochs[-1][0] if report.epochs else 0)
-            self.broker.reserved_ids.confirms = self.replicator.confirms
         recovery.finish(now, epochs)
         ids = self.broker.reserved_ids
         ids.awaited_lsn = ids.renew()

@@ -110,15 +110,3 @@ def test_ids_that_an_earlier_version_has_used_above_the_marks_are_not_used_again
     bench.broker.reserved_ids.begin(START, found, 0)
     assert bench.broker.store.next_message_id >= mark + BLOCK_IDS
     assert bench.broker.bindings.next_id >= mark + BLOCK_IDS
-
-
-def test_an_announcement_keeps_no_answer_waiting_while_the_group_confirms_nothing() -> None:
-    bench = Bench()
-    reserved = bench.broker.reserved_ids
-    reserved.confirms = lambda: False
-    last = bench.journal.last
-    number = reserved.take_number(bench.now, 0)
-    assert bench.journal.last == last
-    reserved.confirms = lambda: True
-    assert reserved.take_number(bench.now, 0) == number + 1
-    assert bench.journal.last == last + 1

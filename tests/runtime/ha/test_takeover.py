@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from atalanta.runtime.ha.shared_store import look_at_store
 from tests.source_tree import ROOT
 
 LEASE_MS = 400
@@ -31,6 +32,7 @@ class WriterProcess:
             stdout=subprocess.PIPE, cwd=ROOT, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         self._data = b""
+        self._folder = folder
 
     def read(self, wait_s: float) -> bool:
         """Reads what is there, or what comes soon; False at the end of the output."""
@@ -53,6 +55,10 @@ class WriterProcess:
         end = time.monotonic() + 30
         while not self.lines():
             assert self.read(0.1) and time.monotonic() < end, "the process has ended, or waits for too long"
+        # Until its first renewal the record asks the others for the patience of a long start.
+        while (record := look_at_store(self._folder / "journal").record) is None or record.patience_ns:
+            assert time.monotonic() < end, "the process does not renew its lease"
+            time.sleep(0.01)
         words = self.lines()[0].split()
         return int(words[1]), int(words[3])
 

@@ -11,7 +11,6 @@ above the marks that it finds, once for each epoch since the last one in its jou
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.journal import records
@@ -69,7 +68,6 @@ class ReservedIds:
         self._store = store
         self._bindings = bindings
         self.journal = journal
-        self.confirms: Callable[[], bool] = lambda: True  # the group does, if there is one
         self.awaited_lsn: int = 0
         self.announced: int = 0
         # Further marks are written from these ids on, when the first ones are.
@@ -92,14 +90,9 @@ class ReservedIds:
         self.announced = found.announced + epochs * EPOCH_NUMBERS
 
     def take_number(self, now: int, above: int) -> int:
-        """Returns the number of an announcement (ms): the clock's, unless `above` or one used before is not lower.
-
-        A group without enough members in sync confirms nothing: a record would keep all later answers waiting. The next
-        record has the number, too.
-        """
+        """Returns the number of an announcement (ms): the clock's, unless `above` or one used before is not lower."""
         self.announced = max(self.announced + 1, above + 1, now // 1_000_000)
-        if self.confirms():
-            self.awaited_lsn = self.renew()
+        self.awaited_lsn = self.renew()
         return self.announced
 
     def are_used_up(self) -> bool:

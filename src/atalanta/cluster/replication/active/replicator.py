@@ -143,10 +143,6 @@ class Replicator(Part):
         """Returns the time by which leases are counted: the node's clock may be set, and run at half speed."""
         return now if self.seat.steady_ns is None else self.seat.steady_ns()
 
-    def confirms(self) -> bool:
-        """Tells whether enough members are in sync, so that what is appended now will be confirmed soon."""
-        return self.active.view.certain_members() >= self.active.min_in_sync
-
     def serves(self, now: int) -> bool:
         """Tells whether output to clients may leave at `now`."""
         return self.active.serves(self._steady_ns(now))

@@ -8,6 +8,7 @@ over by it, and remove the member that has ended from those in sync.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import select
@@ -105,12 +106,24 @@ def await_folder(folder: Path, broker: BrokerLife, told_s: float = FOLDER_TOLD_S
             return None
 
 
+async def _listen(server: VoterServer, host: str, port: int) -> int:
+    """Listens, and returns the port. The former voter may still have it, though its folder was removed. OSError."""
+    end = time.monotonic() + FOLDER_TOLD_S
+    while True:
+        try:
+            return await server.listen(host, port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() >= end:
+                raise
+        await asyncio.sleep(LOOK_S)
+
+
 async def serve(folder: VoterFolder, host: str, port: int, password: str, broker: BrokerLife) -> None:
     """Answers proposers until the broker has ended and the survivor had its time. OSError if the port or the folder
     cannot be used."""
     loop = asyncio.get_running_loop()
     server = VoterServer(folder, password)
-    bound = await server.listen(host, port)
+    bound = await _listen(server, host, port)
     log_event(log, "voter_started", {"at": f"{host}:{bound}", "folder": str(folder.folder), "pid": os.getpid()})
     ended: asyncio.Future[None] = loop.create_future()
 
