@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,15 @@ def test_a_voter_that_is_gone_is_not_replaced_by_an_empty_one(tmp_path: Path) ->
         assert "is gone, the folder of the only voter of this pair" in group.primary.log()
 
 
+def until_no_voter(port: int) -> None:
+    """Waits for the end of the voter, which outlives its guard."""
+    while True:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return
+        time.sleep(0.1)
+
+
 def test_a_primary_whose_disk_is_lost_follows_the_backup_that_serves(tmp_path: Path) -> None:
     async def main(group: Group) -> None:
         async with loaded(group.url) as load:
@@ -129,6 +139,7 @@ def test_a_primary_whose_disk_is_lost_follows_the_backup_that_serves(tmp_path: P
             group.primary.end(signal.SIGKILL)
             await has_role(group.backup, "active")
             await load.past(50)
+            await asyncio.to_thread(until_no_voter, group.primary.port + 1000)
             shutil.rmtree(group.primary.data)
             group.primary.start()
             await asyncio.to_thread(group.backup.until_followed, group.primary)
