@@ -494,8 +494,9 @@ def one_step_before_the_draft() -> tuple[Bench, Session]:
     for number in range(1, 200):
         session.send(bench.now, bench.message("news", b"%d" % number), 1)
     begin_commit(bench, session)
-    assert session.waits() and session.transaction.preparation is not None
-    assert session.transaction.preparation.steps == 1
+    preparation = session.transaction.preparation
+    assert session.waits() and preparation is not None
+    assert len(preparation.plans) == 200  # all in the first step
     return bench, session
 
 

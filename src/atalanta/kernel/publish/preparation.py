@@ -23,7 +23,7 @@ class Preparation:
     """The plans of a transaction's messages. Nothing is written, and no queue knows of them.
 
     With `strict` a message that no queue takes is an error, unless its address may be without subscribers. `work`
-    counts messages, routes and KiB so far. `steps` counts the event-loop iterations.
+    counts messages, routes and KiB so far.
     """
 
     def __init__(self, publisher: Publisher, messages: list[Message], strict: bool) -> None:
@@ -32,13 +32,12 @@ class Preparation:
         self.strict = strict
         self.plans: list[Plan] = []
         self.work: int = 0
-        self.steps: int = 0
         self.tries: int = 1
         self._next: int = 0
         self._headers: list[tuple[Message, str, PropertyValue]] = []
         self._names: list[str] = []  # addresses of this step's messages
-        self._noted = False  # others may have changed something since the first step
-        # Addresses of earlier steps' messages and of their copies: name -> what they were routed by.
+        # Addresses of earlier steps' messages and of their copies: name -> what they were routed by. Empty in the first
+        # step, in which nobody else can change anything.
         self._routed_by: dict[str, tuple[Address | None, list[int]]] = {}
 
     def in_steps(self) -> bool:
@@ -59,14 +58,12 @@ class Preparation:
         work_max = self.work + publisher.step_work_max
         in_steps = self.in_steps()
         count = publisher.few_max if in_steps else len(messages)
-        if self._next < len(messages):
-            self.steps += 1
         while self._next < len(messages):
             if in_steps and self.work >= work_max:
                 self._note_routing()
                 raise Unfinished
             self._prepare(now, messages[self._next : self._next + count])
-        if self.steps > 1 or self.work > publisher.step_work_max:  # else the draft is done in this step, too
+        if self.work > publisher.step_work_max:  # else the draft is done in this step, too, which is the first one
             self._note_routing()
 
     def _prepare(self, now: int, messages: list[Message]) -> None:
@@ -87,7 +84,6 @@ class Preparation:
 
     def _note_routing(self) -> None:
         """Notes what the messages of this step were routed by, before others may change it."""
-        self._noted = True
         registry = self.publisher.registry
         for address in self._names:
             name = split_fqqn(address)[0]
@@ -99,7 +95,7 @@ class Preparation:
     def is_current(self) -> bool:
         """Returns True if all messages would be prepared in the same way now: no binding has changed since the first
         step, no duplicate id has arrived elsewhere, and the transaction has got no further message."""
-        if not self._noted:
+        if not self._routed_by:
             return True
         return self._next == len(self.messages) and self._same_routing() and not self._repeats()
 
@@ -126,8 +122,6 @@ class Preparation:
         self._headers = []
         self._names = []
         self._routed_by = {}
-        self._noted = False
         self._next = 0
         self.plans = []
         self.work = 0
-        self.steps = 0
