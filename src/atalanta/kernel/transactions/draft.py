@@ -33,17 +33,12 @@ class DraftedMessage:
         self.at = at
 
 
-class Draft:
-    """The draft of the record for these plans. `work_max`: of a step. `batch` has the messages so far."""
+class StepwiseDraft:
+    """A draft of the record for these plans. `work_max`: of a step."""
 
-    def __init__(self, writer: PlanWriter, plans: list[Plan], work_max: int) -> None:
-        self.writer = writer
+    def __init__(self, plans: list[Plan], work_max: int) -> None:
         self.plans = plans
         self.work_max = work_max
-        self.batch = records.Batch(many=True)
-        self.drafted: list[DraftedMessage] = []
-        self.before: dict[Queue, int] = {}  # the sequence before the first one of the draft
-        self.last: dict[Queue, int] = {}  # and the last one
         self._next: int = 0
 
     def advance(self, in_steps: bool) -> None:
@@ -55,10 +50,25 @@ class Draft:
                 raise Unfinished
             plan = plans[self._next]
             self._next += 1
-            work += self._add(plan)
+            work += self.add(plan)
 
-    def _add(self, plan: Plan) -> int:
+    def add(self, plan: Plan) -> int:
         """Drafts a message and its copies; returns the work, as `Preparation.work`."""
+        raise NotImplementedError
+
+
+class Draft(StepwiseDraft):
+    """The draft of a commit's record. `batch` has the messages so far."""
+
+    def __init__(self, writer: PlanWriter, plans: list[Plan], work_max: int) -> None:
+        super().__init__(plans, work_max)
+        self.writer = writer
+        self.batch = records.Batch(many=True)
+        self.drafted: list[DraftedMessage] = []
+        self.before: dict[Queue, int] = {}  # the sequence before the first one of the draft
+        self.last: dict[Queue, int] = {}  # and the last one
+
+    def add(self, plan: Plan) -> int:
         writer = self.writer
         message = plan.message
         references = writer.references(plan)
@@ -78,7 +88,7 @@ class Draft:
         work = 1 + len(references) + (message.size >> 10)
         if plan.diverted is not None:
             for copy in plan.diverted:
-                work += self._add(copy)
+                work += self.add(copy)
         return work
 
     def enter(self) -> list[Reference]:

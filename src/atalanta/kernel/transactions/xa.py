@@ -200,7 +200,7 @@ class Branches:
         arrived: list[Reference] = []
         for part in draft.arrived:
             arrived.extend(store_acknowledged(self.plans, part, draft.batch))
-        branch.plans = draft.plans
+        branch.plans = draft.wanted
         transaction.acknowledged.extend(arrived)
         payload = draft.record.complete(transaction.acknowledged, branch.user)
         transaction.forget_drafts()
