@@ -222,6 +222,20 @@ class FolderCandidate:
         same = seen is not None and seen.record == record
         return LastInstant(record.clock_ns, self.since_ns if same else read_ns)
 
+    def inherited_instant(
+        self, read_ns: int, since: int, before: int, look: Callable[[int], FolderRecord | None]
+    ) -> LastInstant:
+        """Returns the last instant of the clock of the newest epoch from `since` on, before `before`, that has one.
+
+        `look` returns the record of one epoch. The takers of those behind `since` have not served, and wrote on what
+        they knew of it.
+        """
+        for number in range(before - 1, max(0, since - 1), -1):
+            record = look(number)
+            if record is not None and record.clock_ns:
+                return self.last_instant(read_ns, record)
+        return NO_INSTANT
+
     def _wait_ns(self, view: EpochView) -> int:
         """Returns the longer one of the own waiting time and that for the holder's lease."""
         record = view.record

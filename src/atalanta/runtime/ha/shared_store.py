@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from atalanta.files.replace import replace_file, sync_folder
-from atalanta.ha.folder_lease import ACTIVE, RELEASED, EpochView, FolderCandidate
+from atalanta.ha.folder_lease import ACTIVE, RELEASED, EpochView, FolderCandidate, FolderRecord
 from atalanta.ha.lease import LeaseTerms
 from atalanta.runtime.disk.data_folder import (
     NODE_ID_NAME,
@@ -237,13 +237,12 @@ class SharedStore:
 
     def _last_ns(self, source: int, number: int) -> int:
         """Returns the last instant of the clock of the epochs before `number`, as if it had run on until now; 0 if none
-        is known. The takers of those behind `source` have not served, and wrote on what they knew of it."""
-        for earlier in range(number - 1, max(0, source - 1), -1):
-            record = decode_record(read_content(self._epochs.with_base(earlier, earlier).mark))
-            if record is not None and record.clock_ns:
-                now = self._monotonic_ns()
-                return self._candidate.last_instant(now, record).at(now)
-        return 0
+        is known."""
+        now = self._monotonic_ns()
+        return self._candidate.inherited_instant(now, source, number, self._record).at(now)
+
+    def _record(self, number: int) -> FolderRecord | None:
+        return decode_record(read_content(self._epochs.with_base(number, number).mark))
 
 
 def look_at_store(journal: Path) -> StoreView:

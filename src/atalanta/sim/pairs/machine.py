@@ -171,7 +171,7 @@ class PairMachine(Host):
         made_ns = self.monotonic()
         source = self.folder.newest_complete(number)
         since = 0 if source is None else source.number
-        self.last = self.folder.last_instant(self.candidate, made_ns, since, number)
+        self.last = self.candidate.inherited_instant(made_ns, since, number, self.folder.record)
         self.epoch = epoch
         self.holder = FolderHolder(self.terms, number, f"{self.name}/{self.life}")
         self.clock.stood_still = False

@@ -6,8 +6,7 @@ copy. The machine that wrote them may live on, and go on writing into its own ep
 
 from __future__ import annotations
 
-from atalanta.ha.folder_lease import EpochView, FolderCandidate, FolderRecord
-from atalanta.ha.last_instant import NO_INSTANT, LastInstant
+from atalanta.ha.folder_lease import EpochView, FolderRecord
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import SimLargeFiles
 
@@ -57,13 +56,9 @@ class SharedFolder:
                 return self.epochs[number]
         return None
 
-    def last_instant(self, candidate: FolderCandidate, read_ns: int, since: int, before: int) -> LastInstant:
-        """Returns the last instant of the clock of the newest epoch from `since` on, before `before`, that has one."""
-        for number in range(before - 1, max(0, since - 1), -1):
-            record = self.epochs[number].record
-            if record is not None and record.clock_ns:
-                return candidate.last_instant(read_ns, record)
-        return NO_INSTANT
+    def record(self, number: int) -> FolderRecord | None:
+        """Returns the record of an epoch, None if it has none yet."""
+        return self.epochs[number].record
 
     def inherit(self, source: Epoch, target: Epoch) -> None:
         """Copies the files of `source` as they are now."""
