@@ -60,11 +60,16 @@ def check_right(session: Session, user: str | None, xid: bytes) -> None:
         right.check(session.services.store.now, user, xa.identifier(xid))
 
 
+def unknown(xid: bytes) -> XaError:
+    """Returns the error of a request for a branch that the node does not have, or has no more."""
+    return XaError(XAER_NOTA, f"cannot find xid in resource manager: {xa.identifier(xid)}")
+
+
 def _known(session: Session, xid: bytes) -> Branch:
     _check(session, xid)
     branch = session.services.branches.by_xid.get(xid)
     if branch is None:
-        raise XaError(XAER_NOTA, f"cannot find xid in resource manager: {xa.identifier(xid)}")
+        raise unknown(xid)
     check_right(session, branch.user, xid)
     return branch
 

@@ -21,6 +21,7 @@ from atalanta.kernel.transactions.xa_session import (
     XaError,
     check_right,
     right_of,
+    unknown,
 )
 from atalanta.message.encoding.buffer import Reader, Writer
 from atalanta.wire.openwire.commands.transactions import TransactionInfo, XATransactionId
@@ -167,7 +168,7 @@ def _branch(session: OpenWireSession, key: bytes) -> Branch:
         )
     branch = branches.by_xid.get(key)
     if branch is None:
-        raise XaError(XAER_NOTA, f"cannot find xid in resource manager: {xa.identifier(key)}")
+        raise unknown(key)
     check_right(session.kernel, branch.user, key)
     return branch
 
@@ -203,9 +204,9 @@ def _prepare_again(session: OpenWireSession, branch: Branch, token: int) -> Call
     """Returns the function that prepares again, unless another client has ended the branch meanwhile."""
 
     def again(now: int) -> None:
-        if _is_gone(session, branch):
-            _refuse(session, token, XAER_NOTA, f"cannot find xid in resource manager: {xa.identifier(branch.xid)}")
-        elif branch.state == xa.PREPARED:
+        if _refuse_ended(session, branch, token):
+            return
+        if branch.state == xa.PREPARED:
             session.store.reply_when_durable(branch.lsn, session, token)
         else:
             _prepare_active(session, now, branch, token)
@@ -261,9 +262,9 @@ def _commit_again(session: OpenWireSession, branch: Branch, token: int) -> Calla
     prepared = branch.state == xa.PREPARED
 
     def again(now: int) -> None:
-        if _is_gone(session, branch):
-            _refuse(session, token, XAER_NOTA, f"cannot find xid in resource manager: {xa.identifier(branch.xid)}")
-        elif prepared:
+        if _refuse_ended(session, branch, token):
+            return
+        if prepared:
             _commit_prepared(session, now, branch, token)
         elif branch.state == xa.PREPARED:
             _refuse(session, token, XAER_PROTO, branch.wrong_state().text)
@@ -301,9 +302,13 @@ def _recover(session: OpenWireSession, info: TransactionInfo) -> None:
     session.store.reply_when_durable(branches.newest_lsn(), session, token)
 
 
-def _is_gone(session: OpenWireSession, branch: Branch) -> bool:
-    """Returns True if somebody else has ended the branch; a branch that is rolled back has an answer of its own."""
-    return branch.state != xa.ROLLED_BACK and session.branches_of_node.by_xid.get(branch.xid) is not branch
+def _refuse_ended(session: OpenWireSession, branch: Branch, token: int) -> bool:
+    """Refuses a step if somebody else has ended the branch; a branch that is rolled back has an answer of its own."""
+    if branch.state == xa.ROLLED_BACK or session.branches_of_node.by_xid.get(branch.xid) is branch:
+        return False
+    error = unknown(branch.xid)
+    _refuse(session, token, error.code, error.text)
+    return True
 
 
 def _refuse(session: OpenWireSession, token: int, code: int, text: str) -> None:
