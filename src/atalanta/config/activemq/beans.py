@@ -53,6 +53,10 @@ class Beans:
         """Returns the bean of a reference `#name`; None if this file has none of that name."""
         return self.named.get(text.strip().removeprefix("#"))
 
+    def meant(self, node: Node) -> Node | None:
+        """Returns the bean that an element stands for: that of a `<ref bean>`, None if it is not here; else itself."""
+        return self.referred(node.attributes.get("bean", "")) if node.name == "ref" else node
+
     def classes(self, start: Node | None) -> list[str]:
         """Returns the classes of a bean and of those that it refers to."""
         return [node.attributes["class"] for node in self.reachable(start) if "class" in node.attributes]

@@ -207,8 +207,8 @@ class BrokerReader:
         """Reads past the services; one of them is the slave of an older pair."""
         masters = []
         for child in section.children:
-            made = self.beans.referred(child.attributes.get("bean", "")) if child.name == "ref" else child
-            if child.name == MASTER or any(MASTER_CLASS in each for each in self.beans.classes(made)):
+            classes = self.beans.classes(self.beans.meant(child))
+            if child.name == MASTER or any(MASTER_CLASS in each for each in classes):
                 masters.append(child)
         for child in masters:
             self.elements.others(child, child.name, tables.REMOVED, tables.WAYS_OF_PAIR)

@@ -82,8 +82,7 @@ class Stores:
     def factory(self, section: Node) -> None:
         """Reads a factory, which makes the adapter in older files."""
         for node in section.children if self.persistent else []:
-            made = self.beans.referred(node.attributes.get("bean", "")) if node.name == "ref" else node
-            for each in self.beans.reachable(made):
+            for each in self.beans.reachable(self.beans.meant(node)):
                 self._find_database(each)
         self.elements.finding(section, section.name, KEPT, True)
 
@@ -133,8 +132,7 @@ class Stores:
                 self._locker(node, node, self.beans.referred(node.attributes[name]), name)
             for section in node.all(name):
                 for child in section.children:
-                    made = self.beans.referred(child.attributes.get("bean", "")) if child.name == "ref" else child
-                    self._locker(node, child, made, child.name)
+                    self._locker(node, child, self.beans.meant(child), child.name)
 
     def _locker(self, store: Node, place: Node, made: Node | None, name: str) -> None:
         """Reports a locker in a database. One of a class that is not known may be that, too."""
