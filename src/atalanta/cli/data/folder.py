@@ -24,7 +24,7 @@ from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.runtime.disk.data_folder import JOURNAL_NAME, NODE_ID_NAME, read_node_id
 from atalanta.runtime.disk.folder_lock import DataFolderError, is_locked
-from atalanta.runtime.ha.epoch_folders import EpochFolders, Epochs
+from atalanta.runtime.ha.epoch_folders import Epochs
 from atalanta.runtime.ha.epoch_names import has_epochs
 from atalanta.runtime.ha.holder_lock import LOCKED, MISSING, look_at_lock
 from atalanta.runtime.ha.lease_file import decode_record, read_content
@@ -139,7 +139,7 @@ class DataFolder:
         pages /= str(found)
         large /= str(found)
         if has_epochs(self.folder):
-            epoch = newest_epoch(self.folder, pages, large)
+            epoch = Epochs(self.folder, pages, large).latest()
             self.folder, pages, large = epoch.journal, epoch.pages, epoch.large
             self.running = is_held(epoch.mark)
         else:
@@ -236,12 +236,6 @@ def find_folders(place: Path) -> tuple[Path, Path, Path]:
             large = next((found for found in places if found.is_dir()), places[0])
             return folder, folder.parent / PAGING_NAME, large
     raise Refused(f"{place}: there is no journal of atalanta in it", NOT_THERE)
-
-
-def newest_epoch(journal: Path, pages: Path, large: Path) -> EpochFolders:
-    """Returns the folders of a pair's messages: those of the newest epoch that has inherited everything."""
-    epochs = Epochs(journal, pages, large)
-    return epochs.folders(epochs.newest_complete(epochs.newest() + 1))
 
 
 def is_held(epoch: Path) -> bool:

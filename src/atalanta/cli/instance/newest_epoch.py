@@ -41,4 +41,4 @@ def _newest_complete(configuration: Configuration) -> EpochFolders:
     epochs = Epochs(journal, configuration.paging_folder, configuration.large_messages_folder)
     if not has_epochs(journal):
         return epochs.folders(0)
-    return epochs.folders(epochs.newest_complete(epochs.newest() + 1))
+    return epochs.latest()

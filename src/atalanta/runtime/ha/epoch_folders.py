@@ -103,6 +103,10 @@ class Epochs:
         base = number if number == 0 else adopted_epoch(self.marks / epoch_name(number))
         return self.with_base(number, number if base is None else base)
 
+    def latest(self) -> EpochFolders:
+        """Returns the folders of the newest epoch that has inherited everything. Raises OSError, DataFolderDamaged."""
+        return self.folders(self.newest_complete(self.newest() + 1))
+
     def with_base(self, number: int, base: int) -> EpochFolders:
         """Returns the folders of an epoch with the files of epoch `base`."""
         mark = self.marks / epoch_name(number) if number else self.journal
