@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .java_program import JavaProgram
-from .jms import PASSWORD, USER, JmsError, until
+from .jms import PASSWORD, USER
+from .load import Load
 
 
 @dataclass(frozen=True)
@@ -19,40 +19,13 @@ class Counts:
     failed: int
 
 
-class Failover(JavaProgram):
+class Failover(Load[Counts]):
     """`pairs` of a sender and a receiver at `url`; every second pair works in transactions."""
 
     def __init__(self, url: str, queue: str, pairs: int = 4, pause_ms: int = 20) -> None:
-        super().__init__("Failover", url, USER, PASSWORD, queue, str(pairs), str(pause_ms))
-        assert self._line() == "ready"
-
-    def quiet(self) -> Counts:
-        """Ends the sending. Returns the counts when all that was begun is confirmed."""
-        return self._asked("quiet")
-
-    def counts(self) -> Counts:
-        """Returns what happened so far."""
-        return self._asked("counts")
-
-    def working(self, count: int) -> None:
-        """Waits until `count` more messages are confirmed."""
-        wanted = self.counts().confirmed + count
-        until(f"{count} more are confirmed", lambda: self.counts().confirmed >= wanted, 60)
+        super().__init__(Counts, "Failover", url, USER, PASSWORD, queue, str(pairs), str(pause_ms))
 
     def over(self) -> None:
         """Ends the load. Nothing is lost, nothing came again after it was taken."""
-        self.quiet()
-        until("everything confirmed has arrived", lambda: self.counts().lost == 0, 40)
-        counts = self.counts()
+        counts = self.ended()
         assert counts.doubled == 0, counts
-        print(counts)
-
-    def _asked(self, line: str) -> Counts:
-        self._tell(line)
-        return Counts(*map(int, self._line().split("\t")))
-
-    def _line(self) -> str:
-        line = self._answered()
-        if not line:
-            raise JmsError("the JMS clients ended, or do not answer")
-        return line.rstrip("\n")

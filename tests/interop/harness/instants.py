@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .java_program import JavaProgram
-from .jms import JmsError, until
+from .load import Load
 from .openwire import openwire_class_path
 
 BRIEF = "instants.brief"
@@ -23,39 +22,14 @@ class InstantCounts:
     most_early_ms: int
 
 
-class Instants(JavaProgram):
+class Instants(Load[InstantCounts]):
     """The clients of one URL: "failover:…" is of OpenWire, any other one of CORE. `version` is activemq-client's."""
 
     def __init__(self, version: str, url: str, pause_ms: int = 20) -> None:
         classes = openwire_class_path(version)
-        super().__init__("atalanta.openwire.Instants", url, str(pause_ms), classes=classes)
-        while self._line() != "ready":  # a library may write before
-            pass
+        super().__init__(InstantCounts, "atalanta.openwire.Instants", url, str(pause_ms), classes=classes)
 
-    def counts(self) -> InstantCounts:
-        """Returns what happened so far."""
-        return self._asked("counts")
-
-    def working(self, count: int) -> None:
-        """Waits until `count` more messages are confirmed."""
-        wanted = self.counts().confirmed + count
-        until(f"{count} more are confirmed", lambda: self.counts().confirmed >= wanted, 60)
-
-    def over(self) -> InstantCounts:
+    def over(self) -> None:
         """Ends the load: each message has come once, in its group's order, and none before its time."""
-        self._asked("quiet")
-        until("everything confirmed has arrived", lambda: self.counts().lost == 0, 40)
-        counts = self.counts()
+        counts = self.ended()
         assert (counts.doubled, counts.early, counts.disordered) == (0, 0, 0), counts
-        print(counts)
-        return counts
-
-    def _asked(self, line: str) -> InstantCounts:
-        self._tell(line)
-        return InstantCounts(*map(int, self._line().split("\t")))
-
-    def _line(self) -> str:
-        line = self._answered()
-        if not line:
-            raise JmsError("the JMS clients ended, or do not answer")
-        return line.rstrip("\n")
