@@ -1,4 +1,4 @@
-"""What ends a primary, and for how long nothing is confirmed then: `python -m bench.failover_kills --count 20`.
+"""The ways a primary ends, and for how long nothing is confirmed then: `python -m bench.failover_kills --count 20`.
 
 Replicated pairs of each kind, with a lock manager and without one. A real JMS client sends, and waits for each
 confirmation. Each time one process of the active primary is killed or stopped, or all of them at once. The figures are

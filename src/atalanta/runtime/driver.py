@@ -102,15 +102,12 @@ class Driver:
         """Tells whether there is no node to drive, or no longer."""
         return self._node is None
 
-    def _open_turn(self) -> None:
+    def open_turn(self) -> None:
+        """Requests an event-loop iteration with a flush, unless one is requested."""
         if not self._turn_open:
             self._turn_open = True
             # Runs in the loop's next iteration, after all inputs that are ready in this one.
             self._loop.call_soon(self.end_turn)
-
-    def wake(self) -> None:
-        """Requests another event-loop iteration with a flush."""
-        self._open_turn()
 
     def end_turn(self) -> None:
         """Does the one flush of an event-loop iteration. Called by the loop, and once more at the very end."""
@@ -139,7 +136,7 @@ class Driver:
         wrote = self._flush() or wrote
         if disk.commit_waits:
             # Other clients may have sent requests meanwhile that belong to the next commit.
-            self._open_turn()
+            self.open_turn()
         return wrote
 
     def _flush_answers(self) -> bool:
@@ -194,7 +191,7 @@ class Driver:
         node = self._node
         if node is None:
             return
-        if not self._turn_open:  # `_open_turn`, inlined
+        if not self._turn_open:  # `open_turn`, inlined
             self._turn_open = True
             self._loop.call_soon(self.end_turn)
         try:
@@ -206,7 +203,7 @@ class Driver:
         node = self._node
         if node is None:
             return
-        self._open_turn()
+        self.open_turn()
         try:
             getattr(node, name)(self._clock.now(), *arguments)
         except Exception as error:

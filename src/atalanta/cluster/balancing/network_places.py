@@ -19,7 +19,7 @@ TOLERANCE_PERCENT: Final = 20
 
 
 class NetworkLoads:
-    """What a broker knows of the clients of its neighbours. `told`: their counts, by key.
+    """The clients of the neighbours, as far as a broker knows. `told`: their counts, by key.
 
     `arriving`: the times (ns) at which clients were sent to a neighbour that has not counted them yet.
     """

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 # with a write of its own; an expired message is moved.
 DISPATCH_A_TURN: Final = 4 * DISPATCH_MAX
 QUEUE_COST: Final = 4
-EXPIRY_COST: Final = 10
+EXPIRED_COST: Final = 10
 FLUSH_TIMER: Final = "kernel.flush"
 SWEEP_TIMER: Final = "kernel.sweep"
 CACHE_SWEEP_MS: Final = 30_000  # if address-queue-scan-period is off
@@ -332,7 +332,7 @@ class Broker:
             return 0
         work = QUEUE_COST + self.dispatcher.dispatch(now, queue)
         if queue.aside and queue.found_expired:
-            work += EXPIRY_COST * len(queue.found_expired)
+            work += EXPIRED_COST * len(queue.found_expired)
             self.expiry.expire(now, queue.take_expired())
         if queue.deliveries:
             self._notify_delivered(now, queue)

@@ -1,4 +1,4 @@
-"""What others may have of a queue: the state of its log views, and what was sent to another node.
+"""The part of a queue that others may have: the state of its log views, and what was sent to another node.
 
 A log view has leases, the sequences acknowledged and shown, and the ranges a reader lost.
 """

@@ -133,7 +133,7 @@ class Connections(Wire):
         """Reads on from the connection that has rested longest: one for each write, whatever their number."""
         self._resting.popleft().end_rest()
         if self._resting:
-            self.loop.call_soon(self.driver.wake)  # nothing else may begin an iteration
+            self.loop.call_soon(self.driver.open_turn)  # nothing else may begin an iteration
 
     def write_out(self) -> bool:
         """Sends the output of an iteration, one write per connection, then closes as requested. Returns whether
