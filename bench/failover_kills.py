@@ -4,8 +4,8 @@ Replicated pairs of each kind, with a lock manager and without one. A real JMS c
 confirmation. Each time one process of the active primary is killed or stopped, or all of them at once. The figures are
 the seconds until the backup says that it serves, and the longest time between two confirmations. A client may dial the
 host of a stopped process for long: the system accepts its connection. What takes more than --limit seconds has no
-figure. Then all processes of the primary are killed, it comes back as the follower of the other one, and gets the
-service back.
+figure, and a row ends early if its first ends have none. Then all processes of the primary are killed, it comes back as
+the follower of the other one, and gets the service back.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ CLIENT_OPTIONS: Final = "retryInterval=50&callTimeout=5000&connectionTTL=2000&cl
 SHARES: Final = (0.5, 0.9)
 SETTLED_SECONDS: Final = 4.0  # more than a lease and what a client waits
 SILENCE_SECONDS: Final = 0.5
+NEVER_COUNT: Final = 5  # ends without a figure, and none with one: then more of them say nothing new
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,8 @@ def measure(context: Context, row: Row, count: int, limit_seconds: float) -> Non
                 for pid in processes(primary, row.target):
                     os.kill(pid, SIGNALS[row.verb])
                 watch(row, backup, sender, at_ns, limit_seconds)
+                if row.silent_seconds == [None] * NEVER_COUNT:
+                    return
                 if number + 1 < count:
                     come_back(primary, backup, form, sender)
         finally:

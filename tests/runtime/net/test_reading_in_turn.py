@@ -31,7 +31,7 @@ class CountingNode(EchoNode):
     def on_data(self, now: int, conn: int, data: bytes) -> None:
         self.turn += len(data)
         self.total += len(data)
-        time.sleep(0.002)  # the sender fills its socket meanwhile
+        time.sleep(0.021)  # longer than all full reads of a turn may take; the sender fills its socket meanwhile
 
     def flush(self, now: int) -> None:
         self.turns.append(self.turn)
@@ -63,6 +63,7 @@ def test_a_turn_has_few_reads_of_connections_that_always_have_more(peers: int) -
 
     node = run(main())
     assert node.total == peers * SENT
-    assert max(node.turns) <= READ_MAX * peers  # of the first turns, before each has had a full read
+    # A turn measures from the end of its first full read, so it may have two long ones.
+    assert max(node.turns) <= 2 * READ_MAX * peers
     turns = sorted(filter(None, node.turns))
     assert turns[len(turns) * 3 // 4] <= 2 * READ_MAX

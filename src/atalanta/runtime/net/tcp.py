@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, cast
@@ -21,9 +22,11 @@ from atalanta.runtime.net.tls_handshakes import Handshakes
 from atalanta.runtime.process.allocator import trim_allocator
 
 TRIM_DELAY_S: Final = 1.0
-# A read of so many bytes has probably left others behind. uvloop would read up to 32 times 256 KB from one connection
-# before it looks at the next one: for seconds nobody else would get an answer.
+# A read of so many bytes has probably left others behind. uvloop reads up to 32 times 256 KB from one connection before
+# it looks at the next one: quick work for large batches, seconds without an answer to others for small frames.
 FULL_READ_BYTES: Final = 128 * 1024
+# An iteration takes full reads for so long. Then each connection that has more rests after one.
+FULL_READS_NS: Final = 20 * 1_000_000
 
 
 class Connections(Wire):
@@ -44,6 +47,7 @@ class Connections(Wire):
         self._open: dict[int, Connection] = {}
         self._dirty: list[Connection] = []
         self._resting: deque[Connection] = deque()  # not read until their turn comes again
+        self._full_reads_since_ns = 0  # the first full read of this iteration was done; 0: none
         self._next = 1
         self._may_send: Callable[[], bool] | None = None
         self._trim: asyncio.TimerHandle | None = None
@@ -125,9 +129,14 @@ class Connections(Wire):
         exempt connections are not held."""
         self._may_send = may_send
 
-    def rest(self, connection: Connection) -> None:
-        """Reads no more from a connection until all that rest already have had their turn."""
-        self._resting.append(connection)
+    def full_read_done(self, connection: Connection) -> None:
+        """Lets a connection that probably has more to say rest, if the full reads of this iteration have taken long:
+        it is read when all that rest already have had their turn."""
+        now = time.monotonic_ns()
+        if not self._full_reads_since_ns:
+            self._full_reads_since_ns = now
+        elif now - self._full_reads_since_ns >= FULL_READS_NS and connection.begin_rest():
+            self._resting.append(connection)
 
     def _end_a_rest(self) -> None:
         """Reads on from the connection that has rested longest: one for each write, whatever their number."""
@@ -138,6 +147,7 @@ class Connections(Wire):
     def write_out(self) -> bool:
         """Sends the output of an iteration, one write per connection, then closes as requested. Returns whether
         there was any."""
+        self._full_reads_since_ns = 0
         if self._resting:
             self._end_a_rest()
         dirty = self._dirty
@@ -238,13 +248,14 @@ class Connection(asyncio.Protocol):
         if not self.closing:
             self._driver.data(self.number, data)
             if len(data) >= FULL_READ_BYTES:
-                self._rest()
+                self._connections.full_read_done(self)
 
-    def _rest(self) -> None:
-        """Reads on in a later iteration, when the others had their turn."""
-        if self._reading and not self._transport.is_closing():
-            self._transport.pause_reading()
-            self._connections.rest(self)
+    def begin_rest(self) -> bool:
+        """Reads no more until `end_rest`. Returns False if reading is stopped already."""
+        if not self._reading or self._transport.is_closing():
+            return False
+        self._transport.pause_reading()
+        return True
 
     def end_rest(self) -> None:
         """Reads on, unless reading was stopped meanwhile."""

@@ -160,7 +160,7 @@ class SecureConnection(Connection):
         if parts and not self.closing:
             self._driver.data(self.number, parts[0] if len(parts) == 1 else b"".join(parts))
             if len(parts) * RECORD_BYTES >= FULL_READ_BYTES:
-                self._rest()
+                self._connections.full_read_done(self)
         if over:
             self.closing = self.closing or over
             self._transport.close()

@@ -268,14 +268,15 @@ class MessageStore(MessageTable):
         self.entering = False
         awaiting = self.awaiting
         entered_max = self.entered_max
-        while awaiting and awaiting[0].lsn <= lsn:
-            first = awaiting.popleft()
+        while awaiting:
+            first = awaiting[0]
+            if first.lsn > lsn:
+                return
             if len(first.references) > entered_max:
-                taken = first.take(entered_max)
-                awaiting.appendleft(first)
-                self._enqueue(taken)
+                self._enqueue(first.take(entered_max))
                 self.entering = True
                 return
+            awaiting.popleft()
             self._enqueue(first.references)
             if first.endpoint is not None:
                 first.endpoint.done(first.token)
