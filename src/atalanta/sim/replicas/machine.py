@@ -337,7 +337,8 @@ class ReplicaMachine(GroupMember):
             self.confirmed.check()
             self.files.check()
         self.lives.note(self.epoch, node)
-        self.lives.show(self.life, self.now(), self.world.now)
+        if not self.clock.stood_still:  # a successor that heard of it before counts on
+            self.lives.show(self.life, self.now(), self.world.now)
         self.send_out()
         if node.replicator is not None and node.replicator.has_wanted():
             self.give_back()
