@@ -197,6 +197,18 @@ def test_a_fatal_error_is_json_too(tmp_path: Path, port: int, broken: str) -> No
     assert (last["event"], last["level"], last["status"]) == ("start_fatal", "error", statuses[broken])
 
 
+def test_an_acceptor_with_a_lock_stays_closed_while_the_others_serve(tmp_path: Path, port: int) -> None:
+    path = write_broker_xml(tmp_path, port)
+    locked = free_port()
+    extra = f'<acceptor name="other" lock-coordinator="lock">tcp://127.0.0.1:{locked}</acceptor></acceptors>'
+    path.write_text(path.read_text().replace("</acceptors>", extra))
+    with BrokerProcess(path) as broker:
+        assert broker.ready_line == f"ready artemis=127.0.0.1:{port}"
+        assert "acceptor_closed acceptor=other" in broker.log() and "ERROR" in broker.log()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", locked), timeout=20)
+
+
 def test_what_artemis_default_file_loses_is_one_warning(tmp_path: Path, port: int) -> None:
     """`artemis create` writes five acceptors and twenty options of their own: one line for the lost."""
     text = DEFAULT_FILE.read_text(encoding="utf-8")

@@ -54,6 +54,41 @@ def test_what_is_without_effect_is_listed_with_its_place() -> None:
     assert "artemis-create.xml:84,93: message-counter-history-day-limit" in found[0]
 
 
+LOCKED = """<acceptors><acceptor name="a">tcp://127.0.0.1:61616</acceptor>
+<acceptor name="b" lock-coordinator="lock">tcp://127.0.0.1:61617</acceptor></acceptors>
+<lock-coordinators><lock-coordinator name="lock" auto-start="false"><class-name>some.Lock</class-name>
+<lock-id>x</lock-id><check-period>9</check-period><properties><property key="k" value="v"/></properties>
+</lock-coordinator></lock-coordinators>
+<journal-lock-monitor-timeout>1</journal-lock-monitor-timeout><jmx-notification-enabled>true</jmx-notification-enabled>
+<journal-lock-monitor-max-retries>1</journal-lock-monitor-max-retries>"""
+
+
+def test_an_acceptor_with_a_lock_that_others_may_have_stays_closed(tmp_path: Path) -> None:
+    configuration = read(tmp_path, LOCKED)
+    assert [each.name for each in configuration.acceptors] == ["a"]
+    [closed] = configuration.closed_acceptors
+    assert (closed.name, closed.line) == ("b", 4)
+    assert "<ha-policy>" in closed.ways and "atalanta run --alone" in closed.ways
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_broker_that_is_alone_needs_no_lock(tmp_path: Path, own: bool) -> None:
+    path = write(tmp_path, LOCKED)
+    if own:
+        path.with_name("atalanta.toml").write_text("alone = true\n")
+    configuration = read_broker_xml(path, alone=not own)
+    assert [each.name for each in configuration.acceptors] == ["a", "b"]
+    assert configuration.closed_acceptors == []
+    [lost] = [each for each in configuration.unsupported if each.lost]
+    assert lost.name == "acceptor b: lock-coordinator"
+
+
+def test_a_connector_has_no_lock(tmp_path: Path) -> None:
+    section = '<connectors><connector name="c" lock-coordinator="lock">tcp://127.0.0.1:61617</connector></connectors>'
+    [(line, text, _)] = problems(tmp_path, section)
+    assert (line, text) == (1, "unknown attribute 'lock-coordinator' of <connector>")
+
+
 def test_an_empty_core_has_the_defaults(tmp_path: Path) -> None:
     configuration = read(tmp_path, "")
     assert configuration.broker.name == "localhost"

@@ -17,7 +17,7 @@ from typing import Final
 from atalanta.config.checks.cluster_connections import link_warnings
 from atalanta.config.configuration import WILDCARD_HOSTS, Configuration, instance_folder
 from atalanta.config.native.toml_file import own_file, read_own_file, ways_alone
-from atalanta.config.problems import Report, nearest
+from atalanta.config.problems import ClosedAcceptor, Report, nearest
 from atalanta.config.sections import known_elements
 from atalanta.config.sections.addresses import AddressSections
 from atalanta.config.sections.bridges import BridgeSection
@@ -45,6 +45,15 @@ from atalanta.wire.uri import UriError
 
 ROOT: Final = "configuration"
 IN_VM: Final = ("vm://", "in-vm://")
+LOCK_COORDINATOR: Final = "lock-coordinator"
+LOCK_WHY: Final = (
+    "it names a lock-coordinator, so that only one node has it open. There are no such locks here, neither for nodes of"
+    " ours nor shared with a real Artemis: it stays closed"
+)
+LOCK_WAYS: Final = (
+    "make the nodes a pair with one store, or a replicated group, by <ha-policy>: then only the active one has its"
+    " acceptors open"
+)
 
 
 def read_broker_xml(
@@ -88,7 +97,9 @@ def read_broker_xml(
     xml.cluster.finish_own()
     configuration.files.append(own)
     configuration.told_alone = alone
-    report.settle_others(alone or configuration.own.alone, ways_alone(path))
+    no_others = alone or configuration.own.alone
+    report.settle_others(no_others, ways_alone(path))
+    xml.settle_locked(no_others)
     configuration.unsupported = [
         replace(each, lost=each.lost or each.name in known_elements.LOST)
         for each in report.unsupported
@@ -133,6 +144,7 @@ class BrokerXml:
         self.ha = HaSection(configuration, report)
         self.bridges = BridgeSection(configuration, report)
         self.routers = RouterSection(configuration, report)
+        self.locked: list[AcceptorConfig] = []  # acceptors that name a lock-coordinator
 
     def read(self, root: Node) -> None:
         if root.name == "core":
@@ -232,6 +244,23 @@ class BrokerXml:
                     lost=True,
                 )
             self.configuration.acceptors.append(acceptor)
+            if LOCK_COORDINATOR in child.attributes:
+                self.locked.append(acceptor)
+
+    def settle_locked(self, alone: bool) -> None:
+        """Closes the acceptors that name a lock-coordinator: a node that has the lock may have them open. A broker that
+        is `alone` opens them."""
+        configuration = self.configuration
+        for acceptor in self.locked:
+            file, line = configuration.position("acceptor", acceptor.name)
+            if alone:
+                what = f"acceptor {acceptor.name}: {LOCK_COORDINATOR}"
+                why = "it is opened without the lock, as there are no other brokers"
+                self.report.without_effect(file, line, what, why, True)
+                continue
+            configuration.acceptors.remove(acceptor)
+            ways = f"{LOCK_WAYS}; if there are no others: {ways_alone(configuration.path)}"
+            configuration.closed_acceptors.append(ClosedAcceptor(file, line, acceptor.name, LOCK_WHY, ways))
 
     def _published(self, node: Node, acceptor: AcceptorConfig) -> None:
         """Checks what clients with `discovery:` are told of an acceptor."""
@@ -292,8 +321,9 @@ class BrokerXml:
 
     def _transport(self, node: Node) -> str | None:
         """Returns the URI of an acceptor or connector; the old form with <factory-class> and <param> is converted."""
+        known = ("name", LOCK_COORDINATOR) if node.name == "acceptor" else ("name",)
         for name in node.attributes:
-            if name != "name":
+            if name not in known:
                 self.report.problem(
                     node.file, node.line, f"unknown attribute '{name}' of <{node.name}>"
                 )

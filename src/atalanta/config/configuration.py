@@ -20,7 +20,7 @@ from atalanta.cluster.core_bridges.config import BridgeConfig, BridgeSettings
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.networks.settings import NetworkSettings
-from atalanta.config.problems import Unsupported
+from atalanta.config.problems import ClosedAcceptor, Unsupported
 from atalanta.ha.policy import BACKUP, NONE, REPLICATION, HaPolicy
 from atalanta.kernel.option import OptionGroup
 from atalanta.kernel.security.security import is_public_password
@@ -58,6 +58,7 @@ class Configuration(OptionGroup):
     broker: BrokerConfig = field(default_factory=BrokerConfig)
     journal: JournalOptions = field(default_factory=JournalOptions)
     acceptors: list[AcceptorConfig] = field(default_factory=list)
+    closed_acceptors: list[ClosedAcceptor] = field(default_factory=list)
     connectors: dict[str, ConnectorConfig] = field(default_factory=dict)
     broadcast_groups: list[BroadcastGroupConfig] = field(default_factory=list)
     discovery_groups: dict[str, DiscoveryGroupConfig] = field(default_factory=dict)

@@ -58,6 +58,17 @@ class OthersNamed:
     ways: str
 
 
+@dataclass(frozen=True)
+class ClosedAcceptor:
+    """The record of an acceptor that is not opened: another node may have it open. `ways`: what to write instead."""
+
+    file: str
+    line: int
+    name: str
+    why: str
+    ways: str
+
+
 def grouped(unsupported: Iterable[Unsupported]) -> list[str]:
     """Returns one line for equal elements in several lines: `broker.xml:12,40: name: why`."""
     lines: dict[tuple[str, str, str], list[str]] = {}

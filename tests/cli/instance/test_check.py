@@ -227,6 +227,14 @@ def test_acceptors_that_will_not_open_are_warnings(tmp_path: Path) -> None:
     call(a, status=1, strict=True)
 
 
+def test_an_acceptor_with_a_lock_is_an_error(tmp_path: Path) -> None:
+    a = write(tmp_path, "a")
+    extra = '<acceptor name="other" lock-coordinator="lock">tcp://0.0.0.0:61617</acceptor></acceptors>'
+    a.write_text(a.read_text().replace("</acceptors>", extra))
+    [error] = told(call(a, status=1), "error")
+    assert "acceptor 'other': it names a lock-coordinator" in error
+
+
 def test_harmless_options_are_one_line(tmp_path: Path) -> None:
     more = "<journal-type>NIO</journal-type><thread-pool-max-size>9</thread-pool-max-size>"
     found = call(write(tmp_path, "a", more=more + "<jmx-domain>x</jmx-domain>"), strict=True)

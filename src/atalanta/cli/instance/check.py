@@ -123,7 +123,11 @@ def _problems(error: ConfigError, findings: Findings) -> None:
 
 
 def _tell_unsupported(node: CheckedNode, findings: Findings) -> None:
-    """Adds a warning for each service that is lost, and one line for all harmless options."""
+    """Adds an error for each acceptor that stays closed, a warning for each other lost service, and one line for all
+    harmless options."""
+    for closed in node.configuration.closed_acceptors:
+        text = f"acceptor '{closed.name}': {closed.why}"
+        findings.found.append(Finding(ERROR, closed.file, closed.line, text, closed.ways))
     harmless = []
     for each in node.configuration.unsupported:
         if each.lost:

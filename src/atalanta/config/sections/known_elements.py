@@ -1,4 +1,4 @@
-"""Names in Artemis' `<core>` that this version knows but does not support (XSD of 2.44)."""
+"""Names in Artemis' `<core>` that this version knows but does not support (XSD of 2.56)."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ CORE: Final[dict[str, str]] = {
     "log-delegate-factory-class-name": _NO_PLUGINS,
     "jmx-management-enabled": _NO_JMX,
     "jmx-domain": _NO_JMX,
+    "jmx-notification-enabled": _NO_JMX,
     "jmx-use-broker-name": _NO_JMX,
     "remoting-incoming-interceptors": _NO_PLUGINS,
     "remoting-outgoing-interceptors": _NO_PLUGINS,
@@ -30,6 +31,9 @@ CORE: Final[dict[str, str]] = {
     "mqtt-subscription-persistence-enabled": "MQTT is not supported yet",
     "federations": "federation is not supported yet",
     "broker-connections": "AMQP broker connections are not supported yet",
+    "journal-lock-monitor-timeout": "the lease of a shared store has its own times: see <ha-policy>",
+    "journal-lock-monitor-max-retries": "the lease of a shared store has its own times: see <ha-policy>",
+    "lock-coordinators": "they only matter to an acceptor that names one, which is not opened",
     "journal-retention-directory": "the journal is not retained",
     "server-dump-interval": _METRICS,
     "memory-warning-threshold": _NO_JVM,

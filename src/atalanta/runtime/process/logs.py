@@ -29,6 +29,7 @@ LEVELS: Final = {
     "address_drops_messages": logging.WARNING,
     "uncommitted_refused": logging.WARNING,
     "binding_known_elsewhere": logging.WARNING,
+    "acceptor_closed": logging.ERROR,
     "broker_killed": logging.ERROR,
     "clock_given_back": logging.WARNING,
     "clock_set_back": logging.WARNING,
