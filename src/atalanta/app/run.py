@@ -109,9 +109,16 @@ def tell_unsupported(configuration: Configuration) -> None:
     """Logs the acceptors that stay closed, and the options without effect: one warning for the services that are lost,
     one line for harmless options."""
     for closed in configuration.closed_acceptors:
-        position = f"{closed.file}:{closed.line}"
-        what = {"acceptor": closed.name, "position": position, "why": closed.why, "what_to_do": closed.ways}
-        log_event(log, "acceptor_closed", {**what})
+        log_event(
+            log,
+            "acceptor_closed",
+            {
+                "acceptor": closed.name,
+                "position": f"{closed.file}:{closed.line}",
+                "why": closed.why,
+                "what_to_do": closed.ways,
+            },
+        )
     lost = [each for each in configuration.unsupported if each.lost]
     harmless = [each.name for each in configuration.unsupported if not each.lost]
     if lost:
