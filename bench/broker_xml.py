@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lxml import etree
 
 CORE = "urn:activemq:core"
 QUEUE_PREFIX = "bench.q"
+NO_OPTIONS: Mapping[str, str] = {}
 LOCK_MANAGER = "org.apache.activemq.artemis.lockmanager.file.FileBasedLockManager"
 
 
@@ -39,6 +41,7 @@ class Plan:
     store: Store | None = None
     replica: Replica | None = None
     protocols: str = "CORE"
+    ring_size: int = 0  # of the anycast queues: nobody consumes, and they keep only so many; 0: all
 
 
 def topic_address(subscribers: int) -> str:
@@ -59,7 +62,8 @@ def edited(created: str, name: str, port: int, plan: Plan) -> str:
     _add(acceptors, "acceptor", f"tcp://127.0.0.1:{port}?protocols={plan.protocols}", name="artemis")
     addresses = _emptied(core, "addresses")
     for number in range(plan.queues):
-        _address(addresses, f"{QUEUE_PREFIX}{number}", "anycast", [f"{QUEUE_PREFIX}{number}"])
+        name = f"{QUEUE_PREFIX}{number}"
+        _address(addresses, name, "anycast", [name], {"ring-size": str(plan.ring_size)} if plan.ring_size else {})
     for subscribers in plan.topics:
         address = topic_address(subscribers)
         queues = [f"{address}.s{number}" for number in range(subscribers)]
@@ -75,10 +79,12 @@ def edited(created: str, name: str, port: int, plan: Plan) -> str:
     return etree.tostring(root, pretty_print=True, encoding="unicode")
 
 
-def _address(addresses: etree._Element, name: str, kind: str, queues: list[str]) -> None:
+def _address(
+    addresses: etree._Element, name: str, kind: str, queues: list[str], options: Mapping[str, str] = NO_OPTIONS
+) -> None:
     routing = _add(_add(addresses, "address", name=name), kind)
     for queue in queues:
-        _add(routing, "queue", name=queue)
+        _add(routing, "queue", name=queue, **options)
 
 
 def _cluster(core: etree._Element, port: int, peer_ports: tuple[int, ...]) -> None:

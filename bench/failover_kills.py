@@ -44,6 +44,7 @@ CLIENT_OPTIONS: Final = "retryInterval=50&callTimeout=5000&connectionTTL=2000&cl
 SHARES: Final = (0.5, 0.9)
 SETTLED_SECONDS: Final = 4.0  # more than a lease and what a client waits
 SILENCE_SECONDS: Final = 0.5
+RING_SIZE: Final = 1_000  # nobody consumes: otherwise the last takeovers would read a million messages
 NEVER_COUNT: Final = 5  # ends without a figure, and none with one: then more of them say nothing new
 
 
@@ -111,7 +112,7 @@ def end_all(broker: Broker) -> None:
 def measure(context: Context, row: Row, count: int, limit_seconds: float) -> None:
     """Ends the primary of a pair `count` times, always in the same way."""
     form = FORMS[row.form]
-    with pair(context, row.kind, form) as brokers:
+    with pair(context, row.kind, form, ring_size=RING_SIZE) as brokers:
         primary, backup = brokers
         servers = ",".join(f"tcp://127.0.0.1:{each.port}" for each in brokers)
         sender = Sender(f"({servers})?{OPTIONS}&{CLIENT_OPTIONS}")

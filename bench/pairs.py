@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from bench.broker_xml import Plan, Replica, Store
@@ -31,15 +32,16 @@ IN_SYNC = "replica_in_sync"
 
 @contextlib.contextmanager
 def pair(
-    context: Context, kind: str, form: str, queues: int = 8, alone: bool = False
+    context: Context, kind: str, form: str, queues: int = 8, alone: bool = False, ring_size: int = 0
 ) -> Iterator[list[Broker]]:
-    """Yields a primary that serves and a backup that could take over; `alone`: that is not started yet."""
+    """Yields a primary that serves and a backup that could take over; `alone`: that is not started yet. `ring_size`: of
+    the queues, see Plan."""
     common = CACHE / "run" / f"common-{kind}"
     shutil.rmtree(common, ignore_errors=True)
     common.mkdir(parents=True)
     ports = [free_port(), free_port()]
     brokers = [
-        context.brokers.new(kind, plan_of(form, role, common, peer, queues), port)
+        context.brokers.new(kind, plan_of(form, role, common, peer, queues, ring_size), port)
         for port, peer, role in zip(ports, reversed(ports), ("primary", "backup"), strict=True)
     ]
     try:
@@ -54,11 +56,12 @@ def pair(
         shutil.rmtree(common, ignore_errors=True)
 
 
-def plan_of(form: str, role: str, common: Path, peer_port: int, queues: int) -> Plan:
+def plan_of(form: str, role: str, common: Path, peer_port: int, queues: int, ring_size: int) -> Plan:
     """Returns the plan of a member; `common` is a folder that both have."""
+    plan = Plan(queues, peer_ports=(peer_port,), ring_size=ring_size)
     if form == SHARED_STORE:
-        return Plan(queues, peer_ports=(peer_port,), store=Store(str(common), role))
-    return Plan(queues, peer_ports=(peer_port,), replica=Replica(role, str(common) if form == REPLICATION else ""))
+        return replace(plan, store=Store(str(common), role))
+    return replace(plan, replica=Replica(role, str(common) if form == REPLICATION else ""))
 
 
 def wait_passive(broker: Broker, active: Broker, form: str) -> None:

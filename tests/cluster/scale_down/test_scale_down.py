@@ -324,3 +324,17 @@ def test_a_subscription_of_the_leaving_node_misses_no_message_published_at_the_t
     rig.run(1)
     taken = sorted(int(body) for body in bodies(rig, target, "mine"))
     assert taken == list(range(sent))
+
+
+@pytest.mark.parametrize("count_of_nodes", [2, 3])
+def test_empty_queues_are_at_the_target_before_members_hear_of_it(rig: Rig, count_of_nodes: int) -> None:
+    """A member that is a real Artemis drops what it has for a queue that the target lacks."""
+    first = rig.node(queues=[queue("work", "work", ANYCAST)])
+    others = [rig.node() for _ in range(count_of_nodes - 1)]
+    rig.form(first, *others)
+    part = begin(rig, first)
+    rig.until(lambda: any("work" in node_of(each).broker.queues for each in others))
+    # A third node has not heard of the new queue in the same instant.
+    assert part.members_disconnected == (count_of_nodes == 2)
+    rig.until(part.over)
+    assert part.phase == DONE

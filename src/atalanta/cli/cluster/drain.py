@@ -8,7 +8,16 @@ from typing import Final
 
 import typer
 
-from atalanta.cli.admin.answers import row_of
+from atalanta.cli.admin.answers import row_of, rows_of
+from atalanta.cli.admin.queues import queue_rows
+from atalanta.cli.cluster.drain_artemis import (
+    LEAVING,
+    drained_artemis,
+    has_real_members,
+    is_moved,
+    is_real_artemis,
+    prepare_target,
+)
 from atalanta.cli.output.escape import messages
 from atalanta.cli.output.outcome import Refused, reported
 from atalanta.cli.output.progress import Bar
@@ -34,14 +43,19 @@ def run_drain(
 
         async def conversation() -> Progress:
             async with target.connect() as connection:
-                return await drained(connection.management(), node, to, quiet or as_json)
+                management = connection.management()
+                if await is_real_artemis(management):
+                    return await drained_artemis(management, node, target, to)
+                if to is not None and await has_real_members(management, target):
+                    await prepare_connector(management, node, target, to)
+                return await drained(management, node, to, quiet or as_json)
 
         progress = run(conversation())
         if as_json:
             typer.echo(json.dumps(progress, indent=2, ensure_ascii=False))
-        elif not quiet or progress["phase"] != "done":
+        elif not quiet or progress["phase"] not in ("done", LEAVING):
             report(node, progress)
-        if progress["phase"] != "done" or progress["left"]:
+        if progress["phase"] != LEAVING and (progress["phase"] != "done" or progress["left"]):
             raise typer.Exit(MESSAGES_LEFT)
 
 
@@ -69,14 +83,18 @@ async def drained(management: Management, node: str, to: str | None, quiet: bool
     return progress
 
 
+async def prepare_connector(management: Management, node: str, leaving: Target, to: str) -> None:
+    """Makes the queues at the node of a connector, if there is one of that name, before real members look for them."""
+    text = await management.get(BROKER, "ConnectorsAsJSON")
+    for row in rows_of(text, BROKER, "ConnectorsAsJSON", name=str, params=dict):
+        if row["name"] == to:
+            place = f"{row['params'].get('host', 'localhost')}:{row['params'].get('port', '61616')}"
+            rows = [each for each in await queue_rows(management, None) if is_moved(each)]
+            await prepare_target(management, node, leaving, place, rows)
+
+
 async def progress_of(management: Management, node: str) -> Progress:
-    try:
-        text = await management.call(BROKER, "scaleDownProgress")
-    except ManagementFailed as error:
-        if "AMQ229069" in error.reason or "no operation" in error.reason.lower():
-            line = f"{node} is not an Atalanta node: stop it with <scale-down> in its broker.xml instead"
-            raise Refused(line) from error
-        raise
+    text = await management.call(BROKER, "scaleDownProgress")
     try:
         progress = row_of(text, BROKER, "scaleDownProgress", phase=str)
     except ManagementFailed as error:
@@ -92,6 +110,10 @@ def counter(progress: Progress, name: str) -> int:
 
 def report(node: str, progress: Progress) -> None:
     """Prints a summary line, and the queues with messages left."""
+    if progress["phase"] == LEAVING:
+        typer.echo(f"{node} leaves: {messages(counter(progress, 'messages'))} go to {progress['target']}")
+        typer.echo("a real Artemis reports no progress: end its JVM when its log says AMQ221002")
+        return
     moved, left = counter(progress, "moved"), counter(progress, "left")
     where = f" to {progress['at']} ({progress['target']})" if progress.get("target") else ""
     if progress["phase"] == "done":

@@ -188,7 +188,7 @@ class Survey:
         node.security_enabled = bool(
             await ask("security", management.get(BROKER, "SecurityEnabled"), True)
         )
-        node.members = await ask("topology", _members(management), {})
+        node.members = await ask("topology", member_places(management), {})
         if not node.members:
             node.members = {
                 member.node_id: f"{member.host}:{member.port}"
@@ -270,7 +270,8 @@ def _why(error: BaseException) -> str:
     return line_of(error) if isinstance(error, Exception) else str(error)
 
 
-async def _members(management: Management) -> dict[str, str]:
+async def member_places(management: Management) -> dict[str, str]:
+    """Returns host:port of each active member by its node id."""
     text = await management.call(BROKER, "listNetworkTopology")
     rows = rows_of(text, BROKER, "listNetworkTopology", nodeID=str)
     return {

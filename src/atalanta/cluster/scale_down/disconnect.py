@@ -1,8 +1,12 @@
 """Disconnects the clients and members of a node that scales down.
 
-From the freeze on, the node reads nothing more from these connections. Clients and members get the DISCONNECT with the
-target only when the target knows all duplicate ids of this node. A message that they then repeat at the target is
-recognized as a duplicate.
+From the freeze on, the node reads nothing more from clients. Clients and members get the DISCONNECT with the target
+only when the target knows all duplicate ids of this node. A message that they then repeat at the target is recognized
+as a duplicate.
+
+Members are read until their DISCONNECT. A member that is a real Artemis loses messages that have no answer by then
+(it has removed the bindings when QueueImpl.moveBetweenSnFQueues looks for them). So this node has withdrawn its
+consumers before, and what was on its way has been answered.
 
 If the target does not know these ids HOLD_NS after the freeze, for example because it was lost, clients are
 disconnected nevertheless: they would wait in vain. Members are not: they keep the messages that this node may have
@@ -46,19 +50,27 @@ class Disconnects:
         self.connections = connections
         self.waiting: dict[int, bool] = {}
         self.held: dict[int, int] = {}
+        self.members_held: bool = False
         self.until = now + HOLD_NS
 
     def hold(self, now: int, askers: dict[int, bool]) -> None:
-        """Stops reading from all connections, except from `askers`: they requested the scale-down and follow its
-        progress."""
+        """Stops reading from all connections, except from members, and from `askers`: they requested the scale-down and
+        follow its progress."""
         for conn, connection in list(self.connections.items()):
             if isinstance(connection, ClientConnection):
-                if conn not in askers:
+                if conn not in askers and not connection.cluster_peer:
                     self.add(now, conn, connection)
             elif isinstance(connection, CoreBridgeLink):
                 self.waiting[conn] = False  # ends when its messages are answered
             elif not isinstance(connection, Bridge | TargetLink):
                 connection.stop(now)
+
+    def hold_members(self, now: int) -> None:
+        """Stops reading from members, too."""
+        self.members_held = True
+        for conn, connection in list(self.connections.items()):
+            if isinstance(connection, ClientConnection) and connection.cluster_peer and conn not in self.waiting:
+                self.add(now, conn, connection)
 
     def add(self, now: int, conn: int, connection: ClientConnection) -> None:
         connection.hold_input()
@@ -67,6 +79,9 @@ class Disconnects:
 
     def send(self, now: int, to_members: bool) -> bool:
         """Sends the pending DISCONNECTs. Returns True if all connections have ended."""
+        if to_members and not self.members_held:
+            self.hold_members(now)
+            return False  # what was read last is answered first
         self.host.end_lost(now)
         for conn in list(self.waiting):
             connection = self.connections.get(conn)

@@ -2,8 +2,9 @@
 
 - Seeking: the node connects to the target, while it still serves clients. A node that scales down is not a target.
 - Reading: readers of the log get nothing new, and acknowledge what they were shown (log_readers.py).
-- Freezing: nothing more is read from clients and peers. When all that was read is durable and answered, and the target
-  knows the duplicate ids of this node, they get DISCONNECT with the target (reason 2), and reconnect there.
+- Freezing: nothing more is read from clients, and members learn that this node has no consumers. When all that was read
+  is durable and answered, and the target knows the duplicate ids of this node, clients and members get DISCONNECT with
+  the target (reason 2), and reconnect there.
 - Moving: messages, transactions in doubt, and duplicate ids again (stages.py).
 
 The target is chosen once. A lost link to the target is dialled again until the timeout. When the target scales down
@@ -95,6 +96,7 @@ class ScaleDown(Part):
         self.askers: dict[int, bool] = {}
         self.phase = NONE
         self.frozen = False
+        self.frozen_at: int = 0
         self.why = ""
         self.target: Candidate | None = None
         self.candidate: Candidate | None = None  # is being dialled or identified
@@ -300,7 +302,7 @@ class ScaleDown(Part):
 
     # -- freezing -------------------------------------------------------------------------------
     def _freeze(self, now: int) -> None:
-        """Stops reading from clients and peers; the parts dial nothing more.
+        """Stops reading from clients, and delivers nothing more to them; the parts dial nothing more.
 
         Bridges of the cluster continue: messages for a member that is connected are forwarded directly.
         """
@@ -321,6 +323,11 @@ class ScaleDown(Part):
                     bridge.stop(now)
         self.disconnects = Disconnects(self.broker.store, self.host, self.connections, now)
         self.disconnects.hold(now, self.askers)
+        for queue in self.movable():
+            if not queue.internal:
+                queue.hold(1)
+        self.clusters.notifications.withdraw_consumers(now)
+        self.frozen_at = now
 
     def _pin(self) -> None:
         """Pins messages that a log reader was shown and has not acknowledged: the reader may have stored them
@@ -378,7 +385,7 @@ class ScaleDown(Part):
             if now >= self.disconnects.until:
                 self.disconnect_all(now, False)
             else:
-                self.broker.timers.set(LOOK, min(now + 20 * LOOK_NS, self.disconnects.until))
+                self.broker.timers.set(LOOK, min(now + LOOK_NS, self.disconnects.until))
 
     def check_soon(self, now: int) -> None:
         """Sets the timer for another attempt a little later."""
@@ -466,6 +473,15 @@ class ScaleDown(Part):
     def movable(self) -> list[Queue]:
         """Returns the queues that are not temporary."""
         return [queue for queue in self.broker.queues.values() if not queue.spec.temporary]
+
+    def has_other_members(self) -> bool:
+        """Tells whether a member besides the target is connected."""
+        target_id = "" if self.target is None else self.target.node_id
+        return any(
+            node_id != target_id and record.linked()
+            for cluster in self.clusters.connections
+            for node_id, record in cluster.peers.items()
+        )
 
     def queues_left(self) -> dict[str, int]:
         return {

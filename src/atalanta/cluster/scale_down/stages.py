@@ -42,6 +42,7 @@ ROUNDS_MAX: Final = 5
 PAUSE_NS: Final = 200_000_000  # before the second round; doubled before each further round
 ASIDE_MAX: Final = 1_000
 QUESTIONS_MAX: Final = 100  # requested at once
+LEARN_NS: Final = 500_000_000  # the way of a notification to all members, and of their messages to this node
 # Bridges to connected members get this long without progress.
 DRAIN_NS: Final = 10_000_000_000
 
@@ -71,6 +72,7 @@ class Mover:
         self.were_full: dict[str, bool] = {}
         self.moved_before = part.moved
         self.reported: dict[tuple[str, bool], bool] = {}  # refusals reported: queue, whether its address is full
+        self.created_at: int = 0  # when the target was last given a queue
         self.carried: dict[tuple[str, bytes], bool] = {}  # duplicate ids that an Artemis target has been given
         self.stages.append(CacheStage(self))
         self.stages.append(QueueStage(self))
@@ -187,9 +189,9 @@ class Mover:
         return complete
 
     def queues_made(self, now: int) -> bool:
-        """Returns True if the target has all queues that will be moved; creates the missing ones."""
-        moving = [each for each in self.part.movable() if not each.internal and should_exist(each)]
-        return self.known(now, moving)
+        """Returns True if the target has all queues of this node; creates the missing ones, empty ones too: members may
+        have messages under way to them."""
+        return self.known(now, [each for each in self.part.movable() if not each.internal])
 
     def _ask_id(self, now: int, queue: Queue, create: bool) -> None:
         def answer(now: int, succeeded: bool, value: object) -> None:
@@ -202,6 +204,7 @@ class Mover:
                 self._cannot(queue, self.refusals.get(queue.name, str(value)))
 
         def created(reply: Reply) -> None:
+            self.created_at = self.broker.now
             # A client that has already reconnected there may have created it first.
             error = reply.error
             if error is not None:
@@ -232,14 +235,23 @@ class QueueStage(Stage):
     """Creates the queues at the target before the members are disconnected.
 
     At the DISCONNECT the target removes its bindings to this node. From then on it routes to its own queues only, and
-    a durable subscription that it does not have would miss messages.
+    a durable subscription that it does not have would miss messages. Members that are real Artemis nodes move their
+    messages for this node to queues of the same name at the target, and drop those whose queue they do not know there
+    (QueueImpl.moveBetweenSnFQueues). So they get a while to learn of queues that were just created, and that this node
+    has no consumers any more; what they had sent before arrives.
     """
 
     def __init__(self, mover: Mover) -> None:
         self.mover = mover
 
     def step(self, now: int) -> bool:
-        return self.mover.queues_made(now)
+        mover = self.mover
+        if not mover.queues_made(now):
+            return False
+        if now < max(mover.created_at, mover.part.frozen_at) + LEARN_NS and mover.part.has_other_members():
+            mover.part.check_soon(now)
+            return False
+        return True
 
 
 class DisconnectStage(Stage):

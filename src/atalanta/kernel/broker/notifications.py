@@ -119,11 +119,25 @@ class Notifications(ClientObserver):
             },
         )
 
-    def _consumer(self, now: int, kind: str, consumer: Consumer) -> None:
+    def withdraw_consumers(self, now: int) -> None:
+        """Sends CONSUMER_CLOSED for every consumer of a node that leaves: its peers route nothing more to it."""
+        for queue in self.queues.by_name.values():
+            if queue.internal or self._is_own(queue):
+                continue
+            left = queue.consumer_count()
+            for consumer in queue.consumers:
+                if not consumer.browse_only:
+                    left -= 1
+                    self._consumer(now, "CONSUMER_CLOSED", consumer, left)
+
+    def _consumer(self, now: int, kind: str, consumer: Consumer, count: int = -1) -> None:
+        """Sends a consumer's notification; `count`: of the queue's consumers, if that is not their number."""
         selector = consumer.selector
         properties = self._consumer_properties(
             consumer.queue, None if selector is None else selector.text
         )
+        if count >= 0:
+            properties["_AMQ_ConsumerCount"] = Int(count)
         if isinstance(consumer, SessionConsumer):
             session = consumer.session
             properties["_AMQ_User"] = session.identity.user

@@ -59,7 +59,7 @@ final class Fleet {
     }
   }
 
-  private final Set<String> confirmed = ConcurrentHashMap.newKeySet();
+  private final Map<String, LocalTime> confirmed = new ConcurrentHashMap<>();
   private final Set<String> unsure = ConcurrentHashMap.newKeySet();
   private final Map<String, Queue<Delivery>> received = new ConcurrentHashMap<>();
   private final Set<String> reported = ConcurrentHashMap.newKeySet();
@@ -162,7 +162,13 @@ final class Fleet {
         rollBack(session);
       }
       try {
-        (done ? confirmed : unsure).addAll(sent);
+        for (String text : sent) {
+          if (done) {
+            confirmed.put(text, LocalTime.now());
+          } else {
+            unsure.add(text);
+          }
+        }
         for (Message message : got) {
           record(message, name).acknowledged = done;
         }
@@ -191,7 +197,7 @@ final class Fleet {
         producer.send(session.createTextMessage(text), new CompletionListener() {
           @Override
           public void onCompletion(Message message) {
-            confirmed.add(text);
+            confirmed.put(text, LocalTime.now());
           }
 
           @Override
@@ -249,7 +255,7 @@ final class Fleet {
       try {
         Message message = session.createTextMessage(text);
         producer.send(message);
-        confirmed.add(text);
+        confirmed.put(text, LocalTime.now());
       } catch (JMSException failed) {
         unsure.add(text);
         System.err.println(LocalTime.now() + " " + text + ": " + Main.oneLine(failed));
@@ -267,7 +273,11 @@ final class Fleet {
   }
 
   private String counts() {
-    long lost = confirmed.stream().filter(text -> !received.containsKey(text)).count();
+    List<String> lost = confirmed.keySet().stream().filter(text -> !received.containsKey(text)).toList();
+    if (!sending) {
+      lost.stream().filter(reported::add)
+          .forEach(text -> System.err.println(text + ", confirmed at " + confirmed.get(text) + ", has not arrived"));
+    }
     long repeated = 0;
     long unmarked = 0;
     long redelivered = 0;
@@ -285,7 +295,7 @@ final class Fleet {
         System.err.println(each.getKey() + " was delivered again: " + deliveries);
       }
     }
-    return confirmed.size() + "\t" + unsure.size() + "\t" + received.size() + "\t" + lost + "\t" + repeated + "\t"
+    return confirmed.size() + "\t" + unsure.size() + "\t" + received.size() + "\t" + lost.size() + "\t" + repeated + "\t"
         + unmarked + "\t" + redelivered + "\t" + failures.get() + "\t" + consumerFailures.get();
   }
 

@@ -1,0 +1,216 @@
+"""The drain of a real Artemis, by its own management operations addConnector and scaleDown (Artemis 2.28 to 2.56).
+
+Artemis answers nothing and reports no progress: it closes its connections, moves its messages, and logs AMQ221002 at
+the end. Its JVM stays. When a member leaves, each other Artemis moves the messages that it has for that one to queues
+of the same name at the target, and drops those whose queue it does not know there (QueueImpl.moveBetweenSnFQueues). So
+every queue is made at the target first, and every real member has to know it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+from atalanta.cli.admin.queues import is_internal, queue_rows
+from atalanta.cli.cluster.survey import member_places
+from atalanta.cli.output.outcome import USAGE, Refused
+from atalanta.client import CallTimedOut, ClientError, ConnectionLost, Management, ManagementFailed
+
+if TYPE_CHECKING:
+    from atalanta.cli.target import Target
+
+BROKER: Final = "broker"
+LEAVING: Final = "leaving"  # its phase, the last one that can be seen
+CONNECTOR: Final = "atalanta-drain"  # the name of the target in the node that leaves
+INTERNAL: Final = ("$.artemis.", "$sys.")
+POLL_INTERVAL_S: Final = 0.5
+MEETING_S: Final = 20.0
+CLOSING_S: Final = 60.0
+# Artemis' names in a list of queues (QueueView), and in a queue's configuration (QueueConfiguration).
+FIELDS: Final = {
+    "name": "name",
+    "address": "address",
+    "routingType": "routing-type",
+    "filter": "filter-string",
+    "durable": "durable",
+    "maxConsumers": "max-consumers",
+    "purgeOnNoConsumers": "purge-on-no-consumers",
+    "exclusive": "exclusive",
+    "lastValue": "last-value",
+    "lastValueKey": "last-value-key",
+    "groupRebalance": "group-rebalance",
+    "groupBuckets": "group-buckets",
+    "groupFirstKey": "group-first-key",
+    "ringSize": "ring-size",
+    "consumersBeforeDispatch": "consumers-before-dispatch",
+    "delayBeforeDispatch": "delay-before-dispatch",
+    "autoCreated": "auto-created",
+    "autoDelete": "auto-delete",
+    "autoDeleteDelay": "auto-delete-delay",
+    "autoDeleteMessageCount": "auto-delete-message-count",
+    "user": "user",
+}
+
+
+async def drained_artemis(management: Management, node: str, leaving: Target, to: str | None) -> dict[str, object]:
+    """Lets a real Artemis move its messages to the node at `to` (host:port or a URL), and end its broker.
+
+    Returns the number of messages that it had before, and of queues that were made at the target. Refused if the target
+    is not a member of its cluster, if the members do not learn of its queues, or if the node does not leave.
+    """
+    if to is None or ":" not in to:
+        raise Refused(f"{node} is a real Artemis: --to HOST:PORT names the member that gets its messages", USAGE)
+    rows = [row for row in await queue_rows(management, None) if is_moved(row)]
+    made = await prepare_target(management, node, leaving, to, rows)
+    await management.call(BROKER, "addConnector", CONNECTOR, to if "://" in to else f"tcp://{to}")
+    async with held_bridges(management, leaving):
+        await begin_scale_down(management, node)
+    return {"phase": LEAVING, "messages": sum(count_of(row) for row in rows), "queues_made": made, "target": to}
+
+
+async def prepare_target(
+    management: Management, node: str, leaving: Target, to: str, rows: list[dict[str, object]]
+) -> int:
+    """Makes the queues in `rows` at the target, and waits until each real member knows them. Returns the number of new
+    queues."""
+    async with leaving.at(to).connect() as connection:
+        target = connection.management()
+        target_id = str(await target.get(BROKER, "NodeID"))
+        await until_member(management, node, to, target_id)
+        made = await make_queues(target, rows)
+    leaving_id = str(await management.get(BROKER, "NodeID"))
+    addresses = {str(row["address"]) for row in rows}
+    for node_id, place in (await member_places(management)).items():
+        if node_id in (target_id, leaving_id):
+            continue
+        try:
+            async with leaving.at(place).connect() as connection:
+                await until_known(connection.management(), place, leaving_id, target_id, addresses)
+        except ClientError as error:
+            typer.echo(f"atalanta: {place} cannot be asked whether it knows the queues of {to}: {error}", err=True)
+    return made
+
+
+@asynccontextmanager
+async def held_bridges(management: Management, leaving: Target) -> AsyncIterator[None]:
+    """Holds the store-and-forward queues of the other real members for the node that leaves, until what is on its way is
+    answered: an Artemis loses it otherwise. Their queues of that node end with it; after an error they go on."""
+    leaving_id = str(await management.get(BROKER, "NodeID"))
+    async with AsyncExitStack() as stack:
+        for node_id, place in (await member_places(management)).items():
+            if node_id == leaving_id:
+                continue
+            with suppress(ClientError):  # has been told of already
+                connection = await stack.enter_async_context(leaving.at(place).connect())
+                member = connection.management()
+                if await is_real_artemis(member):
+                    await hold_bridge(member, leaving_id, stack)
+        yield
+
+
+async def hold_bridge(member: Management, leaving_id: str, stack: AsyncExitStack) -> None:
+    """Pauses the queue of a real member for the node that leaves, and waits for the answers; `stack` resumes it."""
+    loop = asyncio.get_running_loop()
+    for row in await member.rows("listQueues", "name", "CONTAINS", f".{leaving_id}"):
+        queue = f"queue.{row['name']}"
+
+        async def resume(queue: str = queue) -> None:
+            with suppress(ClientError):  # it has ended with the node
+                await member.call(queue, "resume")
+
+        stack.push_async_callback(resume)
+        await member.call(queue, "pause")
+        end = loop.time() + MEETING_S
+        while await member.get(queue, "DeliveringCount") and loop.time() < end:
+            await asyncio.sleep(POLL_INTERVAL_S)
+
+
+async def has_real_members(management: Management, leaving: Target) -> bool:
+    """Tells whether a member that answers is a real Artemis."""
+    for place in (await member_places(management)).values():
+        with suppress(ClientError):
+            async with leaving.at(place).connect() as connection:
+                if await is_real_artemis(connection.management()):
+                    return True
+    return False
+
+
+def is_moved(row: dict[str, object]) -> bool:
+    """Tells whether a queue goes to the target: temporary ones and those of the cluster end with the node."""
+    return not is_internal(row) and row.get("temporary") is not True and not str(row["name"]).startswith(INTERNAL)
+
+
+def count_of(row: dict[str, object]) -> int:
+    count = row.get("messageCount")
+    return count if isinstance(count, int) else 0
+
+
+async def make_queues(target: Management, rows: list[dict[str, object]]) -> int:
+    """Makes the queues that the target lacks, auto-created ones too, with their settings. Returns their number."""
+    known = {row["name"] for row in await queue_rows(target, None)}
+    missing = [row for row in rows if row["name"] not in known]
+    for row in missing:
+        definition = {new: row[old] for old, new in FIELDS.items() if row.get(old) is not None}
+        await target.call(BROKER, "createQueue", json.dumps(definition), True)
+    return len(missing)
+
+
+async def until_member(management: Management, node: str, to: str, target_id: str) -> None:
+    """Waits until the node that leaves knows the target as a member: its clients are sent there."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + MEETING_S
+    while target_id not in await member_places(management):
+        if loop.time() > end:
+            raise Refused(f"{node} does not know {to} as a member of its cluster: nothing was moved")
+        await asyncio.sleep(POLL_INTERVAL_S)
+
+
+async def until_known(member: Management, place: str, leaving_id: str, target_id: str, addresses: set[str]) -> None:
+    """Waits until a member that is a real Artemis has as many bindings to the target as to the node that leaves."""
+    if not await is_real_artemis(member):
+        return
+    loop = asyncio.get_running_loop()
+    end = loop.time() + MEETING_S
+    for address in addresses:
+        while True:
+            bindings = str(await member.call(BROKER, "listBindingsForAddress", address))
+            # RemoteQueueBindingImpl.toManagementString: the store-and-forward queue ends with the id of its node.
+            here, there = (bindings.count(f".{node_id}, remoteQueueID=") for node_id in (leaving_id, target_id))
+            if there >= here:
+                break
+            if loop.time() > end:
+                why = f"{place} does not learn of the queues of {address} at the target, and could lose their messages"
+                raise Refused(f"{why}. Nothing was moved: see the log of {place}")
+            await asyncio.sleep(POLL_INTERVAL_S)
+
+
+async def is_real_artemis(management: Management) -> bool:
+    """Tells whether the broker is a real Artemis: it reports no progress of a scale-down."""
+    try:
+        await management.call(BROKER, "scaleDownProgress")
+    except ManagementFailed as error:
+        if "AMQ229069" in error.reason or "no operation" in error.reason.lower():
+            return True
+        raise
+    return False
+
+
+async def begin_scale_down(management: Management, node: str) -> None:
+    """Calls scaleDown, and returns when the node has closed its connections. Nobody answers the call."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + CLOSING_S
+    asked: tuple[str, ...] = ("scaleDown", CONNECTOR)
+    while loop.time() < end:
+        with suppress(CallTimedOut):
+            try:
+                await management.call(BROKER, *asked)
+            except ConnectionLost:
+                return
+        asked = ("getVersion",)
+        await asyncio.sleep(POLL_INTERVAL_S)
+    raise Refused(f"{node} still answers {CLOSING_S:g} s after its scaleDown: see its log")

@@ -1,0 +1,109 @@
+"""The drain of a real Artemis: what its management is asked, and when nothing is moved. Real nodes: interop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import cast
+
+import pytest
+
+from atalanta.cli.cluster import drain_artemis
+from atalanta.cli.cluster.drain_artemis import (
+    begin_scale_down,
+    drained_artemis,
+    make_queues,
+    until_known,
+)
+from atalanta.cli.output.outcome import Refused
+from atalanta.cli.target import Target
+from atalanta.client import CallTimedOut, ConnectionLost, Management, ManagementFailed
+
+QUEUE: dict[str, object] = {
+    "name": "daily", "address": "news", "routingType": "MULTICAST", "filter": None, "durable": True,
+    "maxConsumers": -1, "autoCreated": True, "messageCount": 7, "internalQueue": False, "temporary": False,
+}  # fmt: skip
+
+
+class Answers:
+    """A management that answers by a function, and remembers what it was asked."""
+
+    reply_queue = "own"
+
+    def __init__(self, answer: Callable[[str, tuple[object, ...]], object]) -> None:
+        self.answer = answer
+        self.asked: list[tuple[object, ...]] = []
+
+    async def call(self, resource: str, operation: str, *parameters: object) -> object:
+        self.asked.append((operation, *parameters))
+        return self.answer(operation, parameters)
+
+    async def rows(self, operation: str, *parameters: str) -> list[dict[str, object]]:
+        return cast("list[dict[str, object]]", await self.call("broker", operation, *parameters))
+
+
+def as_management(answers: Answers) -> Management:
+    return cast(Management, answers)
+
+
+def test_the_target_gets_the_queues_that_it_lacks_with_their_settings() -> None:
+    def answer(operation: str, parameters: tuple[object, ...]) -> object:
+        return [{"name": "known"}] if operation == "listQueues" else None
+
+    target = Answers(answer)
+    assert asyncio.run(make_queues(as_management(target), [{"name": "known"}, QUEUE])) == 1
+    [(_, definition, existing)] = [asked for asked in target.asked if asked[0] == "createQueue"]
+    assert existing is True
+    assert json.loads(str(definition)) == {
+        "name": "daily", "address": "news", "routing-type": "MULTICAST", "durable": True, "max-consumers": -1,
+        "auto-created": True,
+    }  # fmt: skip
+
+
+def test_a_connector_is_no_target_of_a_real_artemis() -> None:
+    leaving = Target("tcp://a:1", None, None)
+    for to in (None, "connector"):
+        with pytest.raises(Refused, match="--to HOST:PORT"):
+            asyncio.run(drained_artemis(as_management(Answers(lambda *_: None)), "a:1", leaving, to))
+
+
+def test_the_end_of_the_connection_is_the_answer_to_scale_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drain_artemis, "POLL_INTERVAL_S", 0.0)
+
+    def answer(operation: str, parameters: tuple[object, ...]) -> object:
+        if operation == "scaleDown":
+            raise CallTimedOut("no answer", 3)
+        if len(node.asked) < 4:
+            return "2.44.0"
+        raise ConnectionLost("it is gone")
+
+    node = Answers(answer)
+    asyncio.run(begin_scale_down(as_management(node), "a:1"))
+    assert [asked[0] for asked in node.asked] == ["scaleDown", "getVersion", "getVersion", "getVersion"]
+
+
+def test_nothing_is_moved_if_a_real_member_does_not_know_a_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drain_artemis, "POLL_INTERVAL_S", 0.0)
+    monkeypatch.setattr(drain_artemis, "MEETING_S", 0.0)
+    binding = "RemoteQueueBindingImpl [address=news, storeAndForwardQueue=$.artemis.internal.sf.c.{}, remoteQueueID=9]"
+    known = [binding.format("leaves")]
+
+    def answer(operation: str, parameters: tuple[object, ...]) -> object:
+        if operation == "scaleDownProgress":
+            raise ManagementFailed("broker", operation, "AMQ229069: no such operation")
+        return ",".join(known)
+
+    member = as_management(Answers(answer))
+    with pytest.raises(Refused, match="does not learn of the queues of news"):
+        asyncio.run(until_known(member, "b:1", "leaves", "takes", {"news"}))
+    known.append(binding.format("takes"))
+    asyncio.run(until_known(member, "b:1", "leaves", "takes", {"news"}))
+    known.clear()  # the cluster does not have this address
+    asyncio.run(until_known(member, "b:1", "leaves", "takes", {"news"}))
+
+
+def test_another_broker_has_the_options_of_the_url() -> None:
+    leaving = Target("tcp://a:1?sslEnabled=true", "u", "p")
+    assert leaving.at("b:2").url == "tcp://b:2?sslEnabled=true"
+    assert leaving.at("tcp://c:3").url == "tcp://c:3"
