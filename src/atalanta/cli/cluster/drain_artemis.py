@@ -98,8 +98,8 @@ async def prepare_target(
 
 @asynccontextmanager
 async def held_bridges(management: Management, leaving: Target) -> AsyncIterator[None]:
-    """Holds the store-and-forward queues of the other real members for the node that leaves, until what is on its way is
-    answered: an Artemis loses it otherwise. Their queues of that node end with it; after an error they go on."""
+    """Holds the store-and-forward queues of the other real members for the node that leaves, until what is on its way
+    is answered: an Artemis loses it otherwise. Their queues of that node end with it; after an error they go on."""
     leaving_id = str(await management.get(BROKER, "NodeID"))
     async with AsyncExitStack() as stack:
         for node_id, place in (await member_places(management)).items():
