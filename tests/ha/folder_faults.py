@@ -160,7 +160,8 @@ FOLDER_FAULTS = {
         FolderParts(makes_twice=True), "both deliver", EQUAL_SCOPES["on a new folder"]
     ),
     "files of a holder that may live are adopted": FolderFault(
-        FolderParts(adopts_always=True), "late holder", replace(EQUALS, early=1, ticks=2, rates=(16, 16), boots=())
+        FolderParts(adopts_always=True), "late holder",
+        replace(EQUALS, start=SERVED, early=1, takes=1, ticks=2, rates=(16, 16), boots=()),
     ),
     "files are adopted after a lock was lost on another machine": FolderFault(
         FolderParts(any_machine=True), "late holder", EQUAL_SCOPES["without the folder"]

@@ -6,8 +6,8 @@ record and the look after it, the sync of the journal, the look, the confirmatio
 second read, the inheritance, the mark of its end. Processes crash between any two. Time passes at different rates, and
 a clock may stand still, as in a virtual machine that is paused.
 
-A process may be without the folder for a while. Its steps there fail or wait, and the file system may take its lock,
-but not before its lease is over. A taker that fails releases its epoch, or cannot.
+A process may be without the folder for a while. Its steps there fail or wait, and when that is longer than a lease, the
+file system may take its lock. A taker that fails releases its epoch, or cannot.
 
 Checked in every state: the newest complete epoch has everything that was confirmed. As long as no clock stood still, at
 most one process may deliver. Nobody writes to files with which a later epoch goes on. No id that has left is used by
@@ -130,9 +130,13 @@ class Member:
     message: int = 0
     first: int = 0  # id of this holder, and whether the mark above it is in its journal
     reserved: bool = False
-    away: bool = False  # without the folder
+    away_since: int = -1  # the own clock when it lost the folder; -1: it has it
     source: int = 0  # the epoch that this one inherits from, and whether that has ended
     after_end: bool = False
+
+    @property
+    def away(self) -> bool:
+        return self.away_since >= 0
 
 
 class FolderWorld:
@@ -231,12 +235,12 @@ class FolderWorld:
         gone = self.parts.trusts_free_lock or (self.scope.proof and ended)
         return EpochView(number, epoch.complete, record, content, gone)
 
-    def has_ended(self, number: int, boot: str) -> bool:
-        """Tells whether the files of an epoch may be adopted, as a machine knows."""
+    def may_adopt(self, number: int, boot: str) -> bool:
+        """Tells whether the files of an epoch are adopted by a taker on that machine."""
         view = self.view(number, boot)
-        if self.parts.any_machine and view.holder_gone:
+        if self.parts.adopts_always or (self.parts.any_machine and view.holder_gone):
             return True
-        return self.parts.adopts_always or view.has_ended(boot)
+        return view.has_ended(boot)
 
     def files(self, number: int) -> Epoch:
         """Returns the epoch whose files that one has."""
@@ -332,18 +336,17 @@ class FolderWorld:
             if self.scope.outages:
                 world = self.copied()
                 world.spend("outages")
-                world.change(index, away=True)
+                world.change(index, away_since=self.clocks[index])
                 yield f"{index} is without the folder", world
             return
         world = self.copied()
-        world.change(index, away=False)
+        world.change(index, away_since=-1)
         yield f"{index} finds the folder again", world
-        holder = self.holders[index]
-        if holder is not None and not self.epochs[member.number - 1].stolen:
-            if self.clocks[index] >= holder.until_ns:
-                world = self.copied()
-                world.change_epoch(member.number, stolen=True)
-                yield f"the file system takes the lock of {index}", world
+        long = self.clocks[index] >= member.away_since + LENGTH
+        if long and self.holders[index] is not None and not self.epochs[member.number - 1].stolen:
+            world = self.copied()
+            world.change_epoch(member.number, stolen=True)
+            yield f"the file system takes the lock of {index}", world
 
     def away_steps(self, index: int, member: Member) -> Iterator[tuple[str, FolderWorld]]:
         """Yields what a holder does whose steps in the folder fail."""
@@ -505,9 +508,9 @@ class FolderWorld:
                 self.terms, member.number, str(index), self.boot(index), patience_ns=1
             )
             self.holders = self.holders[:index] + (fresh,) + self.holders[index + 1 :]
-            source = self.source(member.number)
-            ended = source is not None and self.has_ended(source, self.boot(index))
-            if ended and source is not None and self.scope.equals:
+            source, boot = self.source(member.number), self.boot(index)
+            ended = source is not None and self.view(source, boot).has_ended(boot)
+            if source is not None and self.scope.equals and self.may_adopt(source, boot):
                 self.change_epoch(member.number, base=self.epochs[source - 1].base if source else 0)
             self.change(index, stage="again", source=source or 0, after_end=ended)
         else:
@@ -706,7 +709,7 @@ class FolderWorld:
     def healed_by(self, index: int) -> FolderWorld:
         """Returns the world after a round of a process, in which it renews once. One that has ended starts again."""
         world = self.copied()
-        world.change(index, away=False)
+        world.change(index, away_since=-1)
         holder = world.holders[index]
         if world.members[index].stage == "ended" or (holder is not None and holder.lost):
             world.loses(index)

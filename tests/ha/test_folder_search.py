@@ -9,7 +9,7 @@ from tests.ha.folder_faults import EQUAL_SCOPES, FOLDER_FAULTS, HEAL_EVERY
 from tests.ha.folder_world import FolderParts, FolderScope, FolderWorld
 
 RIGHT_STATES = 4_000
-EQUAL_STATES = 6_000
+EQUAL_STATES = 15_000
 DEEP_STATES = 60_000
 
 WHOLE = {
@@ -50,7 +50,7 @@ def test_nothing_is_wrong_in_the_scopes_of_the_faults() -> None:
 @pytest.mark.parametrize("name", EQUAL_SCOPES)
 def test_nothing_is_wrong_between_two_equals_in_a_deep_search(name: str) -> None:
     result = explore(FolderWorld(EQUAL_SCOPES[name], FolderParts()), 2 * DEEP_STATES, HEAL_EVERY)
-    assert not result.wrong, result
+    assert not result.wrong and (result.complete or "two machines" in name), result
 
 
 @pytest.mark.soak

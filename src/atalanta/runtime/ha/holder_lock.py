@@ -45,8 +45,8 @@ class HolderLock:
     def renew(self) -> None:
         """Locks the file again, in case the lock was lost; nothing happens where it is held. Raises OSError.
 
-        A network file system takes the locks of a machine that it does not reach for long. When it reaches this one
-        again, others must not take its process for one that has ended.
+        A network file system takes the locks of a machine that it does not reach for long (NFS 4: 90 s), which must be
+        longer than a lease. When it reaches this one again, others must not take its process for one that has ended.
         """
         if self._file >= 0:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
