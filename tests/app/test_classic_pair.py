@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 from atalanta.cli.application import application
 from atalanta.client import Message, blocking
+from atalanta.runtime.ha.lease_file import LEASE_NAME, decode_record, encode_record, read_content
 from atalanta.runtime.process.exit_codes import FOLDER_TAKEN, UNAVAILABLE
 from tests.app.classic_pair import ClassicBrokers
 from tests.app.load import loaded
@@ -105,6 +107,23 @@ def test_a_broker_that_fails_if_the_store_is_locked(tmp_path: Path) -> None:
         first.end(signal.SIGKILL)
         second.start()
         second.until_role("active")
+
+
+def test_a_broker_that_no_client_used_waits_for_one_lease_after_a_loss_of_power(tmp_path: Path) -> None:
+    """It cannot know that no other machine has the store. Its record must not ask for the time of a start any more."""
+    with ClassicBrokers(tmp_path, 1) as brokers:
+        (broker,) = brokers.processes
+        broker.start()
+        broker.until_role("active")
+        mark = brokers.store / "journal" / "epochs" / "00000001"
+        until(lambda: b'"patience_ns":0' in read_content(mark), "its record says that it starts")
+        broker.end(signal.SIGKILL)
+        record = decode_record(read_content(mark))
+        assert record is not None
+        (mark / LEASE_NAME).write_bytes(encode_record(replace(record, boot="before")))
+        broker.start()
+        broker.until_role("active")
+        assert "silence_ms=501" in broker.log()
 
 
 def test_messages_are_deleted_at_a_start_and_never_at_a_takeover(tmp_path: Path) -> None:
