@@ -3,10 +3,12 @@
 The build of this checkout, and that of BENCH_PEER_BUILD (the folder that holds its package) if it is given. Each has a
 store of its own, and starts again and again after a kill: empty; with a journal (--journal-mb, of messages of 16 KiB);
 with large messages; and with both on a file system without hard links, which is played: `os.link` fails in the process.
-Figures of a start: wall clock, the CPU of the broker, memory, and what is written while nobody is connected. `power` is a start as after a loss of power, when
-it cannot be known that nobody else has the store (this build only). `taken` is the first start of this build in the
-folder of the other one, `back` that of the other one when the epochs were moved away. `stall` freezes the disk for 5 s
-under a load, on a loop device (root): the longest wait of a confirmation, and whether the broker serves afterwards.
+Figures of a start: wall clock, the CPU of the broker, memory, and what is written while nobody is connected.
+
+`power` is a start as after a loss of power, when it cannot be known that nobody else has the store (this build only).
+`taken` is the first start of this build in the folder of the other one, `back` that of the other one when the epochs
+were moved away. `stall` freezes the disk for 5 s under a load, on a loop device (root): the longest wait of a
+confirmation, and whether the broker serves afterwards.
 """
 
 from __future__ import annotations
