@@ -179,8 +179,9 @@ def measure_starts(row: str, brokers: dict[str, LoneBroker], figures: Figures, p
             figures.add(f"{row}: CPU s to ready", build, broker.cpu_seconds())
             if repeat == 0:
                 time.sleep(2)
-                calls, count = broker.written()
+                (calls, count), cpu = broker.written(), broker.cpu_seconds()
                 time.sleep(plan.idle)
+                figures.add(f"{row}: CPU s in {plan.idle} idle s", build, broker.cpu_seconds() - cpu)
                 figures.add(f"{row}: MiB", build, broker.rss_mib())
                 after = broker.written()
                 figures.add(f"{row}: writing calls in {plan.idle} idle s", build, after[0] - calls)
