@@ -51,15 +51,18 @@ class BrokerProcess:
         self.broker_xml = broker_xml
         self.log_path = broker_xml.parent / "stderr.log"
         self.ready_line = ""
+        # Where it runs; then it is given the name of its file from there.
+        self.folder: Path | None = None
         self._arguments = arguments
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
         """Starts it without waiting; the log of an earlier run is kept in front."""
-        command = [sys.executable, "-m", "atalanta", "run", str(self.broker_xml), *self._arguments]
+        file = self.broker_xml if self.folder is None else self.broker_xml.relative_to(self.folder)
+        command = [sys.executable, "-m", "atalanta", "run", str(file), *self._arguments]
         with self.log_path.open("a", encoding="utf-8") as log:
             self._process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL, text=True
+                command, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL, text=True, cwd=self.folder
             )
 
     def wait_ready(self) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import socket
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from typer.testing import CliRunner
 
 from atalanta.cli.application import application
 from atalanta.client import Message, blocking
+from atalanta.runtime.ha.lease_file import LEASE_NAME, decode_record, encode_record, read_content
 from atalanta.runtime.process.exit_codes import FOLDER_TAKEN, UNAVAILABLE
 from tests.app.classic_pair import ClassicBrokers
 from tests.app.load import loaded
@@ -31,7 +35,7 @@ def connects(port: int) -> bool:
 
 def send(process: PairProcess, text: str) -> None:
     with blocking.connect(f"tcp://127.0.0.1:{process.port}") as connection:
-        connection.producer("orders").send(Message(text))
+        connection.producer("orders", routing="anycast").send(Message(text))
 
 
 def receive(process: PairProcess) -> list[str]:
@@ -105,6 +109,23 @@ def test_a_broker_that_fails_if_the_store_is_locked(tmp_path: Path) -> None:
         second.until_role("active")
 
 
+def test_a_broker_that_no_client_used_waits_for_one_lease_after_a_loss_of_power(tmp_path: Path) -> None:
+    """It cannot know that no other machine has the store. Its record must not ask for the time of a start any more."""
+    with ClassicBrokers(tmp_path, 1) as brokers:
+        (broker,) = brokers.processes
+        broker.start()
+        broker.until_role("active")
+        mark = brokers.store / "journal" / "epochs" / "00000001"
+        until(lambda: b'"patience_ns":0' in read_content(mark), "its record says that it starts")
+        broker.end(signal.SIGKILL)
+        record = decode_record(read_content(mark))
+        assert record is not None
+        (mark / LEASE_NAME).write_bytes(encode_record(replace(record, boot="before")))
+        broker.start()
+        broker.until_role("active")
+        assert "silence_ms=501" in broker.log()
+
+
 def test_messages_are_deleted_at_a_start_and_never_at_a_takeover(tmp_path: Path) -> None:
     with ClassicBrokers(tmp_path, 2, attributes='deleteAllMessagesOnStartup="true"') as brokers:
         brokers.start()
@@ -121,28 +142,38 @@ def test_messages_are_deleted_at_a_start_and_never_at_a_takeover(tmp_path: Path)
         assert first.log().count("messages_deleted") == 2 and "messages_deleted" not in second.log()
 
 
-def test_the_pair_of_the_guide(tmp_path: Path) -> None:
-    """Two files, two commands, one kill, as docs/guide/coming-from-activemq.md says."""
-    page = (ROOT / "docs" / "guide" / "coming-from-activemq.md").read_text(encoding="utf-8")
-    section = page[page.index("## Master and slave") :]
-    text = section.split("```xml\n")[1].split("```")[0]
+GUIDE = ROOT / "docs" / "guide"
+
+
+@pytest.mark.parametrize("name", ["coming-from-activemq.md", "high-availability.md"])
+def test_the_pair_that_a_page_begins_with(tmp_path: Path, name: str) -> None:
+    """Two files, two commands, one kill, as they are typed there. The file is on the first page only."""
+    page = (GUIDE / name).read_text(encoding="utf-8")
+    first_section = page.split("\n## ")[1]
+    typed = re.findall(r"^    (.+?) +# .*?: +(?:the second one prints )?(ready .*)$", first_section, re.MULTILINE)
+    commands, prints = zip(*typed, strict=True)
+    assert commands == ("atalanta run conf/activemq.xml",) * 2 + ("kill -9 PID",)
+    file = (GUIDE / "coming-from-activemq.md").read_text(encoding="utf-8").split("```xml\n")[1].split("```")[0]
     pair = []
-    for name in ("host-a", "host-b"):
+    for host in ("host-a", "host-b"):
         port = free_port()
-        path = tmp_path / name / "conf" / "activemq.xml"
+        path = tmp_path / host / "conf" / "activemq.xml"
         path.parent.mkdir(parents=True)
-        path.write_text(text.replace("/srv/shared", str(tmp_path)).replace("0.0.0.0:61616", f"127.0.0.1:{port}"))
-        pair.append(PairProcess(path, port))
+        path.write_text(file.replace("/srv/shared", str(tmp_path)).replace("0.0.0.0:61616", f"127.0.0.1:{port}"))
+        each = PairProcess(path, port)
+        each.folder = tmp_path / host
+        pair.append(each)
     first, second = pair
     try:
-        first.start()
-        first.until_role("active")
-        assert first.lines() == [f"ready role=active openwire=127.0.0.1:{first.port}"]
-        second.start()
-        second.until_role("passive")
-        assert second.lines() == ["ready role=passive"]
-        first.end(signal.SIGKILL)
+        for each, role, line in zip(pair, ("active", "passive"), prints, strict=False):
+            each.start()
+            each.until_role(role)
+            assert each.lines() == [line.replace("0.0.0.0:61616", f"127.0.0.1:{each.port}")]
+        send(first, "confirmed")
+        subprocess.run(commands[2].replace("PID", str(first.process.pid)).split(), check=True)
         second.until_role("active")
+        assert second.lines()[1:] == [prints[2].replace("0.0.0.0:61616", f"127.0.0.1:{second.port}")]
+        assert receive(second) == ["confirmed"]
         shown = CliRunner().invoke(application, ["ha", "status", str(second.broker_xml)], env={"COLUMNS": "1000"})
         assert f"shop (primary, process {second.process.pid} of" in shown.output and "active" in shown.output
     finally:

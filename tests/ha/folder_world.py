@@ -1,13 +1,18 @@
-"""A shared folder as a small world: the holder of the first epoch, and candidates that take the next ones.
+"""A shared folder as a small world: the holder of the first epoch, and candidates that take the next ones. Or equals:
+they begin on a new folder, or on one of a node without a pair, and go on with the files of a holder that has ended.
 
 Every step of a process that others could see, or that depends on what they did, is a step of its own: the write of a
 record and the look after it, the sync of the journal, the look, the confirmation, the making of the next epoch, the
 second read, the inheritance, the mark of its end. Processes crash between any two. Time passes at different rates, and
 a clock may stand still, as in a virtual machine that is paused.
 
+A process may be without the folder for a while. Its steps there fail or wait, and when that is longer than a lease, the
+file system may take its lock. A taker that fails releases its epoch, or cannot.
+
 Checked in every state: the newest complete epoch has everything that was confirmed. As long as no clock stood still, at
-most one process may deliver. No id that has left is used by two holders, whatever the clocks say: a holder begins its
-ids at the mark that it inherits, and sends none before a mark above is in its journal.
+most one process may deliver. Nobody writes to files with which a later epoch goes on. No id that has left is used by
+two holders, whatever the clocks say: a holder begins its ids at the mark that it inherits, and sends none before a mark
+above is in its journal. `healed`: once all faults have ended, somebody serves.
 """
 
 from __future__ import annotations
@@ -30,6 +35,11 @@ from tests.ha.explorer import copied, key_of
 
 LENGTH = 8
 DRIFT_PPM = 250_000
+HEAL_ROUNDS = 20
+HEAL_STEPS = 8
+SERVED = "served"  # by the holder of epoch 1
+NEW = "new"
+PLAIN = "plain"  # of a node without a pair, which has confirmed one message
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,12 @@ class FolderScope:
     behind: int = 0  # how far the clocks of the candidates are behind the first holder's
     proof: bool = False  # the lock of a process that has crashed is seen free
     ids: int = 0  # ids that leave
+    start: str = SERVED
+    equals: bool = False  # they adopt
+    boots: tuple[str, ...] = ()  # the machine of each process; (): one each
+    older: int = 0  # starts of a node of an earlier build, which makes no epochs
+    outages: int = 0  # a process is without the folder
+    failures: int = 0  # takes that fail
 
 
 @dataclass(frozen=True)
@@ -72,12 +88,22 @@ class FolderParts:
     prunes_early: bool = False
     trusts_free_lock: bool = False
     reads_no_more: bool = False
+    adopts_always: bool = False
+    any_machine: bool = False  # has the files of a holder whose lock is free, wherever that ran
+    prunes_base: bool = False
+    founds_served: bool = False
+    makes_twice: bool = False
+    empties_after_mark: bool = False
+    failed_look: str = "fails"  # "counts": one that fails has found nothing
+    keeps_lock: bool = True
+    primary: bool = True
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """A directory: the record in it, whether it is complete, whether its holder's process has ended, its journal, and
-    the mark of the ids in that."""
+    """A directory: the record in it, whether it is complete, whether its holder's process has ended, whether the file
+    system has taken the lock of that, and the epoch whose files it has. Its own files: the journal, and the mark of the
+    ids in that."""
 
     record: FolderRecord | None = None
     complete: bool = False
@@ -85,13 +111,16 @@ class Epoch:
     journal: frozenset[int] = frozenset()
     exists: bool = True
     mark: int = 0
+    base: int = 0
+    stolen: bool = False
 
 
 @dataclass(frozen=True)
 class Member:
     """A process. `stage` is its next step; `work` that for its newest message; `sent` the clock before its renewal."""
 
-    stage: str = "candidate"  # then "begin", "again", "inherit", "complete", "serve"; "ended"
+    # "found" comes before "candidate"; then "begin", "again", "inherit", "complete", "serve"; "ended"
+    stage: str = "candidate"
     work: str = ""
     renewal: str = ""  # "write", "look"
     sent: int = 0
@@ -101,6 +130,13 @@ class Member:
     message: int = 0
     first: int = 0  # id of this holder, and whether the mark above it is in its journal
     reserved: bool = False
+    away_since: int = -1  # the own clock when it lost the folder; -1: it has it
+    source: int = 0  # the epoch that this one inherits from, and whether that has ended
+    after_end: bool = False
+
+    @property
+    def away(self) -> bool:
+        return self.away_since >= 0
 
 
 class FolderWorld:
@@ -113,21 +149,35 @@ class FolderWorld:
         self.wrong = ""
         count = len(scope.rates)
         self.clocks = (100,) + (100 - scope.behind,) * (count - 1)
-        first = parts.holder(self.terms, 1, "0")
-        first.next_record(self.clocks[0])
-        first.on_renewed(self.clocks[0], False)
-        self.confirmed: frozenset[int] = frozenset({0} if scope.begun else ())
-        own = self.clocks[0] if parts.ids_from_the_clock else 0
-        self.epochs: tuple[Epoch, ...] = (Epoch(first.record, True, journal=self.confirmed, mark=own + 1),)
-        self.members = (Member("serve", number=1, first=own, reserved=True),) + (Member(),) * (count - 1)
-        self.holders: tuple[FolderHolder | None, ...] = (first,) + (None,) * (count - 1)
+        self.confirmed: frozenset[int] = frozenset(
+            {0} if scope.begun or scope.start == PLAIN else ()
+        )
+        # The files of a node without a pair, which are those of epoch 0; and whether one runs.
+        self.plain = Epoch(
+            None, True, True, self.confirmed if scope.start == PLAIN else frozenset()
+        )
+        self.older = ""  # then "serves", "synced"
+        self.epochs: tuple[Epoch, ...] = ()
+        self.members: tuple[Member, ...] = (Member("found"),) * count
+        self.holders: tuple[FolderHolder | None, ...] = (None,) * count
+        self.founded = scope.start == SERVED
+        if self.founded:
+            first = parts.holder(self.terms, 1, "0", self.boot(0))
+            first.next_record(self.clocks[0])
+            first.on_renewed(self.clocks[0], False)
+            own = self.clocks[0] if parts.ids_from_the_clock else 0
+            self.epochs = (Epoch(first.record, True, journal=self.confirmed, mark=own + 1, base=1),)
+            self.members = (Member("serve", number=1, first=own, reserved=True),) + (Member(),) * (
+                count - 1
+            )
+            self.holders = (first,) + (None,) * (count - 1)
         self.candidates = tuple(parts.candidate(self.terms) for _ in scope.rates)
         self.used: frozenset[tuple[int, int]] = frozenset()  # epochs and their ids that have left
         self.stood_still = False
 
     def key(self) -> Hashable:
         return (
-            self.scope, self.wrong, self.clocks, self.epochs, self.members,
+            self.scope, self.wrong, self.clocks, self.epochs, self.members, self.plain, self.older, self.founded,
             tuple(key_of(holder) if holder else None for holder in self.holders),
             tuple(map(key_of, self.candidates)), self.confirmed, self.used, self.stood_still,
         )  # fmt: skip
@@ -136,9 +186,6 @@ class FolderWorld:
         fresh = object.__new__(FolderWorld)
         fresh.__dict__.update(self.__dict__)
         return fresh
-
-    def healed(self) -> str:
-        return ""
 
     # --- changes -----------------------------------------------------------------------------------
 
@@ -165,14 +212,47 @@ class FolderWorld:
 
     # --- what a process sees -------------------------------------------------------------------------
 
+    def boot(self, index: int) -> str:
+        return self.scope.boots[index] if self.scope.boots else str(index)
+
     def exists(self, number: int) -> bool:
         return number <= len(self.epochs) and self.epochs[number - 1].exists
 
-    def view(self, number: int) -> EpochView:
+    def newest(self) -> int:
+        return max(
+            (number for number in range(1, len(self.epochs) + 1) if self.exists(number)), default=0
+        )
+
+    def view(self, number: int, boot: str = "") -> EpochView:
+        """Returns an epoch as a machine sees it: the own machine knows a lock that the file system has taken."""
+        if number == 0:
+            return EpochView(0)
         epoch = self.epochs[number - 1]
-        content = b"" if epoch.record is None else repr(epoch.record.renewals).encode() + epoch.record.state.encode()
-        gone = self.parts.trusts_free_lock or (self.scope.proof and epoch.ended)
-        return EpochView(number, epoch.complete, epoch.record, content, gone)
+        record = epoch.record
+        content = b"" if record is None else repr(record.renewals).encode() + record.state.encode()
+        here = record is not None and record.boot == boot
+        ended = epoch.ended or (epoch.stolen and not here)
+        gone = self.parts.trusts_free_lock or (self.scope.proof and ended)
+        return EpochView(number, epoch.complete, record, content, gone)
+
+    def may_adopt(self, number: int, boot: str) -> bool:
+        """Tells whether the files of an epoch are adopted by a taker on that machine."""
+        view = self.view(number, boot)
+        if self.parts.adopts_always or (self.parts.any_machine and view.holder_gone):
+            return True
+        return view.has_ended(boot)
+
+    def files(self, number: int) -> Epoch:
+        """Returns the epoch whose files that one has."""
+        base = self.epochs[number - 1].base if number else 0
+        return self.epochs[base - 1] if base else self.plain
+
+    def change_files(self, number: int, **values: object) -> None:
+        base = self.epochs[number - 1].base if number else 0
+        if base:
+            self.change_epoch(base, **values)
+        else:
+            self.plain = replace(self.plain, **values)  # type: ignore[arg-type]
 
     # --- steps -----------------------------------------------------------------------------------------
 
@@ -180,16 +260,20 @@ class FolderWorld:
         if self.wrong:
             return
         for index, member in enumerate(self.members):
+            yield from self.member_steps(index, member)
             if member.stage == "ended":
                 continue
-            if member.stage == "candidate":
-                yield from self.candidate_steps(index)
-                continue
-            yield from self.holder_steps(index, member)
-            if self.scope.crashes:
+            if self.scope.crashes and member.stage not in ("found", "candidate"):
                 yield f"{index} crashes", self.ended(index, "crashes", ACTIVE)
-            if self.scope.releases and member.stage == "serve" and not member.renewal:
+            if (
+                self.scope.releases
+                and member.stage == "serve"
+                and not member.renewal
+                and not member.away
+            ):
                 yield f"{index} releases the folder", self.ended(index, "releases", RELEASED)
+            yield from self.outage_steps(index, member)
+        yield from self.older_steps()
         if self.scope.unmarks:
             for number, epoch in enumerate(self.epochs, 1):
                 if epoch.complete and epoch.record is not None and epoch.record.has_served:
@@ -206,11 +290,98 @@ class FolderWorld:
                 world.stood_still = True
                 yield "time passes, and the clock of 0 stands still", world
 
+    def member_steps(self, index: int, member: Member) -> Iterator[tuple[str, FolderWorld]]:
+        """Yields what a process does next in the folder."""
+        if member.stage == "found":
+            if not member.away and (not self.older or self.founded or self.parts.founds_served):
+                world = self.copied()
+                world.founded = True
+                world.change(index, stage="candidate")
+                yield f"{index} makes the folder one of equals", world
+        elif member.stage == "candidate":
+            if not member.away:
+                yield from self.candidate_steps(index)
+        elif member.stage != "ended":
+            yield from (
+                self.away_steps(index, member) if member.away else self.holder_steps(index, member)
+            )
+
+    def older_steps(self) -> Iterator[tuple[str, FolderWorld]]:
+        """Yields what a node of an earlier build does. It locks the folder, and refuses one that has epochs."""
+        if not self.older and self.scope.older and not self.founded:
+            world = self.copied()
+            world.spend("older")
+            world.older = "serves"
+            yield "a node of an earlier build starts", world
+        elif self.older == "serves":
+            if self.scope.messages:
+                world = self.copied()
+                world.spend("messages")
+                world.older = "synced"
+                world.write(0, 90)
+                yield "the earlier build writes", world
+            world = self.copied()
+            world.older = ""
+            yield "the earlier build ends", world
+        elif self.older == "synced":
+            world = self.copied()
+            world.confirmed |= {90}
+            world.older = "serves"
+            world.check()
+            yield "the earlier build confirms", world
+
+    def outage_steps(self, index: int, member: Member) -> Iterator[tuple[str, FolderWorld]]:
+        """Yields that a process loses the folder, and finds it again; its lock may be lost meanwhile."""
+        if not member.away:
+            if self.scope.outages:
+                world = self.copied()
+                world.spend("outages")
+                world.change(index, away_since=self.clocks[index])
+                yield f"{index} is without the folder", world
+            return
+        world = self.copied()
+        world.change(index, away_since=-1)
+        yield f"{index} finds the folder again", world
+        long = self.clocks[index] >= member.away_since + LENGTH
+        if long and self.holders[index] is not None and not self.epochs[member.number - 1].stolen:
+            world = self.copied()
+            world.change_epoch(member.number, stolen=True)
+            yield f"the file system takes the lock of {index}", world
+
+    def away_steps(self, index: int, member: Member) -> Iterator[tuple[str, FolderWorld]]:
+        """Yields what a holder does whose steps in the folder fail."""
+        if member.stage != "serve":
+            yield f"{index} fails to take epoch {member.number}", self.failed(index, member, False)
+            return
+        counts = self.parts.failed_look == "counts"
+        world = self.copied()
+        if member.renewal == "look" and counts:
+            world.own_holder(index).on_renewed(member.sent, False)
+            world.change(index, renewal="")
+            world.check()
+            yield f"{index} takes a look that failed for a good one", world
+        elif member.renewal:
+            world.change(index, renewal="")
+            yield f"{index} cannot renew", world
+        if member.work == "look":
+            world = self.copied()
+            if counts:
+                world.change(index, work="confirm")
+            else:
+                world.loses(index)
+            yield f"{index} cannot look for the next epoch", world
+        elif member.work == "confirm":
+            world = self.copied()
+            world.do_work(index, member)
+            yield f"{index}: confirm", world
+        world = self.copied()
+        world.loses(index)
+        yield f"{index} gives up epoch {member.number}", world
+
     def candidate_steps(self, index: int) -> Iterator[tuple[str, FolderWorld]]:
         now = self.clocks[index]
-        newest = max(number for number in range(1, len(self.epochs) + 1) if self.exists(number))
         candidate = copied(self.candidates[index])
-        candidate.on_look(now, self.view(newest))
+        candidate.on_look(now, self.view(self.newest(), self.boot(index)))
         if key_of(candidate) != key_of(self.candidates[index]):
             world = self.copied()
             world.candidates = self.candidates[:index] + (candidate,) + self.candidates[index + 1 :]
@@ -220,15 +391,17 @@ class FolderWorld:
             return
         if self.source(seen.epoch + 1) is None:
             return
-        allowed = bool(self.candidates[index].may_take(now, True))
-        if (allowed or self.scope.early) and not self.exists(seen.epoch + 1):
+        allowed = bool(self.candidates[index].may_take(now, self.parts.primary))
+        if (allowed or self.scope.early) and (
+            not self.exists(seen.epoch + 1) or self.parts.makes_twice
+        ):
             world = self.copied()
             world.spend("takes")
             if not allowed:
                 world.spend("early")
             number = seen.epoch + 1
             if number > len(self.epochs):
-                world.epochs = (*self.epochs, Epoch())
+                world.epochs = (*self.epochs, Epoch(base=number))
             else:
                 world.change_epoch(number, exists=True, ended=False, record=None)
             world.change(index, stage="begin", number=number, made=now)
@@ -244,7 +417,31 @@ class FolderWorld:
             holder = world.own_holder(index)
             if holder.lost:
                 return world
-            world.change_epoch(member.number, record=holder.next_record(self.clocks[index], RELEASED))
+            world.change_epoch(
+                member.number, record=holder.next_record(self.clocks[index], RELEASED)
+            )
+        return world
+
+    def loses(self, index: int) -> None:
+        """The process has lost its epoch, and waits for the next one."""
+        self.change_epoch(self.members[index].number, ended=True)
+        self.holders = self.holders[:index] + (None,) + self.holders[index + 1 :]
+        self.candidates = (
+            self.candidates[:index]
+            + (self.parts.candidate(self.terms),)
+            + self.candidates[index + 1 :]
+        )
+        self.change(index, stage="candidate", work="", renewal="", number=0, made=0, wait=0)
+
+    def failed(self, index: int, member: Member, tells: bool) -> FolderWorld:
+        """A take has failed. `tells`: it could be written that the epoch is released."""
+        world = self.copied()
+        holder = world.own_holder(index) if tells and self.holders[index] is not None else None
+        world.loses(index)
+        if holder is not None and not holder.lost:
+            world.change_epoch(
+                member.number, record=holder.next_record(self.clocks[index], RELEASED)
+            )
         return world
 
     def holder_steps(self, index: int, member: Member) -> Iterator[tuple[str, FolderWorld]]:
@@ -268,12 +465,36 @@ class FolderWorld:
             world = self.copied()
             world.begin_renewal(index, member)
             yield f"{index} reads its clock to renew", world
-        if member.stage in ("again", "inherit", "complete") and not (member.stage == "again" and member.renewal):
+        if member.stage in ("again", "inherit", "complete") and not (
+            member.stage == "again" and member.renewal
+        ):
             step = self.taking_step(index, member)
             if step is not None:
                 yield step
+            if self.scope.failures and not member.renewal:
+                yield from self.failure_steps(index, member)
         if member.stage == "serve":
             yield from self.serving_steps(index, member)
+
+    def failure_steps(self, index: int, member: Member) -> Iterator[tuple[str, FolderWorld]]:
+        """Yields that a take fails, with the release of its epoch or without, before its mark is there or after."""
+        for tells in (True, False):
+            world = self.failed(index, member, tells)
+            world.spend("failures")
+            yield (
+                f"{index} fails to take epoch {member.number}, and {'' if tells else 'cannot '}tell it",
+                world,
+            )
+        step = self.taking_step(index, member) if member.stage == "complete" else None
+        if step is not None and step[1].members[index].stage == "serve":
+            world = self.failed(index, member, True)
+            world.spend("failures")
+            gone: dict[str, object] = (
+                {"journal": frozenset()} if self.parts.empties_after_mark else {}
+            )
+            world.change_epoch(member.number, complete=True, **gone)
+            world.check()
+            yield f"{index} fails to take epoch {member.number}, whose mark is there", world
 
     def holder(self, index: int) -> FolderHolder:
         found = self.holders[index]
@@ -283,11 +504,19 @@ class FolderWorld:
 
     def begin_renewal(self, index: int, member: Member) -> None:
         if member.stage == "begin":
-            fresh = self.parts.holder(self.terms, member.number, str(index), patience_ns=1)
+            fresh = self.parts.holder(
+                self.terms, member.number, str(index), self.boot(index), patience_ns=1
+            )
             self.holders = self.holders[:index] + (fresh,) + self.holders[index + 1 :]
-            self.change(index, stage="again")
+            source, boot = self.source(member.number), self.boot(index)
+            ended = source is not None and self.view(source, boot).has_ended(boot)
+            if source is not None and self.scope.equals and self.may_adopt(source, boot):
+                self.change_epoch(member.number, base=self.epochs[source - 1].base if source else 0)
+            self.change(index, stage="again", source=source or 0, after_end=ended)
         else:
             self.spend("renewals")
+        if self.parts.keeps_lock:
+            self.change_epoch(member.number, stolen=False)
         self.own_holder(index).next_record(self.clocks[index])
         self.change(index, renewal="write", sent=self.clocks[index])
 
@@ -305,23 +534,29 @@ class FolderWorld:
 
     def journal(self, number: int) -> frozenset[int]:
         """Returns the messages of an epoch; none for 0."""
-        return self.epochs[number - 1].journal if number else frozenset()
+        return self.files(number).journal
 
     def taking_step(self, index: int, member: Member) -> tuple[str, FolderWorld] | None:
         world = self.copied()
         if member.stage == "again":
             candidate = self.candidates[index]
-            again = candidate.seen if self.parts.reads_no_more else self.view(member.number - 1)
+            boot = self.boot(index)
+            again = (
+                candidate.seen if self.parts.reads_no_more else self.view(member.number - 1, boot)
+            )
             assert again is not None
-            world.change(index, stage="inherit", wait=candidate.wait_ns(member.made, again))
+            wait = 0 if member.after_end else candidate.wait_ns(member.made, again)
+            world.change(index, stage="inherit", wait=wait)
             return f"{index} reads the record of epoch {member.number - 1} again", world
         if member.stage == "inherit":
-            source = self.source(member.number)
-            if source is None:
+            if self.source(member.number) is None:
                 world.change(index, stage="ended")
                 return f"{index} finds an epoch without its mark", world
-            mark = self.epochs[source - 1].mark if source else 0
-            world.change_epoch(member.number, journal=self.journal(source), mark=mark)
+            source = member.source
+            if self.epochs[member.number - 1].base == member.number:
+                world.change_epoch(
+                    member.number, journal=self.journal(source), mark=self.files(source).mark
+                )
             if self.parts.prunes_early:
                 world.change_epoch(source, complete=False, journal=frozenset(), record=None)
             if self.parts.completes_early:
@@ -336,21 +571,27 @@ class FolderWorld:
             return f"{index} finds its epoch lost", world
         world.change_epoch(member.number, complete=True)
         world.own_holder(index).serves()
-        mark = self.epochs[member.number - 1].mark
-        world.change(index, stage="serve", first=self.clocks[index] if self.parts.ids_from_the_clock else mark)
+        mark = self.files(member.number).mark
+        world.change(
+            index,
+            stage="serve",
+            first=self.clocks[index] if self.parts.ids_from_the_clock else mark,
+        )
         if self.parts.removes_epochs:
             world.remove_files(member.number)
         world.check()
         return f"{index} completes epoch {member.number}", world
 
     def serving_steps(self, index: int, member: Member) -> Iterator[tuple[str, FolderWorld]]:
-        if member.work or (index < self.scope.writers and self.scope.messages and not self.holder(index).lost):
+        if member.work or (
+            index < self.scope.writers and self.scope.messages and not self.holder(index).lost
+        ):
             world = self.copied()
             world.do_work(index, member)
             yield f"{index}: {member.work or 'append'}", world
         if self.scope.ids and not member.reserved:
             world = self.copied()
-            world.change_epoch(member.number, mark=member.first + 1)
+            world.change_files(member.number, mark=member.first + 1)
             world.change(index, reserved=True)
             yield f"{index} reserves its ids", world
         if self.scope.ids and (member.reserved or self.parts.ids_without_a_mark):
@@ -360,7 +601,9 @@ class FolderWorld:
                 world.used |= {(member.number, member.first)}
                 world.check()
                 yield f"{index} sends id {member.first}", world
-        if self.scope.prunes and any(each.exists and each.record for each in self.epochs[: member.number - 1]):
+        if self.scope.prunes and any(
+            each.exists and each.record for each in self.epochs[: member.number - 1]
+        ):
             world = self.copied()
             world.spend("prunes")
             world.remove_files(member.number)
@@ -368,10 +611,21 @@ class FolderWorld:
 
     def remove_files(self, below: int) -> None:
         """Removes the files of earlier epochs; their directories stay, unless that is the fault."""
+        base = self.epochs[below - 1].base
         for number in range(1, below):
+            kept = number == base and not self.parts.prunes_base
+            journal = self.epochs[number - 1].journal if kept else frozenset()
+            record = self.epochs[number - 1].record if kept else None
             self.change_epoch(
-                number, record=None, complete=False, journal=frozenset(), exists=not self.parts.removes_epochs
+                number,
+                record=record,
+                complete=kept,
+                journal=journal,
+                exists=not self.parts.removes_epochs,
             )
+        if base or self.parts.prunes_base:
+            self.plain = replace(self.plain, journal=frozenset())
+        self.check()
 
     def do_work(self, index: int, member: Member) -> None:
         """Does the next step for a message: sync, look, confirm."""
@@ -379,10 +633,11 @@ class FolderWorld:
         holder = self.own_holder(index)
         if not member.work:
             self.spend("messages")
-            self.change(index, work="look" if early else "sync", message=10 * index + self.scope.messages)
+            self.change(
+                index, work="look" if early else "sync", message=10 * index + self.scope.messages
+            )
         elif member.work == "sync":
-            journal = self.epochs[member.number - 1].journal | {member.message}
-            self.change_epoch(member.number, journal=journal)
+            self.write(member.number, member.message)
             self.change(index, work="confirm" if early else "look")
         elif member.work == "look":
             if self.parts.checks == "by clock":
@@ -399,6 +654,13 @@ class FolderWorld:
             self.confirmed |= {member.message}
             self.change(index, work="")
             self.check()
+
+    def write(self, number: int, message: int) -> None:
+        """Writes and syncs a message into the files of an epoch."""
+        base = self.epochs[number - 1].base if number else 0
+        if any(each.complete and each.base == base for each in self.epochs[number:]):
+            self.wrong = "a late holder writes into the files of its successor"
+        self.change_files(number, journal=self.files(number).journal | {message})
 
     def ticked(self, rates: tuple[int, ...]) -> FolderWorld:
         world = self.copied()
@@ -421,116 +683,44 @@ class FolderWorld:
         if len({number for _, number in self.used}) < len(self.used):
             self.wrong = "an id is used twice"
 
+    # --- the end of all faults -----------------------------------------------------------------------
 
-# --- planted faults ------------------------------------------------------------------------------------
+    def healed(self) -> str:
+        """Returns the broken promise after all faults have ended: somebody serves, and has everything."""
+        world = self.copied()
+        world.scope = replace(
+            self.scope, messages=0, crashes=0, releases=0, ids=0, prunes=0, early=0, pauses=0, unknown=0, older=0,
+            unmarks=0, outages=0, failures=0, takes=99, ticks=99, renewals=99,
+        )  # fmt: skip
+        world.older = ""
+        for _ in range(HEAL_ROUNDS):
+            world = world.ticked(world.scope.rates)
+            for index in range(len(self.members)):
+                world = world.healed_by(index)
+            if world.wrong or any(world.serves(index) for index in range(len(self.members))):
+                return world.wrong
+        return "nobody serves"
 
+    def serves(self, index: int) -> bool:
+        return self.members[index].stage == "serve" and self.holder(index).may_deliver(
+            self.clocks[index]
+        )
 
-class RenewsWithoutLook(FolderHolder):
-    def on_renewed(self, sent_ns: int, next_exists: bool) -> None:
-        super().on_renewed(sent_ns, False)
-
-
-class RenewsFromTheEnd(FolderHolder):
-    """The lease counts from far later than the clock was read."""
-
-    def on_renewed(self, sent_ns: int, next_exists: bool) -> None:
-        super().on_renewed(sent_ns + 6, next_exists)
-
-
-class UnknownRenews(FolderHolder):
-    """The lease is extended when a renewal begins, not when it has succeeded."""
-
-    def next_record(self, clock_ns: int, state: str = ACTIVE) -> FolderRecord:
-        self.until_ns += self.terms.length_ns if self.record.renewals else 0
-        return super().next_record(clock_ns, state)
-
-
-class RepeatsRecords(FolderHolder):
-    """A second attempt writes what the first one had written, perhaps."""
-
-    def next_record(self, clock_ns: int, state: str = ACTIVE) -> FolderRecord:
-        if self.record.renewals == 2:
-            return self.record
-        return super().next_record(clock_ns, state)
-
-
-class WaitsNever(FolderCandidate):
-    def wait_ns(self, made_ns: int, again: EpochView) -> int:
-        return 0
-
-
-class TrustsIncomplete(FolderCandidate):
-    """The end of a taker is taken for the end of the holder before it."""
-
-    def wait_ns(self, made_ns: int, again: EpochView) -> int:
-        return super().wait_ns(made_ns, replace(again, complete=True))
-
-
-class CountsFromFirstLook(FolderCandidate):
-    """The candidate waits from its first look, also when the holder has renewed since."""
-
-    def on_look(self, now: int, view: EpochView) -> None:
-        since, seen = self.since_ns, self.seen
-        super().on_look(now, view)
-        if seen is not None:
-            self.since_ns = since
-
-
-LEASES = FolderScope(renewals=2, ticks=5, rates=(3, 5))
-
-
-@dataclass(frozen=True)
-class FolderFault:
-    """A planted fault, a scope in which it does harm, and the word of the promise that it breaks."""
-
-    parts: FolderParts
-    finds: str
-    scope: FolderScope = LEASES
-
-
-COMMITS = FolderScope(messages=1, early=1, ticks=2, rates=(8, 8))
-UNKNOWN = FolderScope(renewals=2, ticks=3, unknown=1, rates=(4, 5))
-TAKERS = FolderScope(takes=2, early=1, crashes=1, ticks=1, begun=True, proof=True, rates=(16, 16, 16))
-CLOCKS = FolderScope(ticks=5, rates=(4, 4), behind=20, crashes=1, proof=True, ids=2)
-MARKS = FolderScope(takes=2, crashes=2, proof=True, ids=3, rates=(4, 4, 4))
-
-FOLDER_FAULTS = {
-    "looks before the sync": FolderFault(FolderParts(checks="before the sync"), "lacks", COMMITS),
-    "does not look": FolderFault(FolderParts(checks="never"), "lacks", COMMITS),
-    "looks at the clock, which stands still": FolderFault(
-        FolderParts(checks="by clock"), "lacks", FolderScope(messages=1, ticks=2, pauses=2, rates=(8, 8))
-    ),
-    "renews without a look": FolderFault(FolderParts(holder=RenewsWithoutLook), "both deliver"),
-    "counts from the end of a renewal": FolderFault(FolderParts(holder=RenewsFromTheEnd), "both deliver"),
-    "takes an unknown renewal for done": FolderFault(FolderParts(holder=UnknownRenews), "both deliver", UNKNOWN),
-    "repeats a record": FolderFault(FolderParts(holder=RepeatsRecords), "both deliver", UNKNOWN),
-    "serves at once": FolderFault(
-        FolderParts(candidate=WaitsNever), "both deliver", FolderScope(ticks=1, early=1, rates=(4, 4))
-    ),
-    "does not read the record again": FolderFault(FolderParts(reads_no_more=True), "both deliver"),
-    "waits from the first look": FolderFault(
-        FolderParts(candidate=CountsFromFirstLook), "both deliver", replace(LEASES, renewals=1)
-    ),
-    "clock rates forgotten": FolderFault(FolderParts(wait_ns=LENGTH), "both deliver"),
-    "takes the end of a taker for that of the holder": FolderFault(
-        FolderParts(candidate=TrustsIncomplete), "both deliver",
-        FolderScope(takes=2, early=1, crashes=1, ticks=1, proof=True, rates=(4, 4, 4)),
-    ),
-    "completes before the wait": FolderFault(
-        FolderParts(completes_early=True), "both deliver",
-        FolderScope(takes=2, early=1, crashes=1, ticks=1, proof=True, rates=(4, 4, 4)),
-    ),
-    "a free lock for a dead holder": FolderFault(FolderParts(trusts_free_lock=True), "both deliver"),
-    "inherits from an incomplete epoch": FolderFault(FolderParts(inherits_incomplete=True), "lacks", TAKERS),
-    "passes over an epoch that was served": FolderFault(
-        FolderParts(passes_over_served=True), "lacks",
-        FolderScope(crashes=1, begun=True, unmarks=1, proof=True, rates=(16, 16)),
-    ),
-    "removes files before it is complete": FolderFault(FolderParts(prunes_early=True), "lacks", TAKERS),
-    "removes directories of epochs": FolderFault(
-        FolderParts(removes_epochs=True), "lacks",
-        replace(TAKERS, messages=1, writers=1, begun=False),
-    ),
-    "ids begin at the clock": FolderFault(FolderParts(ids_from_the_clock=True), "used twice", CLOCKS),
-    "ids leave before their mark is durable": FolderFault(FolderParts(ids_without_a_mark=True), "used twice", MARKS),
-}  # fmt: skip
+    def healed_by(self, index: int) -> FolderWorld:
+        """Returns the world after a round of a process, in which it renews once. One that has ended starts again."""
+        world = self.copied()
+        world.change(index, away_since=-1)
+        holder = world.holders[index]
+        if world.members[index].stage == "ended" or (holder is not None and holder.lost):
+            world.loses(index)
+        renewed = False
+        for _ in range(HEAL_STEPS):
+            member = world.members[index]
+            steps = list(world.member_steps(index, member))
+            if renewed and member.stage != "begin" and not member.renewal:
+                steps = steps[1:] if member.stage not in ("found", "candidate") else steps
+            if not steps or world.wrong:
+                break
+            renewed = renewed or "to renew" in steps[-1][0]
+            world = steps[-1][1]
+        return world

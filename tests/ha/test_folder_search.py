@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.ha.explorer import explore
-from tests.ha.folder_world import FOLDER_FAULTS, FolderParts, FolderScope, FolderWorld
+from tests.ha.folder_faults import EQUAL_SCOPES, FOLDER_FAULTS, HEAL_EVERY
+from tests.ha.folder_world import FolderParts, FolderScope, FolderWorld
 
 RIGHT_STATES = 4_000
+EQUAL_STATES = 15_000
 DEEP_STATES = 60_000
 
 WHOLE = {
@@ -26,14 +28,29 @@ def test_nothing_is_wrong_in_a_whole_scope(name: str) -> None:
 @pytest.mark.parametrize("name", FOLDER_FAULTS)
 def test_a_planted_fault_is_found(name: str) -> None:
     fault = FOLDER_FAULTS[name]
-    result = explore(FolderWorld(fault.scope, fault.parts), 60_000)
+    heal_every = HEAL_EVERY if fault.scope.equals else 0
+    result = explore(FolderWorld(fault.scope, fault.parts), 60_000, heal_every)
     assert fault.finds in result.wrong, result
+
+
+@pytest.mark.parametrize("name", EQUAL_SCOPES)
+def test_nothing_is_wrong_between_two_equals(name: str) -> None:
+    """And somebody serves when all faults have ended."""
+    result = explore(FolderWorld(EQUAL_SCOPES[name], FolderParts()), EQUAL_STATES, HEAL_EVERY)
+    assert not result.wrong, result
 
 
 def test_nothing_is_wrong_in_the_scopes_of_the_faults() -> None:
     for scope in {fault.scope for fault in FOLDER_FAULTS.values()}:
         result = explore(FolderWorld(scope, FolderParts()), RIGHT_STATES)
         assert not result.wrong, result
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", EQUAL_SCOPES)
+def test_nothing_is_wrong_between_two_equals_in_a_deep_search(name: str) -> None:
+    result = explore(FolderWorld(EQUAL_SCOPES[name], FolderParts()), 2 * DEEP_STATES, HEAL_EVERY)
+    assert not result.wrong and (result.complete or "two machines" in name), result
 
 
 @pytest.mark.soak

@@ -3,6 +3,9 @@
 The steps are those of the world of test_folder_search.py, and those of the files of the members: the candidate writes
 its file, looks, makes the next epoch, reads the record again, and serves. The holder reads its clock, looks for a file,
 writes its record if it has found one, then looks for the next epoch. It removes a file that does not change for long.
+Each of them may be without the folder for a while: what it does there fails, or is done without an answer.
+
+Two equals on a new folder begin before there is an epoch; the first one asks for patience until its first output.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ GAP = 6
 SILENT = 12
 BEAT = 3
 LONG = 50
+PATIENCE = 12
 STATES = 12_000
 
 
@@ -43,7 +47,11 @@ class Rules:
     gap: int = GAP
     silent: int = SILENT
     looks_for_epoch: bool = True
-    begun: str = ""  # "looked" or "decides": the candidate stood still then; "forgotten": its file was removed before
+    # "looked" or "decides": the candidate stood still then; "forgotten": its file was removed before; "new": before
+    # the first epoch.
+    begun: str = ""
+    outages: bool = False
+    counts_outages: bool = False  # a look that failed has found nothing
     writes_first: bool = True  # before it removes a file
 
 
@@ -51,10 +59,12 @@ class Rules:
 class State:
     """What is in the folder, and the next step of each process."""
 
-    record: FolderRecord
+    record: FolderRecord | None
     file: int = 0  # how often it was written; 0: it is not there
+    epoch_1: bool = True
     epoch_2: bool = False
-    holder: str = "idle"  # then "file", "write", "files", "next"
+    serves: bool = True
+    holder: str = "idle"  # then "file", "write", "files", "next"; "make" before the first epoch
     sent: int = 0
     noticed: int = 0  # the file as the holder has seen it first, and when
     noticed_at: int = 0
@@ -72,10 +82,14 @@ class LoneWorld:
         self.clocks = (100, 100)
         terms = LeaseTerms(LENGTH, DRIFT_PPM)
         self.holder = FolderHolder(terms, 1, "0")
-        record = self.holder.next_record(100)
-        self.holder.on_renewed(100 - LONG if rules.begun else 100, False)
         self.candidate = FolderCandidate(terms)
         self.announcement = Announcement(rules.gap)
+        if rules.begun == "new":
+            self.holder = FolderHolder(terms, 1, "0", patience_ns=PATIENCE)
+            self.state = State(None, epoch_1=False, serves=False, holder="make")
+            return
+        record = self.holder.next_record(100)
+        self.holder.on_renewed(100 - LONG if rules.begun else 100, False)
         self.state = State(record)
         if rules.begun:
             # The candidate has written its file, and looked; the holder has found the file, and renewed. Then both
@@ -104,7 +118,10 @@ class LoneWorld:
         return fresh
 
     def view(self) -> EpochView:
-        return EpochView(1, True, self.state.record, repr(self.state.record.renewals).encode())
+        record = self.state.record
+        if not self.state.epoch_1:
+            return EpochView(0)
+        return EpochView(1, True, record, b"" if record is None else repr(record.renewals).encode())
 
     def steps(self) -> Iterator[tuple[str, LoneWorld]]:
         if self.wrong:
@@ -119,10 +136,23 @@ class LoneWorld:
 
     def holder_steps(self) -> Iterator[tuple[str, LoneWorld]]:
         state, now = self.state, self.clocks[0]
-        if state.holder == "idle" and not self.holder.lost:
+        if state.epoch_1 and not state.serves and self.holder.may_deliver(now):
+            world = self.with_state(serves=True)
+            world.holder.serves()
+            world.check()
+            yield "the holder begins to serve", world
+        if self.rules.outages and state.holder in ("file", "write", "files", "next"):
+            world = self.with_state(holder="idle")
+            if self.rules.counts_outages:
+                world.holder.on_renewed(state.sent, False)
+                world.check()
+            yield "the holder is without the folder", world
+        if state.holder == "make":
+            yield "the holder makes epoch 1", self.with_state(holder="idle", epoch_1=True)
+        elif state.holder == "idle" and not self.holder.lost:
             yield "the holder reads its clock", self.with_state(holder="file", sent=now)
         elif state.holder == "file":
-            found = state.file > 0 and self.rules.looks_for_files
+            found = self.holder.must_write() or (state.file > 0 and self.rules.looks_for_files)
             following = "write" if self.rules.writes_first else "files"
             yield "the holder looks for a file", self.with_state(holder=following if found else "next")
         elif state.holder == "write":
@@ -155,6 +185,9 @@ class LoneWorld:
             world = self.with_state(file=file, writes=state.writes + 1, candidate="look")
             world.announcement.on_written(now, now)
             yield "the candidate writes its file", world
+            if self.rules.outages:
+                world = self.with_state(file=file, writes=state.writes + 1)
+                yield "the candidate writes its file, without an answer", world
         elif state.candidate == "look":
             world = self.with_state(candidate="decide")
             world.candidate.on_look(now, self.view())
@@ -163,6 +196,9 @@ class LoneWorld:
         elif state.candidate == "decide":
             allowed = bool(self.candidate.may_take(now, True))
             yield f"the candidate decides: {allowed}", self.with_state(candidate="make" if allowed else "write")
+        elif state.candidate == "make" and self.candidate.seen == EpochView(0):
+            if state.epoch_1:
+                yield "the candidate finds that epoch 1 is made", self.with_state(candidate="write")
         elif state.candidate == "make":
             yield "the candidate makes epoch 2", self.with_state(candidate="again", epoch_2=True, made=now)
         elif state.candidate == "again":
@@ -174,12 +210,14 @@ class LoneWorld:
             yield "the candidate serves", world
 
     def check(self) -> None:
-        if self.state.candidate == "serve" and self.holder.may_deliver(self.clocks[0]):
+        if self.state.candidate == "serve" and self.state.serves and self.holder.may_deliver(self.clocks[0]):
             self.wrong = "two deliver"
 
 
-BEGUN = ("", "looked", "decides", "forgotten")
-STARTS = [Rules(rates, begun=begun) for rates in ((3, 5), (5, 3), (4, 4)) for begun in BEGUN]
+BEGUN = ("", "new", "looked", "decides", "forgotten")
+RATES = ((3, 5), (5, 3), (4, 4))
+STARTS = [Rules(rates, begun=begun) for rates in RATES for begun in BEGUN]
+STARTS += [Rules(rates, begun=begun, outages=True) for rates in RATES for begun in ("", "new")]
 
 
 @pytest.mark.parametrize("rules", STARTS, ids=str)
@@ -193,6 +231,7 @@ FAULTS = {
     "the holder does not look for files": Rules((3, 5), looks_for_files=False),
     "the holder removes a file before it writes": Rules((5, 3), writes_first=False, begun="decides"),
     "the candidate does not notice its gap": Rules((5, 3), gap=1_000, begun="forgotten"),
+    "a renewal without the folder counts": Rules((3, 5), outages=True, counts_outages=True, begun="decides"),
     "the holder does not look for the next epoch": Rules((3, 5), looks_for_epoch=False, begun="decides"),
 }
 

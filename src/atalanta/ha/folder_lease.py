@@ -91,6 +91,16 @@ class EpochView:
         """Tells whether the holder has given the folder to whoever comes first."""
         return self.state == RELEASED
 
+    def has_ended(self, boot: str) -> bool:
+        """Tells whether nobody writes to the files any more, or sends anything, as a machine with that boot id knows.
+
+        The holder has ended in good order, or was a process of that machine that has ended. (A lock that is free after
+        it was locked is not enough: a network file system may have taken it from a holder that it does not reach.)
+        Epoch 0 has ended: whoever makes the first epoch has locked the folder before.
+        """
+        here = self.record is not None and self.record.boot == boot != ""
+        return self.state != ACTIVE or (here and self.holder_gone)
+
 
 class FolderHolder:
     """The holder of one epoch. `lost` is final: the process ends its node."""

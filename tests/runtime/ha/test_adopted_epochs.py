@@ -140,6 +140,53 @@ def test_a_crash_in_the_first_start_costs_no_wait(tmp_path: Path) -> None:
     second.stop("released")
 
 
+@pytest.mark.parametrize("earlier", [0, 1])
+def test_a_crash_at_any_step_of_a_start_costs_no_wait(tmp_path: Path, earlier: int) -> None:
+    """Unless the crash left an epoch without a record: it might be that of a process that lives."""
+    silent = 0
+    for step in range(1, 100):
+        folder = tmp_path / f"{step}"
+        folder.mkdir()
+        if earlier:
+            begun(folder).abandon()
+        if not crashed_start(folder, step):
+            break
+        view = store(folder, HOUR_NS, adopts=True).look()
+        if view.epoch > earlier and view.record is None:
+            silent += 1
+            continue
+        held = begun(folder)
+        assert held.journal == folder / "journal"
+        held.stop("released")
+    assert 0 < silent < 6 < step
+
+
+def crashed_start(folder: Path, step: int) -> bool:
+    """Lets a process die before the n-th change of the folder in its start; False if the start has fewer."""
+    child = os.fork()
+    if child == 0:
+        calls, opened = iter(range(1, step)), os.open
+
+        def dying(call: Callable[..., object]) -> Callable[..., object]:
+            def called(*arguments: object, **options: object) -> object:
+                changes = call is not opened or arguments[1] & os.O_CREAT  # type: ignore[operator]
+                if changes and next(calls, None) is None:
+                    os._exit(1)
+                return call(*arguments, **options)
+
+            return called
+
+        for name in ("mkdir", "open", "rename", "replace", "fsync", "fdatasync"):
+            setattr(os, name, dying(getattr(os, name)))
+        try:
+            process = store(folder, HOUR_NS, adopts=True)
+            process.look()
+            process.take("test")
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
 def test_a_mark_that_is_gone_or_damaged_stops_the_start_by_name(tmp_path: Path) -> None:
     first = begun(tmp_path)
     first.hold()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import threading
 import time
@@ -22,6 +23,7 @@ from atalanta.runtime.ha.held_epoch import HeldEpoch
 from atalanta.runtime.ha.inheritance import mark_complete
 from atalanta.runtime.ha.lease_file import LEASE_NAME, decode_record, encode_record, read_content
 from tests.runtime.ha.store_rig import LEASE_NS, epoch_folder, new_id, store, taken
+from tests.waiting import until
 
 SECOND = 1_000_000_000
 
@@ -106,6 +108,16 @@ def test_the_lock_of_a_holder_that_ended_is_proof_of_its_end(tmp_path: Path) -> 
     assert view.lock == held.journal / "holder.lock" and not view.holder_gone
     held.abandon()
     assert reason(second) == "the holder's process has ended"
+
+
+def test_a_holder_whose_lock_was_lost_locks_it_again(tmp_path: Path) -> None:
+    """A network file system takes the lock of a process that it does not reach for long; then it reaches it again."""
+    held, second = taken(store(tmp_path)), store(tmp_path)
+    assert second.look().locked
+    fcntl.flock(held._lock._file, fcntl.LOCK_UN)
+    until(lambda: second.look().locked, "the lock stays free")
+    assert not reason(second)
+    held.stop("released")
 
 
 def test_a_lock_that_was_never_seen_locked_proves_nothing_on_another_machine(

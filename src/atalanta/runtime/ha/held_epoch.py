@@ -207,13 +207,14 @@ class HeldEpoch:
                 return
 
     def _renew(self) -> None:
-        """Writes the next record, then looks for the next epoch; the lease counts from before. Raises OSError.
+        """Locks, writes the next record, then looks for the next epoch; the lease counts from before. Raises OSError.
 
         Nothing is written as long as no other process has told of itself.
         """
         holder = self._holder
         sent_ns = self._monotonic_ns()
         others = self._members
+        self._lock.renew()
         if holder.must_write() or others is None or has_members(others.folder):
             self._file.write(holder.next_record(self._clock_ns()))
             if others is not None:

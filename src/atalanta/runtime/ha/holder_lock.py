@@ -42,6 +42,15 @@ class HolderLock:
             return
         os.rename(fresh, folder / LOCK_NAME)
 
+    def renew(self) -> None:
+        """Locks the file again, in case the lock was lost; nothing happens where it is held. Raises OSError.
+
+        A network file system takes the locks of a machine that it does not reach for long (NFS 4: 90 s), which must be
+        longer than a lease. When it reaches this one again, others must not take its process for one that has ended.
+        """
+        if self._file >= 0:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
     def close(self) -> None:
         """Releases the lock. May be called twice."""
         if self._file >= 0:

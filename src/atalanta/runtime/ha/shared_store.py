@@ -152,7 +152,7 @@ class SharedStore:
             made_ns = self._monotonic_ns()
             source = self._epochs.newest_complete(number)
             origin = self._epochs.folders(source)
-            ended = self._has_ended(source)
+            ended = self._view(source).has_ended(self._boot)
             if self._adopts and ended:
                 folders = self._epochs.with_base(number, origin.base)
             held = HeldEpoch(
@@ -204,7 +204,7 @@ class SharedStore:
         folders = self._epochs.folders(self._begun)
         source = self._epochs.folders(self._epochs.newest_complete(number))
         empty(folders, RECORD_NAMES)
-        adopts = self._adopts and self._has_ended(source.number)
+        adopts = self._adopts and self._view(source.number).has_ended(self._boot)
         try:
             replace_file(folders.journal / ROOM_NAME, bytes(ROOM_BYTES))
             if not adopts:
@@ -215,18 +215,6 @@ class SharedStore:
             raise
         empty(folders, RECORD_NAMES)
         self._begun = 0
-
-    def _has_ended(self, number: int) -> bool:
-        """Tells whether nobody writes to the files of a complete epoch any more, or sends anything for it.
-
-        Its holder has ended in good order, or was a process of this machine that has ended. (A lock that is free after
-        it was locked is not enough: a network file system may have taken it from a holder that it does not reach.)
-        """
-        if number == 0:
-            return True  # found_store has locked it: no node without a shared store runs there
-        view = self._view(number)
-        here = view.record is not None and view.record.boot == self._boot != ""
-        return view.state != ACTIVE or (here and view.holder_gone)
 
     def _view(self, number: int) -> StoreView:
         """Reads one epoch."""
