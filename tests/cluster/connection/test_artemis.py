@@ -25,7 +25,7 @@ from atalanta.wire.core.packets.producer import ProducerCredits, RequestProducer
 from atalanta.wire.core.packets.query import QueueQueryResponseV3
 from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionResponse, CreateSessionV2
-from atalanta.wire.core.packets.topology import ClusterTopologyV4, SubscribeTopologyV2
+from atalanta.wire.core.packets.topology import ClusterTopologyV2, ClusterTopologyV4, SubscribeTopologyV2
 from tests.cluster.cluster_rig import RawPeer, Rig, cluster_of, count, node_of, waiting
 from tests.golden.frames import GoldenFrame, golden_frames
 
@@ -315,3 +315,17 @@ def test_a_refusal_of_what_is_gone_meanwhile_changes_nothing() -> None:
     rig.run(1)
     assert count(host, "DLQ") == 0
     assert broker.memory.used_bytes == used_bytes
+
+
+def test_what_a_real_node_says_of_a_member_that_it_has_lost_sight_of_is_not_passed_on() -> None:
+    """It says the same of one that leaves (BridgeImpl.fail), so its word is no news for others."""
+    rig, host, fake, node_id = meet_artemis()
+    other = next(each for each in cluster_of(host).topology.members if each not in ("node-0", node_id))
+    client = RawPeer(rig, "client")
+    client.log_in(host)
+    rig.until(lambda: client.got(ClusterTopologyV4))
+    bridge = max(conn for conn, _, packet in fake.packets if isinstance(packet, CreateQueueV2))
+    fake.send(ClusterTopologyV2(exit=True, node_id=other, event_id=1 << 62), 0, bridge)
+    rig.until(lambda: other not in cluster_of(host).topology.members)
+    rig.run(1)
+    assert not client.got(ClusterTopologyV2)

@@ -317,7 +317,8 @@ class ClusterConnection(MemberListener, BridgeListener):
         record.closed()
         member = self.topology.members.get(record.node_id)
         if member is not None:
-            self.members.remove(now, record.node_id, member.event_id)
+            removal = self.members.left if bridge.said_goodbye else self.members.lost
+            removal(record.node_id, member.event_id)
         if not bridge.said_goodbye or (record.has_backup() and not bridge.left_to):
             self._away(now, record, why)
             self._retry(now, record, bridge.refused)

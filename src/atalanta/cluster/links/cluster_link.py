@@ -93,7 +93,7 @@ class ClusterLink(DialedLink):
             self.send(login.proof(packet), CLUSTER_CHANNEL)
         elif isinstance(packet, ClusterTopology):
             if self.ready:  # from nobody else: members get the password
-                self.members.on_topology(now, packet)
+                self.members.on_topology(now, packet, self.proven)
         else:
             self.on_other_packet(now, packet, channel)
 
