@@ -19,6 +19,13 @@ class Candidate:
     def __init__(self, node_id: str, transport: TransportConfiguration) -> None:
         self.node_id = node_id
         self.transport = transport
+        self._trusted: bool = False
+
+    def is_trusted(self, now: int, cluster: ClusterConnection) -> bool:
+        """Tells whether it has proven that it knows the cluster's password. The link that shows it ends before all is
+        moved."""
+        self._trusted = self._trusted or cluster.trusts(now, self.node_id, self.transport)
+        return self._trusted
 
 
 class DiscoveredNodes(DiscoveryListener):

@@ -206,9 +206,8 @@ class ScaleDown(Part):
     def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
         if self.candidate is None or self.link is not None or not self.under_way():
             return None
-        target = self.candidate.transport
-        self.link = TargetLink(self, conn, now, self.choice, target)
-        self.link.open(now, target)
+        self.link = TargetLink(self, conn, now, self.choice, self.candidate)
+        self.link.open(now, self.candidate.transport)
         return self.link
 
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
