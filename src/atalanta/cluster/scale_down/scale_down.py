@@ -262,7 +262,7 @@ class ScaleDown(Part):
 
     def _take(self, now: int, link: TargetLink) -> None:
         assert self.candidate is not None
-        self.target = Candidate(link.node_id, self.candidate.transport)
+        self.target = Candidate(link.node_id, self.candidate.transport, link.trusted)
         self.taken = True
         self.cluster.local.report("scale_down_target", link.node_id, self.target.transport.address)
         self.phase = READING
