@@ -85,6 +85,12 @@ class OwnSettings(OptionGroup):
         "send the cluster-password in plain text also to real Artemis nodes that discovery finds (any host can send"
         " such an announcement); static connectors, and nodes that have logged in here, need no permission",
     )
+    cluster_remember_logins: bool = option(
+        True,
+        "cluster-remember-logins",
+        "a real Artemis that discovery finds gets the cluster-password in plain text also after a restart of this node,"
+        " for 30 days since it has logged in here with it, at the same address; false: it has to log in here first",
+    )
     dns_discovery_period_ms: int = option(
         10_000,
         "dns-discovery-period",

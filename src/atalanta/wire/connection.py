@@ -94,6 +94,7 @@ class ClientConnection(Connection):
         self.last_seen: int = now
         self.authenticated: bool = False  # a session or a cluster login succeeded
         self.cluster_peer: bool = False  # it showed the credentials of the cluster
+        self.sent_password: bool = False  # as a real Artemis does; an Atalanta proves that it knows the password
         self.server_name: str | None = None  # that a TLS client asked for
         self.came_from: str | None = None  # the id of the client's former node, if it reconnects
         self.gone: bool = False

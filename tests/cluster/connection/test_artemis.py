@@ -6,13 +6,14 @@ from functools import cache
 
 import pytest
 
-from atalanta.cluster.config import ClusterConnectionConfig
+from atalanta.cluster.config import ClusterConnectionConfig, DiscoveryGroupConfig, ScaleDownConfig
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.kernel.security.cluster_proof import CHALLENGE_USER
 from atalanta.message.message import Message
 from atalanta.node.node import Node
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT, queue
+from atalanta.wire.core.broadcast_datagram import Announcement, encode_announcement
 from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, packet_name
 from atalanta.wire.core.packets import codec
@@ -25,8 +26,14 @@ from atalanta.wire.core.packets.producer import ProducerCredits, RequestProducer
 from atalanta.wire.core.packets.query import QueueQueryResponseV3
 from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionResponse, CreateSessionV2
-from atalanta.wire.core.packets.topology import ClusterTopologyV4, SubscribeTopologyV2
+from atalanta.wire.core.packets.topology import (
+    ClusterTopologyV2,
+    ClusterTopologyV4,
+    SubscribeTopologyV2,
+)
+from atalanta.wire.core.transport import TransportConfiguration
 from tests.cluster.cluster_rig import RawPeer, Rig, cluster_of, count, node_of, waiting
+from tests.cluster.scale_down.scale_down_rig import begin, departure
 from tests.golden.frames import GoldenFrame, golden_frames
 
 CAPTURED_USER = "cuser"
@@ -184,7 +191,7 @@ def bindings_told(frames: list[GoldenFrame]) -> dict[str, int]:
 
 
 def meet_artemis() -> tuple[Rig, Host, FakeArtemis, str]:
-    """Our node with a static connector to the captured one; its node id."""
+    """Our node with a static connector to the captured one; its node id. `group` is a discovery group of ours."""
     frames = conversations()[BRIDGE]
     node_id = next(iter(bindings_told(frames)))[-36:]
     rig, host = captured_rig()
@@ -195,6 +202,7 @@ def meet_artemis() -> tuple[Rig, Host, FakeArtemis, str]:
         assert node.cluster is not None
         settings = node.cluster.settings
         settings.connectors["artemis"] = ConnectorConfig("artemis", "artemis", PORT)
+        settings.discovery_groups["group"] = DiscoveryGroupConfig("group")
         config: ClusterConnectionConfig = settings.cluster_connections[0]
         config.static_connectors = ["artemis"]
         return node
@@ -315,3 +323,45 @@ def test_a_refusal_of_what_is_gone_meanwhile_changes_nothing() -> None:
     rig.run(1)
     assert count(host, "DLQ") == 0
     assert broker.memory.used_bytes == used_bytes
+
+
+def test_what_a_real_node_says_of_a_member_that_it_has_lost_sight_of_is_not_passed_on() -> None:
+    """It says the same of one that leaves (BridgeImpl.fail), so its word is no news for others."""
+    rig, host, fake, node_id = meet_artemis()
+    other = next(each for each in cluster_of(host).topology.members if each not in ("node-0", node_id))
+    client = RawPeer(rig, "client")
+    client.log_in(host)
+    rig.until(lambda: client.got(ClusterTopologyV4))
+    bridge = max(conn for conn, _, packet in fake.packets if isinstance(packet, CreateQueueV2))
+    fake.send(ClusterTopologyV2(exit=True, node_id=other, event_id=1 << 62), 0, bridge)
+    rig.until(lambda: other not in cluster_of(host).topology.members)
+    rig.run(1)
+    assert not client.got(ClusterTopologyV2)
+
+
+@pytest.mark.parametrize("place", ["artemis", "stranger"])
+def test_a_linked_artemis_that_discovery_names_is_the_target_of_a_scale_down_and_a_stranger_is_not(place: str) -> None:
+    rig, host, fake, node_id = meet_artemis()
+    departure(host).choice.config = ScaleDownConfig(discovery_group="group")
+    target = cluster_of(host).peers[node_id].target
+    assert target is not None
+    stranger = RawPeer(rig, "stranger")
+    stranger.listen()
+    if place == "stranger":
+        target = TransportConfiguration.tcp("netty", "stranger", PORT)
+
+    def sessions() -> list[str]:
+        names = [each.name for each in fake.got(CreateSession) if isinstance(each, CreateSession)]
+        return [name for name in names if name.startswith("scaledown.")]
+
+    part = begin(rig, host)
+    data = encode_announcement(Announcement(node_id, "unique", [target]))
+    node_of(host).on_datagram(rig.world.now, "discovery/group", data)
+    rig.until(lambda: sessions() or stranger.got(ClusterConnect))
+    if place == "stranger":
+        stranger.send(ClusterConnectReply(False), CLUSTER_CHANNEL)
+        rig.run(1)
+        assert "does not prove the cluster-password" in part.why
+    assert len(sessions()) == (3 if place == "artemis" else 0)
+    logins = [each.user for each in stranger.got(ClusterConnect) if isinstance(each, ClusterConnect)]
+    assert set(logins) == ({CHALLENGE_USER} if place == "stranger" else set())

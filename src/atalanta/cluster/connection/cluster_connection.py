@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from atalanta.cluster.connection.remote_bindings import RouteListener
     from atalanta.cluster.connection.remote_routes import RemoteRoutes
     from atalanta.cluster.discovery.discovery import Discovery
+    from atalanta.cluster.links.proven_peers import ProvenPeers
     from atalanta.cluster.native_config import OwnSettings
     from atalanta.kernel.ports import Links
     from atalanta.kernel.queue.queue import Queue
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from atalanta.wire.host import Host
 
 BRIDGE: Final = "bridge."
+LOGINS: Final = "logins"
+LOGINS_NS: Final = 86_400 * 10**9  # how often it is recorded who is logged in
 
 
 class ClusterConnection(MemberListener, BridgeListener):
@@ -64,6 +67,7 @@ class ClusterConnection(MemberListener, BridgeListener):
         discovery: Discovery,
         routes: RemoteRoutes,
         route_listener: RouteListener,
+        proven_peers: ProvenPeers,
     ) -> None:
         broker = host.broker
         self.config = config
@@ -71,6 +75,7 @@ class ClusterConnection(MemberListener, BridgeListener):
         self.discovery = discovery
         self.routes = routes
         self.route_listener = route_listener
+        self.proven_peers = proven_peers
         self.addresses = broker.addresses
         self.queues = broker.queue_registry
         self.local = LocalNode(
@@ -85,7 +90,7 @@ class ClusterConnection(MemberListener, BridgeListener):
         self.members = Members(self.local, self.topology, self.subscribers, self)
         self.attempts = Attempts(config)
         self.dialer = Dialer(config, settings, links)
-        self.scanner = Scanner(self.members, self.attempts, self.dialer)
+        self.scanner = Scanner(self.members, self.attempts, self.dialer, self.trusts)
         self.parked = ParkedMessages(
             self.local,
             broker.mover,
@@ -108,6 +113,7 @@ class ClusterConnection(MemberListener, BridgeListener):
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
         self.members.start(now)
+        self.local.set_timer(LOGINS, now + LOGINS_NS)
         self.parked.start(now)
         for name in self.config.static_connectors:
             self.scanner.find(now, name, self.settings.transport(name))
@@ -149,6 +155,11 @@ class ClusterConnection(MemberListener, BridgeListener):
     def announced(self, now: int, connection: ClientConnection, packet: NodeAnnounce) -> None:
         """Handles NODE_ANNOUNCE: adds the peer to the topology and notifies all subscribers."""
         self.dial_back.on_announce(connection.conn, packet.node_id)
+        if not connection.sent_password:
+            self.proven_peers.forget(packet.node_id)
+        elif packet.connector is not None and not packet.is_backup:
+            secure = self.dialer.is_secure(packet.connector)
+            self.proven_peers.logged_in(now, packet.node_id, packet.connector.address, secure)
         member = Member(
             packet.node_id,
             packet.event_id,
@@ -163,6 +174,23 @@ class ClusterConnection(MemberListener, BridgeListener):
     def is_linked(self, node_id: str) -> bool:
         record = self.peers.get(node_id)
         return record is not None and record.linked()
+
+    def trusts(self, now: int, node_id: str, connector: TransportConfiguration) -> bool:
+        """Tells if a node that discovery names has proven that it knows the cluster's password.
+
+        It has logged in here, or there is a link to its address. The way there has to be no less safe than before.
+        """
+        secure = self.dialer.is_secure(connector)
+        if self.proven_peers.has(now, node_id, connector.address, secure):
+            return True
+        return any(
+            record.linked() and record.leads_to(connector) and self._is_no_safer(record, secure)
+            for record in self.peers.values()
+        )
+
+    def _is_no_safer(self, record: PeerRecord, secure: bool) -> bool:
+        """Tells if the link to a peer is no safer than a way with TLS, or without."""
+        return secure or record.target is None or not self.dialer.is_secure(record.target)
 
     def member_changed(self, now: int, member: Member) -> None:
         """Opens a link to a member that is new or updated, unless this connection only accepts links."""
@@ -317,7 +345,8 @@ class ClusterConnection(MemberListener, BridgeListener):
         record.closed()
         member = self.topology.members.get(record.node_id)
         if member is not None:
-            self.members.remove(now, record.node_id, member.event_id)
+            removal = self.members.left if bridge.said_goodbye else self.members.lost
+            removal(record.node_id, member.event_id)
         if not bridge.said_goodbye or (record.has_backup() and not bridge.left_to):
             self._away(now, record, why)
             self._retry(now, record, bridge.refused)
@@ -344,6 +373,10 @@ class ClusterConnection(MemberListener, BridgeListener):
         rest = self._rest(key)
         if rest == ANNOUNCE:
             self.members.announce_again(now)
+        elif rest == LOGINS:
+            for node_id in self.dial_back.announced.values():
+                self.proven_peers.is_still_there(now, node_id)
+            self.local.set_timer(LOGINS, now + LOGINS_NS)
         elif rest.startswith(LOCATE):
             self.scanner.dial(rest[len(LOCATE) :])
         elif rest.startswith(BRIDGE):

@@ -18,6 +18,7 @@ from atalanta.cluster.connection.redistribution import Redistribution
 from atalanta.cluster.connection.remote_bindings import RemoteBindings, RouteListener
 from atalanta.cluster.connection.remote_routes import RemoteRoutes
 from atalanta.cluster.discovery.discovery import Discovery
+from atalanta.cluster.links.proven_peers import ProvenPeers
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.part import Part
 from atalanta.cluster.topology.members import FQQN
@@ -68,10 +69,11 @@ class ClusterConnections(Part, RouteListener):
         routes = RemoteRoutes(
             broker.config, broker.router, broker.address_registry, broker.bindings, notifications
         )
+        self.proven_peers = ProvenPeers(broker.values, settings, own.cluster_remember_logins)
         self.connections: list[ClusterConnection] = []
         for number, config in enumerate(settings.cluster_connections):
             connection = ClusterConnection(
-                config, number, settings, own, host, links, discovery, routes, self
+                config, number, settings, own, host, links, discovery, routes, self, self.proven_peers
             )
             self.connections.append(connection)
         self.backup_address: str = ""  # host:port of the backup that is connected, "" without one
@@ -91,6 +93,7 @@ class ClusterConnections(Part, RouteListener):
             self.broker.trace.event(
                 "cluster_default_password", {"node": self.broker.node_id, "why": what}
             )
+        self.proven_peers.start(now)
         for cluster in self.connections:
             cluster.start(now)
 
@@ -124,6 +127,10 @@ class ClusterConnections(Part, RouteListener):
         for cluster in self.connections:
             cluster.parked.scan_again(now)
         self.redistribution.remote_consumer(now, remote)
+
+    def trusts(self, now: int, node_id: str, connector: TransportConfiguration) -> bool:
+        """Tells if a node that discovery names has proven that it knows the cluster's password."""
+        return any(cluster.trusts(now, node_id, connector) for cluster in self.connections)
 
     # -- look-up --------------------------------------------------------------------------------
     def of_key(self, key: str) -> ClusterConnection | None:

@@ -33,18 +33,25 @@ class Dialer:
         """
         connectors = self.settings.connectors
         named = connectors.get(target.name)
-        static = named is not None and target.name in self.config.static_connectors
         own = connectors[self.config.connector]
         timeout_ms = connect_timeout_ms(target)
-        if named is not None and static:
+        if named is not None and self._is_static(target):
             timeout_ms = named.connect_timeout_ms
-        wanted = target.parameters.get("sslEnabled", "").lower() == "true"
-        if not wanted and (static or own.tls is None):
+        if not self.is_secure(target):
             self.links.dial_within(key, target.host, target.port, timeout_ms)
         elif named is not None and named.tls is not None:
             self.links.dial_secure(key, target.host, target.port, target.name, timeout_ms)
         else:
             self.links.dial_secure(key, target.host, target.port, own.name, timeout_ms)
+
+    def is_secure(self, target: TransportConfiguration) -> bool:
+        """Tells if a connector is dialed with TLS."""
+        if target.parameters.get("sslEnabled", "").lower() == "true":
+            return True
+        return self.settings.connectors[self.config.connector].tls is not None and not self._is_static(target)
+
+    def _is_static(self, target: TransportConfiguration) -> bool:
+        return target.name in self.config.static_connectors and target.name in self.settings.connectors
 
 
 def connect_timeout_ms(target: TransportConfiguration) -> int:

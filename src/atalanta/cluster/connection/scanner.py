@@ -9,10 +9,12 @@ Any host can send announcements. So there is one locator for an address, however
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.discovery.discovery import DiscoveryListener
 from atalanta.cluster.links.cluster_link import ClusterLink
+from atalanta.cluster.links.cluster_login import WITHHELD
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.transport import TransportConfiguration
 
@@ -33,8 +35,16 @@ PASSIVE: Final = "if a backup of this node waits there, nothing: it does not lis
 class Scanner(DiscoveryListener):
     """Connectors by name. `open` are those that answered the login; `exhausted` have used up their attempts."""
 
-    def __init__(self, members: Members, attempts: Attempts, dialer: Dialer) -> None:
+    def __init__(
+        self,
+        members: Members,
+        attempts: Attempts,
+        dialer: Dialer,
+        trusts: Callable[[int, str, TransportConfiguration], bool],
+    ) -> None:
+        """`trusts` tells whether a discovered node, at a connector, has proven that it knows the password."""
         self.members = members
+        self.trusts = trusts
         self.local = members.local
         self.attempts = attempts
         self.dialer = dialer
@@ -59,6 +69,11 @@ class Scanner(DiscoveryListener):
             self.announced[name] = self.announced.get(name, 0) + 1
         if self.targets.get(name) != connector:
             self.find(now, name, connector)
+
+    def finds_trusted(self, now: int, name: str) -> bool:
+        """Tells whether a node that is announced at that target has proven that it knows the password."""
+        at = [node_id for node_id, place in self.places.items() if place == name]
+        return any(self.trusts(now, node_id, self.targets[name]) for node_id in at)
 
     def undiscovered(self, now: int, node_id: str) -> None:
         name = self.places.pop(node_id, "")
@@ -129,14 +144,18 @@ class Scanner(DiscoveryListener):
         self._fresh(name)
         self.wake(now)
 
-    def lost(self, now: int, name: str, why: str, refused: bool = False) -> None:
-        """Handles a lost connection or a failed dial. `refused`: the peer refused the cluster's credentials."""
+    def lost(self, now: int, name: str, why: str, refused: bool = False, withheld: bool = False) -> None:
+        """Handles a lost connection or a failed dial.
+
+        `refused`: the peer refused the cluster's credentials. `withheld`: it got no password (ClusterLink.withheld).
+        """
         self.locators.pop(name, None)
         was_open = self.open.pop(name, False)
         if self.stopping or name not in self.targets:
             return
         if not was_open:
-            self._report_failure(name, why, refused)
+            check = f"{PASSIVE} {CHECK_CONNECTOR}" if self.local.settings.backed_up else CHECK_CONNECTOR
+            self._report_failure(name, why, WITHHELD if withheld else SAME_CREDENTIALS if refused else check)
         if not self.open:
             self._alone(now)
         tries = self.tries.get(name, 0)
@@ -153,7 +172,7 @@ class Scanner(DiscoveryListener):
         pause_ms = self.attempts.pause_ms(tries, refused)
         self.local.set_timer(LOCATE + name, now + pause_ms * 1_000_000)
 
-    def _report_failure(self, name: str, why: str, refused: bool) -> None:
+    def _report_failure(self, name: str, why: str, what_to_do: str) -> None:
         """Records `cluster_connector_failed` once for each reason. Behind a load balancer two of them may alternate."""
         told = self.told.setdefault(name, [])
         self.reasons[name] = why
@@ -163,14 +182,13 @@ class Scanner(DiscoveryListener):
         if why in told or len(told) >= REASONS_MAX:
             return
         told.append(why)
-        check = f"{PASSIVE} {CHECK_CONNECTOR}" if self.local.settings.backed_up else CHECK_CONNECTOR
         self.local.trace.event(
             "cluster_connector_failed",
             {
                 "connector": name,
                 "at": self.targets[name].address,
                 "why": why,
-                "what_to_do": SAME_CREDENTIALS if refused else check,
+                "what_to_do": what_to_do,
             },
         )
 
@@ -190,6 +208,7 @@ class Locator(ClusterLink):
         self.name = name
         if name.startswith(DISCOVERED):
             self.discovered = scanner.targets[name].address
+            self.trusted = scanner.finds_trusted(now, name)
 
     def on_ready(self, now: int) -> None:
         self.transport.answered()
@@ -200,4 +219,4 @@ class Locator(ClusterLink):
         return None
 
     def on_lost(self, now: int, why: str) -> None:
-        self.scanner.lost(now, self.name, why, self.refused)
+        self.scanner.lost(now, self.name, why, self.refused, self.withheld)

@@ -178,7 +178,14 @@ class Pool(DiscoveryListener):
                 target.withheld = True
                 broker.trace.event("discovered_member_refused", {"remote": remote, "what_to_do": what_to_do})
 
-        return ClusterLogin(self.dialer.settings, broker.node_id, address, self.plain_password, withheld)
+        plain = self.plain_password or self._trusts(target)
+        return ClusterLogin(self.dialer.settings, broker.node_id, address, plain, withheld)
+
+    def _trusts(self, target: Target) -> bool:
+        """Tells whether the target is a member that has proven that it knows the cluster's password."""
+        if self.clusters is None or target.connector is None:
+            return False
+        return self.clusters.trusts(self.host.broker.now, target.node_id, target.connector)
 
     def _dial(self, target: Target) -> None:
         if target.connector is not None and not target.dialing and not self.stopping:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class ClusterLink(DialedLink):
     """The link's state. `ready`: the peer accepted the cluster's credentials.
 
-    `discovered` is the dialed address if discovery named it (ClusterLogin).
+    `discovered` is the dialed address if discovery named it (ClusterLogin). `trusted`: the peer gets the password
+    nevertheless, because it has proven that it knows it.
     """
 
     def __init__(self, members: Members, conn: int, now: int, again: bool = False) -> None:
@@ -43,15 +44,15 @@ class ClusterLink(DialedLink):
         self.local = local
         self.ready: bool = False
         self.discovered: str = ""
+        self.trusted: bool = False
         self.login: ClusterLogin | None = None
 
     # -- conversation ---------------------------------------------------------------------------
     def log_in(self, now: int) -> None:
         """Sends the challenge in place of the cluster's credentials."""
         local = self.local
-        self.login = ClusterLogin(
-            local.settings, local.node_id, self.discovered, local.plain_password, local.report_no_password
-        )
+        plain = self.trusted or local.plain_password
+        self.login = ClusterLogin(local.settings, local.node_id, self.discovered, plain, local.report_no_password)
         self.send(self.login.challenge(local.ids), CLUSTER_CHANNEL)
 
     def _answered(self, now: int, login: ClusterLogin, authorized: bool) -> None:
@@ -66,6 +67,11 @@ class ClusterLink(DialedLink):
     def refused(self) -> bool:
         """Tells whether the peer knows other credentials of the cluster."""
         return self.login is not None and self.login.refused
+
+    @property
+    def withheld(self) -> bool:
+        """Tells whether the peer got no password, as discovery named it and it has not proven that it knows it."""
+        return self.login is not None and self.login.told
 
     @property
     def proven(self) -> bool:
@@ -93,7 +99,7 @@ class ClusterLink(DialedLink):
             self.send(login.proof(packet), CLUSTER_CHANNEL)
         elif isinstance(packet, ClusterTopology):
             if self.ready:  # from nobody else: members get the password
-                self.members.on_topology(now, packet)
+                self.members.on_topology(now, packet, self.proven)
         else:
             self.on_other_packet(now, packet, channel)
 

@@ -33,7 +33,8 @@ class ClusterLogin:
 
     `discovered` is the dialed address if discovery named it: any host can send that. Its peer must prove that it knows
     the password, unless `plain_password` allows plain text. Other peers, such as a real Artemis, get the password if
-    they do not know the challenge. `withheld` is called with the address of a peer that gets none, and the remedy.
+    they do not know the challenge. `withheld` is called with the address of a peer that gets none, and the remedy;
+    then `told` is set.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class ClusterLogin:
         self.discovered = discovered
         self.withheld = withheld
         self.refused: bool = False
+        self.told: bool = False
         self._may_be_plain: bool = not discovered or plain_password
         self.proven: bool = False  # the peer knows the password
         self._plain: bool = False  # the password was sent
@@ -79,6 +81,7 @@ class ClusterLogin:
         if not self.proven and not self._may_be_plain:
             self.refused = challenged
             if not challenged:
+                self.told = True
                 self.withheld(self.discovered, WITHHELD)
             raise ProtocolError("the peer does not prove the cluster-password")
         if authorized:

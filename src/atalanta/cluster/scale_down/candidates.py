@@ -14,11 +14,20 @@ if TYPE_CHECKING:
 
 
 class Candidate:
-    """A member that may become the target. `node_id` is empty where only a connector is known."""
+    """A member that may become the target. `node_id` is empty where only a connector is known.
 
-    def __init__(self, node_id: str, transport: TransportConfiguration) -> None:
+    `trusted`: it has proven that it knows the cluster's password, even if the link that showed it has ended.
+    """
+
+    def __init__(self, node_id: str, transport: TransportConfiguration, trusted: bool = False) -> None:
         self.node_id = node_id
         self.transport = transport
+        self._trusted = trusted
+
+    def is_trusted(self, now: int, cluster: ClusterConnection) -> bool:
+        """Tells whether it has proven that it knows the cluster's password."""
+        self._trusted = self._trusted or cluster.trusts(now, self.node_id, self.transport)
+        return self._trusted
 
 
 class DiscoveredNodes(DiscoveryListener):

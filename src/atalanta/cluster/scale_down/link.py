@@ -36,9 +36,8 @@ from atalanta.wire.core.packets.session import CreateSessionResponse
 from atalanta.wire.core.server.requests.queries import LOG_VIEW_ADDRESS
 
 if TYPE_CHECKING:
-    from atalanta.cluster.scale_down.candidates import Choice
+    from atalanta.cluster.scale_down.candidates import Candidate, Choice
     from atalanta.cluster.scale_down.scale_down import ScaleDown
-    from atalanta.wire.core.transport import TransportConfiguration
 
 QUESTION_CHANNEL: Final = 10
 SEND_CHANNEL: Final = 11
@@ -53,13 +52,14 @@ class TargetLink(ClusterLink):
     """The link to the target. `identified` is set once the node id is known; `ours` means that it is an Atalanta."""
 
     def __init__(
-        self, part: ScaleDown, conn: int, now: int, choice: Choice, target: TransportConfiguration
+        self, part: ScaleDown, conn: int, now: int, choice: Choice, candidate: Candidate
     ) -> None:
         super().__init__(part.cluster.members, conn, now)
         self.part = part
         commit_interval = choice.config.commit_interval
         if choice.group is not None:
-            self.discovered = target.address
+            self.discovered = candidate.transport.address
+            self.trusted = candidate.is_trusted(now, part.cluster)
         store = part.broker.store
         self.sender = Sender(self, store.large, store.scheduled, SEND_CHANNEL, commit_interval)
         self.xa_sender = Sender(self, store.large, store.scheduled, XA_CHANNEL, commit_interval)

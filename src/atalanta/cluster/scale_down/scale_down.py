@@ -208,9 +208,8 @@ class ScaleDown(Part):
     def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
         if self.candidate is None or self.link is not None or not self.under_way():
             return None
-        target = self.candidate.transport
-        self.link = TargetLink(self, conn, now, self.choice, target)
-        self.link.open(now, target)
+        self.link = TargetLink(self, conn, now, self.choice, self.candidate)
+        self.link.open(now, self.candidate.transport)
         return self.link
 
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
@@ -265,7 +264,7 @@ class ScaleDown(Part):
 
     def _take(self, now: int, link: TargetLink) -> None:
         assert self.candidate is not None
-        self.target = Candidate(link.node_id, self.candidate.transport)
+        self.target = Candidate(link.node_id, self.candidate.transport, link.trusted)
         self.taken = True
         self.cluster.local.report("scale_down_target", link.node_id, self.target.transport.address)
         self.phase = READING

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.topology.duplicate_node_id import check_one_host
-from atalanta.cluster.topology.topology import Member, Topology
+from atalanta.cluster.topology.topology import REMOVED_MAX, Member, Topology
 from atalanta.wire.core.packets.topology import ClusterTopology
 from atalanta.wire.core.transport import TransportConfiguration
 
@@ -54,6 +54,7 @@ class Members:
         self.topology = topology
         self.subscribers = subscribers
         self.listener = listener
+        self.out_of_sight: dict[str, bool] = {}  # not listed any longer, but the subscribers have not heard of it
         self.announcements_left: int = 0
         self.contested = False  # another member of the pair or group has announced the node id
 
@@ -91,12 +92,20 @@ class Members:
         self._set_timer(now)
 
     # -- updates -----------------------------------------------------------------------------------
-    def on_topology(self, now: int, packet: ClusterTopology) -> None:
-        """Handles CLUSTER_TOPOLOGY of a connected peer."""
+    def on_topology(self, now: int, packet: ClusterTopology, ours: bool) -> None:
+        """Handles CLUSTER_TOPOLOGY of a connected peer. `ours`: it is an Atalanta.
+
+        An Atalanta passes on what the member has said itself. A real Artemis also says it of a member that it has lost
+        sight of (BridgeImpl.fail): that is not passed on.
+        """
         if packet.exit:
             node_id = packet.node_id
-            if node_id != self.local.node_id and not self.listener.is_linked(node_id):
-                self.remove(now, node_id, packet.event_id)
+            if node_id == self.local.node_id or self.listener.is_linked(node_id):
+                return
+            if ours:
+                self.left(node_id, packet.event_id)
+            else:
+                self.lost(node_id, packet.event_id)
             return
         member = Member(
             packet.node_id,
@@ -128,6 +137,7 @@ class Members:
         accepted = self.topology.update(update)
         if accepted is None:
             return
+        self.out_of_sight.pop(node_id, None)
         if known is None and accepted.primary is not None:
             at = accepted.primary.address
             self.local.trace.event("member", {"node": node_id, "at": at})
@@ -171,17 +181,36 @@ class Members:
                 },
             )
 
-    def remove(self, now: int, node_id: str, event_id: int) -> None:
-        """Removes a member, unless a newer event of it is known, and notifies the subscribers."""
-        if self.topology.remove(node_id, event_id):
-            self.local.trace.event("member_gone", {"node": node_id})
+    def left(self, node_id: str, event_id: int) -> None:
+        """Removes a member that has said itself that it leaves, and notifies the subscribers.
+
+        A removal that is older than the last event of the member is ignored.
+        """
+        if self._remove(node_id, event_id) or node_id in self.out_of_sight:
+            self.out_of_sight.pop(node_id, None)
             self.subscribers.send_removal(node_id, event_id)
+
+    def lost(self, node_id: str, event_id: int) -> None:
+        """Removes a member that this node has lost sight of from the lists that new subscribers get.
+
+        Nobody is notified: others may see it. A removal counts more for a member than for this node: real Artemis
+        members would leave it out of their lists although they are linked to it, and their clients would not find it.
+        """
+        if self._remove(node_id, event_id) and len(self.out_of_sight) < REMOVED_MAX:
+            self.out_of_sight[node_id] = True
+
+    def _remove(self, node_id: str, event_id: int) -> bool:
+        """Removes a member, unless a newer event of it is known. Returns True if it was listed."""
+        removed = self.topology.remove(node_id, event_id)
+        if removed:
+            self.local.trace.event("member_gone", {"node": node_id})
+        return removed
 
     def restore(self, now: int, member: Member) -> None:
         """Adds a peer to the topology again after its link was lost. It may not have been restarted.
 
         Such a peer still announces the event id with which it was removed, and other nodes would ignore that. So it
-        is added here with the next event id. All subscribers get its removal and its return.
+        is added here with the next event id.
         """
         if member.node_id in self.topology.members:
             return

@@ -47,10 +47,7 @@ class TopologySubscribers:
             send(connection, member, False)
 
     def send_removal(self, node_id: str, event_id: int) -> None:
-        """Sends the removal of a member to all subscribers.
-
-        A node that stops or leaves ends its links: the members at their other ends are still there for its clients.
-        """
+        """Sends the removal of a member to all subscribers. A node that stops or leaves says so of itself only."""
         broker = self.local.host.broker
         if broker.stopping:
             return

@@ -166,7 +166,8 @@ def log_in_peer(connection: CoreConnection, now: int, packet: ClusterConnect) ->
         proof = nonces.proof(security.cluster_user, password, ACCEPT, node_id)
         connection.send(ClusterChallenge(node_id, nonces.accept, proof), CLUSTER_CHANNEL)
         return
-    _answer_peer(connection, now, security.authenticate_cluster(packet.user, packet.password))
+    connection.sent_password = security.authenticate_cluster(packet.user, packet.password)
+    _answer_peer(connection, now, connection.sent_password)
 
 
 def check_peer(connection: CoreConnection, now: int, packet: ClusterProof) -> None:
