@@ -258,5 +258,8 @@ def test_a_pool_with_a_static_connector_logs_in_at_a_real_artemis(rig: Rig) -> N
     for reply in (ClusterConnectReply(False), ClusterConnectReply(True)):
         artemis.send(reply, CLUSTER_CHANNEL)
         rig.run(1)
+    assert not artemis.got(CreateSession)  # it has a client id, and waits for the version
+    artemis.send(ClusterTopologyV4(exit=False, node_id="real", last=True, server_version=136), 0)
+    rig.run(1)
     (session,) = artemis.got(CreateSession)
     assert isinstance(session, CreateSession) and session.password == CLUSTER_PASSWORD

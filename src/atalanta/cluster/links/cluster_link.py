@@ -12,14 +12,14 @@ from mypy_extensions import mypyc_attr
 
 from atalanta.cluster.links.cluster_login import ClusterLogin
 from atalanta.cluster.links.outbound_link import DialedLink, link_settings
-from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, NEWEST_VERSION, PING_CHANNEL
+from atalanta.wire.core.packet_types import CLUSTER_CHANNEL
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.cluster import (
     ClusterChallenge,
     ClusterConnectReply,
     NodeAnnounce,
 )
-from atalanta.wire.core.packets.topology import ClusterTopology, SubscribeTopologyV2
+from atalanta.wire.core.packets.topology import ClusterTopology
 
 if TYPE_CHECKING:
     from atalanta.cluster.topology.members import Members
@@ -42,6 +42,7 @@ class ClusterLink(DialedLink):
         self.members = members
         self.local = local
         self.ready: bool = False
+        self.session_refused: bool = False  # for a reason that stays
         self.discovered: str = ""
         self.login: ClusterLogin | None = None
 
@@ -64,8 +65,8 @@ class ClusterLink(DialedLink):
 
     @property
     def refused(self) -> bool:
-        """Tells whether the peer knows other credentials of the cluster."""
-        return self.login is not None and self.login.refused
+        """Tells whether the peer will refuse this node again: other credentials of the cluster, no common version."""
+        return self.session_refused or (self.login is not None and self.login.refused)
 
     @property
     def proven(self) -> bool:
@@ -100,7 +101,7 @@ class ClusterLink(DialedLink):
     def announce(self, as_cluster: bool) -> None:
         """Announces this node, and subscribes to the topology."""
         self.announce_pair()
-        self.send(SubscribeTopologyV2(as_cluster, NEWEST_VERSION), PING_CHANNEL)
+        self.negotiation.subscribe(as_cluster)
 
     def announce_pair(self) -> None:
         """Announces this node and its backup to the peer (NODE_ANNOUNCE)."""

@@ -30,6 +30,7 @@ from atalanta.wire.core.packets.connection import (
     CheckForFailoverReply,
     DisconnectV3,
     Ping,
+    disconnect_of,
 )
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2, ReattachSession
 from atalanta.wire.core.packets.topology import SubscribeTopology, SubscribeTopologyV2
@@ -399,15 +400,11 @@ class CoreConnection(FrameConnection):
         successor = self.host.successor
         node_id = self.host.broker.node_id
         if successor is None or self.disconnect_delayed:
-            self.tell(DisconnectV3(node_id=node_id), 0)
+            self.tell(disconnect_of(self.version, node_id), 0)
             return
-        disconnect = DisconnectV3(
-            node_id=node_id,
-            reason=REASON_SCALE_DOWN,
-            target_node_id=successor.node_id,
-            target=successor.transport,
+        self.tell(
+            disconnect_of(self.version, node_id, REASON_SCALE_DOWN, successor.node_id, successor.transport), 0
         )
-        self.tell(disconnect, 0)
 
     def disconnect(self, now: int, held_ns: int) -> None:
         super().disconnect(now, held_ns)
