@@ -98,7 +98,7 @@ def test_a_wrong_password_is_told_and_tried_again(rig: BridgeRig) -> None:
     target = rig.single()
     rig.until(lambda: rig.events("core_bridge_refused"))
     rig.client(source).publish("orders", b"x", ANYCAST)
-    times = []
+    times: list[int] = []
     for _ in range(5):
         rig.until(lambda: len(tries(rig, source, target)) > len(times), 40)
         times.append(rig.world.now)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.discovery.discovery import DiscoveryListener
 from atalanta.cluster.links.cluster_link import ClusterLink
+from atalanta.kernel.security.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.transport import TransportConfiguration
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 LOCATE: Final = "locate."
 DISCOVERED: Final = "discovered/"
 SAME_CREDENTIALS: Final = "give all nodes the same cluster-user and cluster-password"
+OWN_CREDENTIALS: Final = (
+    "these are the default cluster-user and cluster-password, which Artemis 2.54 and newer refuse:"
+    " give all nodes the same ones of your own"
+)
 REASONS_MAX: Final = 8  # in the log for one connector
 BACKUP_TRIES: Final = 20  # failures before a connector counts as wrong that may lead to a backup of this node
 CHECK_CONNECTOR: Final = "start the node there, or correct host and port of the connector"
@@ -56,6 +61,8 @@ class Scanner(DiscoveryListener):
         if self.places.get(node_id) != name:
             self.undiscovered(now, node_id)
             self.places[node_id] = name
+            if self.local.forget_real(connector.address):
+                self.dial(name)
             self.announced[name] = self.announced.get(name, 0) + 1
         if self.targets.get(name) != connector:
             self.find(now, name, connector)
@@ -100,8 +107,18 @@ class Scanner(DiscoveryListener):
 
     def dial(self, name: str) -> None:
         target = self.targets.get(name)
-        if target is not None and name not in self.locators and not self.stopping:
+        if target is not None and self._may_ask(name, target) and not self.stopping:
             self.dialer.dial(self.local.key(LOCATE + name), target)
+
+    def _may_ask(self, name: str, target: TransportConfiguration) -> bool:
+        """Tells whether a locator may dial. A real Artemis that discovery named must log in here itself.
+
+        Another challenge would be one more failed login in its log.
+        """
+        if name in self.locators:
+            return False
+        withheld = name.startswith(DISCOVERED) and not self.local.plain_password
+        return not (withheld and self.local.is_real(target.address))
 
     def wake(self, now: int) -> None:
         """Tries the connectors again whose attempts were used up."""
@@ -170,9 +187,15 @@ class Scanner(DiscoveryListener):
                 "connector": name,
                 "at": self.targets[name].address,
                 "why": why,
-                "what_to_do": SAME_CREDENTIALS if refused else check,
+                "what_to_do": self._credentials_remedy() if refused else check,
             },
         )
+
+    def _credentials_remedy(self) -> str:
+        settings = self.local.settings
+        defaults = (DEFAULT_CLUSTER_USER, DEFAULT_CLUSTER_PASSWORD)
+        are_defaults = (settings.cluster_user, settings.cluster_password) == defaults
+        return OWN_CREDENTIALS if are_defaults else SAME_CREDENTIALS
 
     def _alone(self, now: int) -> None:
         """Tries all connectors again when none is connected any more."""

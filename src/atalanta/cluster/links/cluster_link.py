@@ -23,6 +23,7 @@ from atalanta.wire.core.packets.topology import ClusterTopology
 
 if TYPE_CHECKING:
     from atalanta.cluster.topology.members import Members
+    from atalanta.wire.core.transport import TransportConfiguration
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -43,19 +44,26 @@ class ClusterLink(DialedLink):
         self.local = local
         self.ready: bool = False
         self.session_refused: bool = False  # for a reason that stays
+        self.address: str = ""  # that was dialed
         self.discovered: str = ""
         self.login: ClusterLogin | None = None
 
     # -- conversation ---------------------------------------------------------------------------
+    def open(self, now: int, target: TransportConfiguration | None = None) -> None:
+        self.address = "" if target is None else target.address
+        super().open(now, target)
+
     def log_in(self, now: int) -> None:
         """Sends the challenge in place of the cluster's credentials."""
         local = self.local
         self.login = ClusterLogin(
             local.settings, local.node_id, self.discovered, local.plain_password, local.report_no_password
         )
-        self.send(self.login.challenge(local.ids), CLUSTER_CHANNEL)
+        self.send(self.login.first(local.ids, local.is_real(self.address)), CLUSTER_CHANNEL)
 
     def _answered(self, now: int, login: ClusterLogin, authorized: bool) -> None:
+        if login.answers_challenge:
+            self.local.note_real(self.address)
         following = login.answered(authorized)
         if following is not None:
             self.send(following, CLUSTER_CHANNEL)
