@@ -31,6 +31,7 @@ from atalanta.wire.core.client.topology import Member
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.query import (
     BindingQuery,
+    BindingQueryResponseV4,
     BindingQueryResponseV5,
     QueueQuery,
     QueueQueryResponseV3,
@@ -369,9 +370,15 @@ class Connection:
     async def query_address(self, address: str) -> BindingQueryResponseV5:
         """Returns the broker's data of an address; check `exists` first.
 
-        In a cluster the list includes the queues of other nodes, as queue name plus node id.
+        In a cluster the list includes the queues of other nodes, as queue name plus node id. A broker before Artemis
+        2.29 does not tell the routing types of an address: both count as supported.
         """
-        return await self._ask(BindingQuery(address), BindingQueryResponseV5)
+        found = await self._ask(BindingQuery(address), BindingQueryResponseV4)
+        if isinstance(found, BindingQueryResponseV5):
+            return found
+        newest = BindingQueryResponseV5(*found.values())  # type: ignore[arg-type]
+        newest.supports_multicast = newest.supports_anycast = True
+        return newest
 
     async def close(self) -> None:
         """Closes the connection. Received messages without acknowledgement return to their queues.

@@ -63,6 +63,7 @@ class Management:
         # The answers arrive here.
         self.reply_queue = f"{REPLY_QUEUE_PREFIX}{uuid.uuid4()}"
         self._asked = 0
+        self._late = 0  # requests whose answers did not come in time
         self._producer: Producer | None = None
         self._replies: Consumer | None = None
 
@@ -123,9 +124,13 @@ class Management:
         while True:
             reply = await replies.receive(timeout_s)
             if reply is None:
+                self._late += 1
                 raise CallTimedOut(f"{resource}: {what}: no answer within {timeout_s:g} s", 3)
-            if reply.correlation_id == correlation:  # otherwise a late answer to an earlier request
+            if reply.correlation_id is None and self._late == 0:
+                return result_of(reply, resource, what)  # old brokers (2.6) answer in order, without an id
+            if reply.correlation_id == correlation:
                 return result_of(reply, resource, what)
+            self._late = max(0, self._late - 1)  # a late answer to an earlier request
 
     async def _open(self) -> tuple[Producer, Consumer]:
         connection = self._connection

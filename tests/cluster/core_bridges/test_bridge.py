@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.message.message import Message
 from atalanta.node.config import NodeConfig
+from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT, queue
 from atalanta.wire.core.config import ConnectorConfig
+from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import Ping
 from atalanta.wire.core.packets.message import SendContinuation, SendMessage
 from atalanta.wire.core.packets.producer import ProducerCredits, RequestProducerCredits
@@ -85,14 +89,21 @@ def test_user_password_and_client_id_are_those_of_the_bridge(rig: BridgeRig) -> 
     ]
 
 
+def tries(rig: BridgeRig, source: Host, target: Host) -> list[Packet]:
+    return [packet for _, packet in rig.packets(source, target) if isinstance(packet, CreateSession)]
+
+
 def test_a_wrong_password_is_told_and_tried_again(rig: BridgeRig) -> None:
     source = rig.single(bridge(password="wrong"))
     target = rig.single()
     rig.until(lambda: rig.events("core_bridge_refused"))
     rig.client(source).publish("orders", b"x", ANYCAST)
-    rig.run(3)
-    packets = [packet for _, packet in rig.packets(source, target)]
-    assert sum(1 for packet in packets if isinstance(packet, CreateSession)) > 4
+    times: list[int] = []
+    for _ in range(5):
+        rig.until(lambda: len(tries(rig, source, target)) > len(times), 40)
+        times.append(rig.world.now)
+    pauses = [after - before for before, after in itertools.pairwise(times)]
+    assert all(after > before for before, after in itertools.pairwise(pauses))  # an operator must act
     assert count(source, "orders") == 1
 
 

@@ -9,6 +9,7 @@ import pytest
 from atalanta.cluster.connection_routers.config import PoolConfig, RouterConfig
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.kernel.security.cluster_proof import CHALLENGE_USER, DIAL, ClusterNonces
+from atalanta.kernel.security.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import CLUSTER_PASSWORD, PORT
 from atalanta.wire.core.broadcast_datagram import Announcement, encode_announcement
@@ -144,7 +145,8 @@ def test_a_forged_announcement_gets_no_password(rig: Rig, replies: list[Packet])
         stranger.send(packet, CLUSTER_CHANNEL)
     rig.run(10)
     assert list(cluster_of(host).topology.members) == [node_of(host).broker.node_id]
-    assert len(stranger.conns) > 1 and stranger.closed
+    real = isinstance(replies[0], ClusterConnectReply)  # as a real Artemis answers: it is not challenged again
+    assert stranger.closed and (len(stranger.conns) == 1 if real else len(stranger.conns) > 1)
     assert not wrote_password(rig)
     assert len(rig.events("discovered_member_refused")) <= 1
 
@@ -160,10 +162,14 @@ def test_a_member_that_discovery_finds_gets_the_password_if_that_is_allowed(rig:
 def test_the_refusal_is_told_once_with_its_remedy(rig: Rig) -> None:
     (host,) = rig.cluster(1, discovery=True)
     artemis = announced(rig, host, "artemis")
-    for _ in range(3):
-        artemis.send(ClusterConnectReply(False), CLUSTER_CHANNEL)
-        before = len(artemis.conns)
-        rig.until(lambda: len(artemis.conns) > before, 30)  # noqa: B023
+    artemis.send(ClusterConnectReply(False), CLUSTER_CHANNEL)
+    rig.run(5)
+    assert len(artemis.got(ClusterConnect)) == 1  # it logs each challenge as a failed login
+    data = encode_announcement(Announcement("other", "unique", [TransportConfiguration.tcp("x", "artemis", PORT)]))
+    node_of(host).on_datagram(rig.world.now, "discovery/group", data)
+    rig.until(lambda: len(artemis.got(ClusterConnect)) == 2)  # another node there may be one of ours
+    artemis.send(ClusterConnectReply(False), CLUSTER_CHANNEL)
+    rig.run(1)
     (told,) = rig.events("discovered_member_refused")
     assert "artemis:" in told and "cluster-plain-password" in told
 
@@ -180,6 +186,28 @@ def test_a_static_member_gets_the_password_if_it_does_not_know_the_challenge(rig
     assert isinstance(second, ClusterConnect) and second.password == CLUSTER_PASSWORD
     artemis.send(ClusterConnectReply(True), CLUSTER_CHANNEL)
     rig.until(lambda: artemis.got(NodeAnnounce))
+    rig.network.close(artemis.conns[-1], "restarted")
+    rig.until(lambda: len(artemis.got(ClusterConnect)) == 3)
+    third = artemis.got(ClusterConnect)[2]  # no challenge again, which a real Artemis logs as a failed login
+    assert isinstance(third, ClusterConnect) and third.password == CLUSTER_PASSWORD
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_the_default_credentials_are_named_as_what_new_versions_refuse(rig: Rig, own: bool) -> None:
+    host = rig.node(peers=[7])
+    artemis = RawPeer(rig, "n7")
+    artemis.listen()
+    host.start()
+    if not own:
+        cluster = cluster_of(host)
+        cluster.settings.cluster_user = DEFAULT_CLUSTER_USER
+        cluster.settings.cluster_password = DEFAULT_CLUSTER_PASSWORD
+    rig.until(lambda: artemis.got(ClusterConnect))
+    for count in (2, 3):
+        artemis.send(ClusterConnectReply(False), CLUSTER_CHANNEL)
+        rig.until(lambda: len(artemis.got(ClusterConnect)) == count)  # noqa: B023
+    (told,) = rig.events("cluster_connector_failed")
+    assert ("Artemis 2.54 and newer refuse" in told) == (not own)
 
 
 @pytest.mark.parametrize("discovery", [True, False])
@@ -258,5 +286,8 @@ def test_a_pool_with_a_static_connector_logs_in_at_a_real_artemis(rig: Rig) -> N
     for reply in (ClusterConnectReply(False), ClusterConnectReply(True)):
         artemis.send(reply, CLUSTER_CHANNEL)
         rig.run(1)
+    assert not artemis.got(CreateSession)  # it has a client id, and waits for the version
+    artemis.send(ClusterTopologyV4(exit=False, node_id="real", last=True, server_version=136), 0)
+    rig.run(1)
     (session,) = artemis.got(CreateSession)
     assert isinstance(session, CreateSession) and session.password == CLUSTER_PASSWORD

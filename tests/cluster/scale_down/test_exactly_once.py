@@ -145,7 +145,7 @@ def test_of_two_nodes_that_leave_at_once_none_goes_to_one_that_leaves(rig: Rig, 
     hosts = rig.cluster(2, mode="OFF")
     filled(rig, *hosts)
     parts = [begin(rig, hosts[first])]
-    rig.run(0.003)  # both ask before either has a target, and do not give up at the same moment
+    rig.run(0.002)  # both ask before either has a target, and do not give up at the same moment
     parts.append(begin(rig, hosts[1 - first]))
     rig.until(lambda: any(part.over() for part in parts), 15)
     (stays,) = [each for each in parts if each.over()]

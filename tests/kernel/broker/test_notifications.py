@@ -39,3 +39,15 @@ def test_consumers_are_announced_with_their_selector_and_their_number(bench: Ben
     assert [(one["_AMQ_ConsumerCount"], one["_AMQ_RoutingName"]) for one in closed] == [(1, "work")]
     bench.broker.queue_registry.delete(bench.now, "work", "deleted")
     assert len(told(bench, "BINDING_REMOVED")) == 1
+
+
+def test_a_bridge_of_an_old_artemis_learns_of_consumers(bench: Bench) -> None:
+    """Its filter, before 2.26, begins with `_AMQ_Binding_Type <> 2`, which is unknown for a missing property."""
+    listening(bench)
+    bench.queue("work")
+    session = bench.session()
+    consume(session, bench, "work", consumer_id=1)
+    session.close_consumer(bench.now, 1)
+    for kind in ("CONSUMER_CREATED", "CONSUMER_CLOSED"):
+        (properties,) = told(bench, kind)
+        assert properties["_AMQ_Binding_Type"] == 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from atalanta.wire.core.client.answer_order import NO_CORRELATION
 from atalanta.wire.core.client.reply import Reply
-from atalanta.wire.core.client.request import NO_CORRELATION, Request, RequestTable
+from atalanta.wire.core.client.request import Request, RequestTable
 from tests.sim.mutants.patching import Patch
 
 

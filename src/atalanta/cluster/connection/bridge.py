@@ -23,8 +23,9 @@ from atalanta.cluster.links.queue_sender import QueueSender
 from atalanta.kernel.trace import trace_message
 from atalanta.message.codec import text_body
 from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core.client.errors import FINAL_REFUSALS
 from atalanta.wire.core.client.management import consumption, request_message
-from atalanta.wire.core.client.settings import SessionSettings, session_creation
+from atalanta.wire.core.client.settings import SessionSettings
 from atalanta.wire.core.client.transport import DisconnectNotice
 from atalanta.wire.core.packet_types import SESSION_CHANNEL
 from atalanta.wire.core.packets.base import Packet
@@ -167,32 +168,30 @@ class Bridge(ClusterLink):
 
     # -- opening --------------------------------------------------------------------------------
     def on_ready(self, now: int) -> None:
-        local = self.local
-        if self.record.member is not None:
-            self.members.restore(now, self.record.member)
         self.announce(False)
-        settings = local.settings
-        name = local.unique_name()
-        window = local.config.confirmation_window_bytes
-        client_id = local.config.client_id
-        for suffix, channel in (("-send", SEND_CHANNEL), ("-notify", NOTIFICATION_CHANNEL)):
-            session = SessionSettings(
-                name=name + suffix,
-                user=settings.cluster_user,
-                password=self.session_password,
-                pre_acknowledge=True,
-                confirmation_window=window,
-                client_id=client_id,
-            )
-            # The older packet has no client id. An Artemis bridge uses it for its first session.
-            version_2 = channel == NOTIFICATION_CHANNEL or client_id is not None
-            self.send(session_creation(session, channel, version_2), SESSION_CHANNEL)
+        self._create_session("send", SEND_CHANNEL)
+
+    def _create_session(self, purpose: str, channel: int) -> None:
+        local = self.local
+        session = SessionSettings(
+            name=f"{local.unique_name()}-{purpose}",
+            user=local.settings.cluster_user,
+            password=self.session_password,
+            pre_acknowledge=True,
+            confirmation_window=local.config.confirmation_window_bytes,
+            client_id=local.config.client_id,
+        )
+        self.negotiation.create(session, channel)
 
     def _session_open(self, now: int) -> None:
         self.sessions_open += 1
+        if self.sessions_open == 1:
+            self._create_session("notify", NOTIFICATION_CHANNEL)
         if self.sessions_open != 2:
             return
         self.transport.answered()
+        if self.record.member is not None:  # not before: a peer that refuses the sessions is no member
+            self.members.restore(now, self.record.member)
         self.listener.bridge_open(now, self.record)
         self.outgoing.open()
         local = self.local
@@ -218,7 +217,9 @@ class Bridge(ClusterLink):
         request = request_message(
             now, names.management_address, "broker", "_AMQ_OperationName", "sendQueueInfoToQueue", body
         )
-        self.write(send_frames(request, NOTIFICATION_CHANNEL, MANAGEMENT_CORRELATION))
+        self.write(
+            send_frames(request, NOTIFICATION_CHANNEL, MANAGEMENT_CORRELATION, self.version)
+        )
         self.outgoing.attach()
 
     # -- frames in ------------------------------------------------------------------------------
@@ -235,6 +236,7 @@ class Bridge(ClusterLink):
             self._session_open(now)
         elif isinstance(packet, ExceptionResponse):
             if channel != SEND_CHANNEL:
+                self.session_refused = channel == SESSION_CHANNEL and packet.code in FINAL_REFUSALS
                 text = f"{packet.message} (code {packet.code})"
                 raise ProtocolError(f"the peer refused the bridge: {text}")
             self.outgoing.on_refused(now, packet)

@@ -378,7 +378,7 @@ class ClusterConnection(MemberListener, BridgeListener):
                 self.proven_peers.is_still_there(now, node_id)
             self.local.set_timer(LOGINS, now + LOGINS_NS)
         elif rest.startswith(LOCATE):
-            self.scanner.dial(rest[len(LOCATE) :])
+            self.scanner.dial(now, rest[len(LOCATE) :])
         elif rest.startswith(BRIDGE):
             self._dial_bridge(rest[len(BRIDGE) :])
         elif rest.startswith(DIAL_BACK):

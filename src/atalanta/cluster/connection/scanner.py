@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.discovery.discovery import DiscoveryListener
 from atalanta.cluster.links.cluster_link import ClusterLink
 from atalanta.cluster.links.cluster_login import WITHHELD
+from atalanta.kernel.security.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.transport import TransportConfiguration
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 LOCATE: Final = "locate."
 DISCOVERED: Final = "discovered/"
 SAME_CREDENTIALS: Final = "give all nodes the same cluster-user and cluster-password"
+OWN_CREDENTIALS: Final = (
+    "these are the default cluster-user and cluster-password, which Artemis 2.54 and newer refuse:"
+    " give all nodes the same ones of your own"
+)
 REASONS_MAX: Final = 8  # in the log for one connector
 BACKUP_TRIES: Final = 20  # failures before a connector counts as wrong that may lead to a backup of this node
 CHECK_CONNECTOR: Final = "start the node there, or correct host and port of the connector"
@@ -66,6 +71,8 @@ class Scanner(DiscoveryListener):
         if self.places.get(node_id) != name:
             self.undiscovered(now, node_id)
             self.places[node_id] = name
+            if self.local.forget_real(connector.address):
+                self.dial(now, name)
             self.announced[name] = self.announced.get(name, 0) + 1
         if self.targets.get(name) != connector:
             self.find(now, name, connector)
@@ -90,7 +97,7 @@ class Scanner(DiscoveryListener):
         known = name in self.targets or name in self.locators
         self.targets[name] = target
         if not known:
-            self.dial(name)
+            self.dial(now, name)
 
     def forget(self, name: str) -> None:
         """Removes a connector that is no longer announced. An open connection to it stays."""
@@ -113,10 +120,20 @@ class Scanner(DiscoveryListener):
         self.scans.pop(name, None)
         self.exhausted.pop(name, None)
 
-    def dial(self, name: str) -> None:
+    def dial(self, now: int, name: str) -> None:
         target = self.targets.get(name)
-        if target is not None and name not in self.locators and not self.stopping:
+        if target is not None and self._may_ask(now, name, target) and not self.stopping:
             self.dialer.dial(self.local.key(LOCATE + name), target)
+
+    def _may_ask(self, now: int, name: str, target: TransportConfiguration) -> bool:
+        """Tells whether a locator may dial. A real Artemis that discovery named must log in here itself.
+
+        Another challenge would be one more failed login in its log.
+        """
+        if name in self.locators:
+            return False
+        withheld = name.startswith(DISCOVERED) and not self.local.plain_password and not self.finds_trusted(now, name)
+        return not (withheld and self.local.is_real(target.address))
 
     def wake(self, now: int) -> None:
         """Tries the connectors again whose attempts were used up."""
@@ -124,7 +141,7 @@ class Scanner(DiscoveryListener):
         self.scans.clear()
         self.exhausted.clear()
         for name in exhausted:
-            self.dial(name)
+            self.dial(now, name)
 
     # -- results of dials -----------------------------------------------------------------------
     def dialed(self, now: int, conn: int, name: str) -> Locator | None:
@@ -154,8 +171,7 @@ class Scanner(DiscoveryListener):
         if self.stopping or name not in self.targets:
             return
         if not was_open:
-            check = f"{PASSIVE} {CHECK_CONNECTOR}" if self.local.settings.backed_up else CHECK_CONNECTOR
-            self._report_failure(name, why, WITHHELD if withheld else SAME_CREDENTIALS if refused else check)
+            self._report_failure(name, why, WITHHELD if withheld else self._remedy(refused))
         if not self.open:
             self._alone(now)
         tries = self.tries.get(name, 0)
@@ -192,11 +208,19 @@ class Scanner(DiscoveryListener):
             },
         )
 
+    def _remedy(self, refused: bool) -> str:
+        settings = self.local.settings
+        if not refused:
+            return f"{PASSIVE} {CHECK_CONNECTOR}" if settings.backed_up else CHECK_CONNECTOR
+        defaults = (DEFAULT_CLUSTER_USER, DEFAULT_CLUSTER_PASSWORD)
+        are_defaults = (settings.cluster_user, settings.cluster_password) == defaults
+        return OWN_CREDENTIALS if are_defaults else SAME_CREDENTIALS
+
     def _alone(self, now: int) -> None:
         """Tries all connectors again when none is connected any more."""
         for name in list(self.exhausted):
             del self.exhausted[name]
-            self.dial(name)
+            self.dial(now, name)
 
 
 class Locator(ClusterLink):

@@ -16,8 +16,8 @@ from atalanta.cluster.links.outbound_link import DialedLink, link_settings
 from atalanta.kernel.queue.spec import MULTICAST
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.management import ManagementRequests
-from atalanta.wire.core.client.settings import SessionSettings, session_creation
-from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, FIRST_SESSION_CHANNEL, SESSION_CHANNEL
+from atalanta.wire.core.client.settings import SessionSettings
+from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, FIRST_SESSION_CHANNEL
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.cluster import ClusterChallenge, ClusterConnectReply
 from atalanta.wire.core.packets.connection import ExceptionResponse
@@ -89,7 +89,7 @@ class TargetLink(DialedLink):
             pre_acknowledge=True,
             client_id=f"{self.pool.internal_prefix}{CLIENT_ID_PREFIX}{self.unique}",
         )
-        self.send(session_creation(settings, CHANNEL), SESSION_CHANNEL)
+        self.negotiation.create(settings, CHANNEL)
 
     def on_packet(self, now: int, packet: Packet, channel: int) -> None:
         login = self.login
@@ -102,6 +102,7 @@ class TargetLink(DialedLink):
             else:
                 self._open_session(login.settings.cluster_user, login.session_password)
         elif isinstance(packet, CreateSessionResponse):
+            self.requests.version = self.version
             for each in self.requests.subscription(MULTICAST, CREDITS):
                 self.send(each, CHANNEL)
             self.check(now)

@@ -171,14 +171,14 @@ class CoreBridge(DiscoveryListener):
         elif self.state == STARTED and not self.bridges.stopping:
             self.tell("core_bridge_lost", why)
             if link.counted:
-                self._retry(now)
+                self._retry(now, link.refused)
             else:
                 self._retry_after(now, self.config.retry_interval_ms)
 
-    def _retry(self, now: int) -> None:
+    def _retry(self, now: int, refused: bool = False) -> None:
         if self.state != STARTED or self.bridges.stopping:
             return
-        pause_ms = self.attempts.next_pause_ms(TARGET)
+        pause_ms = self.attempts.next_pause_ms(TARGET, refused)
         if pause_ms < 0:
             self.tell("core_bridge_gave_up", "its attempts are used up: start it again")
             self._stopped(now)

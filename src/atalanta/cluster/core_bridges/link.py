@@ -22,14 +22,10 @@ from atalanta.kernel.errors import (
     UNEXPECTED_ROUTING_TYPE,
 )
 from atalanta.kernel.trace import trace_message
-from atalanta.wire.core.client.settings import SessionSettings, session_creation
+from atalanta.wire.core.client.errors import FINAL_REFUSALS
+from atalanta.wire.core.client.settings import SessionSettings
 from atalanta.wire.core.client.transport import DisconnectNotice
-from atalanta.wire.core.packet_types import (
-    FIRST_SESSION_CHANNEL,
-    NEWEST_VERSION,
-    PING_CHANNEL,
-    SESSION_CHANNEL,
-)
+from atalanta.wire.core.packet_types import FIRST_SESSION_CHANNEL
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse
 from atalanta.wire.core.packets.producer import ProducerCredits, ProducerFailCredits
@@ -42,7 +38,7 @@ from atalanta.wire.core.packets.query import (
     BindingQueryResponseV5,
 )
 from atalanta.wire.core.packets.session import CreateSessionResponse, SessionClose
-from atalanta.wire.core.packets.topology import ClusterTopology, SubscribeTopologyV2
+from atalanta.wire.core.packets.topology import ClusterTopology
 
 if TYPE_CHECKING:
     from atalanta.cluster.core_bridges.bridge import CoreBridge
@@ -139,6 +135,7 @@ class CoreBridgeLink(DialedLink):
         self.connected = False
         self.begins = False  # waits for the disk before the first message
         self.counted = True
+        self.refused = False  # for a reason that stays
         self.leaving = False
 
     def log_in(self, now: int) -> None:
@@ -153,8 +150,7 @@ class CoreBridgeLink(DialedLink):
             min_large_message_size=config.min_large_message_bytes,
             client_id=config.client_id,
         )
-        version_2 = config.client_id is not None  # the older packet has no client id
-        self.send(session_creation(settings, SEND_CHANNEL, version_2), SESSION_CHANNEL)
+        self.negotiation.create(settings, SEND_CHANNEL)
 
     # -- received packets -----------------------------------------------------------------------
     def on_packet(self, now: int, packet: Packet, channel: int) -> None:
@@ -179,7 +175,7 @@ class CoreBridgeLink(DialedLink):
 
     def _session_open(self, now: int) -> None:
         self.logged_in = True
-        self.send(SubscribeTopologyV2(False, NEWEST_VERSION), PING_CHANNEL)
+        self.negotiation.subscribe(False)
         address = self.bridge.config.forwarding_address
         if address is None:
             self._address_known(now, True)
@@ -212,6 +208,7 @@ class CoreBridgeLink(DialedLink):
         text = f"{packet.message} (code {packet.code})"
         # A server that is just starting refuses so: BridgeImpl does not count it.
         self.counted = packet.code != SESSION_CREATION_REJECTED
+        self.refused = packet.code in FINAL_REFUSALS
         self.bridge.tell("core_bridge_refused", text)
         self.close(f"the target refuses the bridge: {text}")
 

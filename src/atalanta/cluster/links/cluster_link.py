@@ -12,17 +12,18 @@ from mypy_extensions import mypyc_attr
 
 from atalanta.cluster.links.cluster_login import ClusterLogin
 from atalanta.cluster.links.outbound_link import DialedLink, link_settings
-from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, NEWEST_VERSION, PING_CHANNEL
+from atalanta.wire.core.packet_types import CLUSTER_CHANNEL
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.cluster import (
     ClusterChallenge,
     ClusterConnectReply,
     NodeAnnounce,
 )
-from atalanta.wire.core.packets.topology import ClusterTopology, SubscribeTopologyV2
+from atalanta.wire.core.packets.topology import ClusterTopology
 
 if TYPE_CHECKING:
     from atalanta.cluster.topology.members import Members
+    from atalanta.wire.core.transport import TransportConfiguration
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -43,19 +44,27 @@ class ClusterLink(DialedLink):
         self.members = members
         self.local = local
         self.ready: bool = False
+        self.session_refused: bool = False  # for a reason that stays
+        self.address: str = ""  # that was dialed
         self.discovered: str = ""
         self.trusted: bool = False
         self.login: ClusterLogin | None = None
 
     # -- conversation ---------------------------------------------------------------------------
+    def open(self, now: int, target: TransportConfiguration | None = None) -> None:
+        self.address = "" if target is None else target.address
+        super().open(now, target)
+
     def log_in(self, now: int) -> None:
         """Sends the challenge in place of the cluster's credentials."""
         local = self.local
         plain = self.trusted or local.plain_password
         self.login = ClusterLogin(local.settings, local.node_id, self.discovered, plain, local.report_no_password)
-        self.send(self.login.challenge(local.ids), CLUSTER_CHANNEL)
+        self.send(self.login.first(local.ids, local.is_real(self.address)), CLUSTER_CHANNEL)
 
     def _answered(self, now: int, login: ClusterLogin, authorized: bool) -> None:
+        if login.answers_challenge:
+            self.local.note_real(self.address)
         following = login.answered(authorized)
         if following is not None:
             self.send(following, CLUSTER_CHANNEL)
@@ -65,8 +74,8 @@ class ClusterLink(DialedLink):
 
     @property
     def refused(self) -> bool:
-        """Tells whether the peer knows other credentials of the cluster."""
-        return self.login is not None and self.login.refused
+        """Tells whether the peer will refuse this node again: other credentials of the cluster, no common version."""
+        return self.session_refused or (self.login is not None and self.login.refused)
 
     @property
     def withheld(self) -> bool:
@@ -106,7 +115,7 @@ class ClusterLink(DialedLink):
     def announce(self, as_cluster: bool) -> None:
         """Announces this node, and subscribes to the topology."""
         self.announce_pair()
-        self.send(SubscribeTopologyV2(as_cluster, NEWEST_VERSION), PING_CHANNEL)
+        self.negotiation.subscribe(as_cluster)
 
     def announce_pair(self) -> None:
         """Announces this node and its backup to the peer (NODE_ANNOUNCE)."""

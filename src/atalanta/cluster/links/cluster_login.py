@@ -56,6 +56,21 @@ class ClusterLogin:
         self._plain: bool = False  # the password was sent
         self._nonce: str = ""
 
+    def first(self, ids: Ids, is_real: bool) -> Packet:
+        """Returns the first packet: a challenge, or the credentials for a known real Artemis that may get them.
+
+        A real Artemis takes a challenge for a failed login. From 2.54 on it logs, counts and reports it.
+        """
+        if is_real and self._may_be_plain:
+            self._plain = True
+            return ClusterConnect(self.settings.cluster_user, self.settings.cluster_password)
+        return self.challenge(ids)
+
+    @property
+    def answers_challenge(self) -> bool:
+        """Tells whether the next answer is that of a peer that does not know the challenge: a real Artemis."""
+        return bool(self._nonce) and not self._plain
+
     def challenge(self, ids: Ids) -> Packet:
         """Returns the challenge to send in place of the cluster's credentials."""
         self._nonce = ids.secret(NONCE_BYTES).hex()

@@ -17,7 +17,6 @@ from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.message.internal_headers import FORWARD_DUPLICATE
 from atalanta.message.message import ROUTE_TO, Message
 from atalanta.message.property_splice import entry_prefix, write_entry
-from atalanta.wire.core.packet_types import NEWEST_VERSION
 from atalanta.wire.core.packets.message import write_send
 
 PRODUCER_ID: Final = 1
@@ -74,8 +73,8 @@ def _spliced(reference: Reference, link: bytes, duplicate_detection: bool) -> Me
     return message.copy_with(message.id, entries.getvalue(), 2)
 
 
-def send_frames(message: Message, channel: int, correlation: int) -> bytes:
+def send_frames(message: Message, channel: int, correlation: int, version: int) -> bytes:
     """Encodes SESS_SEND that asks for an answer under `correlation`; large messages use large_stream.py."""
     out = BytesWriter()
-    write_send(out, channel, message, True, correlation, PRODUCER_ID, NEWEST_VERSION)
+    write_send(out, channel, message, True, correlation, PRODUCER_ID, version)
     return out.getvalue()

@@ -86,7 +86,9 @@ class LargeMessageStream(LargeStream):
             last = self.offset >= self.body.size
             total = self.total if last else -1
             correlation = self.correlation if last else NO_ANSWER
-            write_sent_piece(out, self.outgoing.channel, piece, total, correlation, PRODUCER_ID)
+            write_sent_piece(
+                out, self.outgoing.channel, piece, total, correlation, PRODUCER_ID, self.link.version
+            )
         self.link.write(out.getvalue())
         if self.offset >= self.body.size:
             self.abort()
@@ -107,7 +109,9 @@ def announced_size(message: Message, size: int) -> int:
     return named if isinstance(named, int) and named >= 0 else size
 
 
-def large_frames(message: Message, channel: int, correlation: int, chunk_bytes: int) -> bytes:
+def large_frames(
+    message: Message, channel: int, correlation: int, chunk_bytes: int, version: int
+) -> bytes:
     """Encodes a message in memory as chunks, since its body is longer than min-large-message-size."""
     out = BytesWriter()
     write_send_large(out, channel, message)
@@ -116,8 +120,8 @@ def large_frames(message: Message, channel: int, correlation: int, chunk_bytes: 
     for piece in cut(body, chunk_bytes):
         offset += len(piece)
         if offset < len(body):
-            write_sent_piece(out, channel, piece, -1, NO_ANSWER, PRODUCER_ID)
+            write_sent_piece(out, channel, piece, -1, NO_ANSWER, PRODUCER_ID, version)
         else:
             total = announced_size(message, len(body))
-            write_sent_piece(out, channel, piece, total, correlation, PRODUCER_ID)
+            write_sent_piece(out, channel, piece, total, correlation, PRODUCER_ID, version)
     return out.getvalue()

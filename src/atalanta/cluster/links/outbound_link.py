@@ -7,12 +7,14 @@ the pools of connection routers (cluster/connection_routers/target.py).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from librt.strings import BytesWriter, read_i64_be
 from mypy_extensions import mypyc_attr
 
 from atalanta.wire.connection import Connection, ProtocolError
+from atalanta.wire.core.client.answer_order import NO_CORRELATION
 from atalanta.wire.core.client.settings import ConnectionSettings
 from atalanta.wire.core.client.transport import (
     MILLISECOND_NS,
@@ -20,15 +22,16 @@ from atalanta.wire.core.client.transport import (
     DisconnectNotice,
     disconnect_notice_of,
 )
+from atalanta.wire.core.client.version_negotiation import VersionNegotiation
 from atalanta.wire.core.packet_types import (
-    NEWEST_VERSION,
+    ASYNC_RESPONSE_VERSION,
     NULL_RESPONSE,
     PING_CHANNEL,
     packet_name,
 )
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
-from atalanta.wire.core.packets.connection import DisconnectV3, NullResponse
+from atalanta.wire.core.packets.connection import NullResponse, disconnect_of
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.http_upgrade import NONCE_BYTES, upgrade_of
 
@@ -59,6 +62,7 @@ class DialedLink(Connection):
         self.host = host
         self.conn = conn
         self.transport: CoreTransport = CoreTransport(settings, now)
+        self.negotiation = VersionNegotiation(self.send)
         self.out: BytesWriter = BytesWriter()
         self.dirty: bool = False
         self.gone: bool = False
@@ -79,12 +83,30 @@ class DialedLink(Connection):
         return None
 
     def on_answer(self, now: int, channel: int, correlation: int) -> None:
-        """Handles a NULL_RESPONSE with correlation id, of which there is one for each message sent."""
+        """Handles a NULL_RESPONSE, of which there is one for each message sent.
+
+        The correlation id is NO_CORRELATION at brokers before Artemis 2.7 (`answered_by`).
+        """
         self.on_packet(now, NullResponse(correlation), channel)
 
     def on_lost(self, now: int, why: str) -> None:
         """Handles the end of the connection; `said_goodbye` is set if the other side sent DISCONNECT."""
         raise NotImplementedError
+
+    # -- version --------------------------------------------------------------------------------
+    @property
+    def version(self) -> int:
+        """Returns the protocol version in which packets are written: the newest, until the peer is known as older."""
+        return self.negotiation.version
+
+    def answered_by(self, correlation: int, unanswered: Mapping[int, object]) -> int:
+        """Returns the correlation id that an answer is for, among those that are unanswered, in their order.
+
+        Brokers before Artemis 2.7 answer in that order, without an id.
+        """
+        if correlation != NO_CORRELATION or self.version >= ASYNC_RESPONSE_VERSION:
+            return correlation
+        return next(iter(unanswered), NO_CORRELATION)
 
     # -- bytes ----------------------------------------------------------------------------------
     def open(self, now: int, target: TransportConfiguration | None = None) -> None:
@@ -118,13 +140,18 @@ class DialedLink(Connection):
                 correlation = int(read_i64_be(framer.data, framer.start))
                 command.begin_change()
                 self.on_answer(now, framer.channel, correlation)
+            elif framer.type == NULL_RESPONSE and framer.end == framer.start:
+                command.begin_change()
+                self.on_answer(now, framer.channel, NO_CORRELATION)
             else:
-                packet = transport.packet(NEWEST_VERSION)
+                packet = transport.packet(self.version)
                 command.begin_change()
                 self._packet(now, packet, framer.channel)
             command.begin()
 
     def _packet(self, now: int, packet: Packet, channel: int) -> None:
+        if self.negotiation.on_packet(packet, channel):
+            return
         goodbye = disconnect_notice_of(packet)
         if goodbye is None:
             self.on_packet(now, packet, channel)
@@ -136,7 +163,7 @@ class DialedLink(Connection):
     def send(self, packet: Packet, channel: int) -> None:
         """Sends a packet of the link itself; the link ends if it cannot be encoded."""
         try:
-            frame = codec.encode(packet, channel, NEWEST_VERSION)
+            frame = codec.encode(packet, channel, self.version)
         except Exception as error:  # nothing was written, whatever it is
             broker = self.host.broker
             self.close(broker.failures.report(broker.now, "CORE", packet_name(packet.type), self.peer(), error))
@@ -178,7 +205,7 @@ class DialedLink(Connection):
 
     def stop(self, now: int) -> None:
         """Sends DISCONNECT as Artemis does, also on connections that this node opened."""
-        self.send(DisconnectV3(node_id=self.host.broker.node_id), PING_CHANNEL)
+        self.send(disconnect_of(self.version, self.host.broker.node_id), PING_CHANNEL)
         self.close("the node stops")
 
     def closed(self, now: int, why: str) -> None:

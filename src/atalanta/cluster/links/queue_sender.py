@@ -19,7 +19,7 @@ from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.sessions.bridge_consumer import BridgeEndpoint
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.credits import SessionCredits
-from atalanta.wire.core.packet_types import SESS_SEND, packet_name
+from atalanta.wire.core.packet_types import SENDER_ID_VERSION, SESS_SEND, packet_name
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse
 from atalanta.wire.core.packets.producer import CreateProducer, ProducerCredits
@@ -96,7 +96,8 @@ class QueueSender:
     # -- life -----------------------------------------------------------------------------------
     def open(self) -> None:
         """Creates the producer. The session on `channel` exists already."""
-        self._send(CreateProducer(1, None))
+        if self.link.version >= SENDER_ID_VERSION:
+            self._send(CreateProducer(1, None))
 
     def attach(self) -> None:
         """Starts to consume the queue."""
@@ -172,9 +173,12 @@ class QueueSender:
             self.large = LargeMessageStream(self, copy, copy.large, correlation)
             self.large.pump()
         elif 0 < limits.large_bytes_min < len(copy.body):
-            self.link.write(large_frames(copy, self.channel, correlation, limits.chunk_bytes))
+            version = self.link.version
+            self.link.write(
+                large_frames(copy, self.channel, correlation, limits.chunk_bytes, version)
+            )
         else:
-            self.link.write(send_frames(copy, self.channel, correlation))
+            self.link.write(send_frames(copy, self.channel, correlation, self.link.version))
 
     def _may_send(self, message: Message) -> bool:
         """Returns True if the peer's credit is enough for the message, and takes the credit."""
@@ -217,7 +221,7 @@ class QueueSender:
     # -- answers --------------------------------------------------------------------------------
     def on_answer(self, correlation: int) -> None:
         """Handles the answer that a message is safe at the other broker."""
-        reference = self.unanswered.pop(correlation, None)
+        reference = self.unanswered.pop(self.link.answered_by(correlation, self.unanswered), None)
         if reference is None:
             return
         self.consumer.unacknowledged.pop(reference.message.id)
@@ -230,13 +234,14 @@ class QueueSender:
     def on_refused(self, now: int, packet: ExceptionResponse) -> None:
         """Moves a refused message to the dead-letter address. Without one it stays, and is sent again on a new link."""
         text = f"{packet.message} (code {packet.code})"
-        reference = self.unanswered.get(packet.correlation)
+        correlation = self.link.answered_by(packet.correlation, self.unanswered)
+        reference = self.unanswered.get(correlation)
         if reference is None:
             raise ProtocolError(f"the peer refused the bridge: {text}")
         self.refused(text)
         if packet.code in self.passing_codes or not self._may_dead_letter(reference):
             raise ProtocolError(f"the peer refused message {reference.message.id}: {text}")
-        del self.unanswered[packet.correlation]
+        del self.unanswered[correlation]
         self._dead_letter(now, reference)
 
     def _may_dead_letter(self, reference: Reference) -> bool:

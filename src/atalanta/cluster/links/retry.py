@@ -42,7 +42,7 @@ class Attempts:
     def pause_ms(self, retries: int, refused: bool = False) -> int:
         """Returns the pause after a failure, when `retries` failures in a row came before it.
 
-        While the peer refuses the credentials (`refused`) the pause is doubled up to 30 s: an operator must act.
+        While the peer refuses this node (`refused`) the pause is doubled up to 30 s: an operator must act.
         """
         config = self.config
         if refused:

@@ -12,13 +12,14 @@ from atalanta.cluster.links.forward_frame import PRODUCER_ID
 from atalanta.cluster.scale_down.shipments import Sender
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.wire.connection import ProtocolError
+from atalanta.wire.core.client.answer_order import NO_CORRELATION
 from atalanta.wire.core.client.errors import error_of
 from atalanta.wire.core.client.management import AnswerHandler, ManagementRequests
 from atalanta.wire.core.client.reply import Reply
-from atalanta.wire.core.client.request import FAIL, NO_CORRELATION, Request, RequestTable
-from atalanta.wire.core.client.settings import SessionSettings, session_creation
+from atalanta.wire.core.client.request import FAIL, Request, RequestTable
+from atalanta.wire.core.client.settings import SessionSettings
 from atalanta.wire.core.client.transport import DisconnectNotice
-from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, NEWEST_VERSION, SESSION_CHANNEL
+from atalanta.wire.core.packet_types import CLUSTER_CHANNEL
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.cluster import ScaleDownAnnouncement
@@ -95,13 +96,14 @@ class TargetLink(ClusterLink):
                 # Replies that were read use no memory at the target, which may be short of it.
                 pre_acknowledge=channel == QUESTION_CHANNEL,
             )
-            self.send(session_creation(session, channel, version_2=False), SESSION_CHANNEL)
+            self.negotiation.create(session, channel)
 
     def _session_open(self, now: int) -> None:
         self.sessions_open += 1
         if self.sessions_open != 3:
             return
         self.transport.answered()
+        self.requests.version = self.version
         self.sender.open()
         self.xa_sender.open()
         for packet in self.requests.subscription(ANYCAST, REPLY_CREDITS):
@@ -123,7 +125,7 @@ class TargetLink(ClusterLink):
     # -- requests -------------------------------------------------------------------------------
     def request(self, now: int, packet: Packet, channel: int) -> Reply:
         """Sends a request that has no correlation id; those of a channel are sent one at a time."""
-        frame = codec.encode(packet, channel, NEWEST_VERSION)
+        frame = codec.encode(packet, channel, self.version)
         return self.tables[channel].add(now, Request(frame, Reply(), FAIL))
 
     def ask(self, now: int, resource: str, attribute: str, handler: AnswerHandler) -> None:

@@ -24,6 +24,7 @@ from atalanta.message.internal_headers import (
 from atalanta.message.message import ROUTE_TO, Message
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.credits import SessionCredits
+from atalanta.wire.core.packet_types import SENDER_ID_VERSION
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse
 from atalanta.wire.core.packets.producer import CreateProducer, ProducerCredits
@@ -183,7 +184,8 @@ class Sender:
 
     def open(self) -> None:
         """Creates the producer once the session on `channel` is open."""
-        self._send(CreateProducer(1, None))
+        if self.link.version >= SENDER_ID_VERSION:
+            self._send(CreateProducer(1, None))
 
     def has_room(self) -> bool:
         waiting = sum(map(len, self.waiting.values()))  # not sent yet, so they do not count for `limit`
@@ -227,7 +229,7 @@ class Sender:
             if message.large is not None:
                 self.large = LargeMessageStream(self, message, message.large, correlation)
             else:
-                self.link.write(send_frames(message, self.channel, correlation))
+                self.link.write(send_frames(message, self.channel, correlation, self.link.version))
             if self.large is not None:
                 self.large.pump()
 
@@ -254,14 +256,15 @@ class Sender:
 
     # -- answers --------------------------------------------------------------------------------
     def on_answer(self, correlation: int) -> None:
-        self._answered(correlation, "")
+        self._answered(self.link.answered_by(correlation, self.unanswered), "")
 
     def on_refused(self, packet: ExceptionResponse) -> None:
         text = f"{packet.message} (code {packet.code})"
-        if packet.correlation not in self.unanswered:
+        correlation = self.link.answered_by(packet.correlation, self.unanswered)
+        if correlation not in self.unanswered:
             raise ProtocolError(f"the target refuses what it was told: {text}")
-        self.unanswered[packet.correlation].full = packet.code == ADDRESS_FULL
-        self._answered(packet.correlation, text)
+        self.unanswered[correlation].full = packet.code == ADDRESS_FULL
+        self._answered(correlation, text)
 
     def _answered(self, correlation: int, refused: str) -> None:
         shipment = self.unanswered.pop(correlation, None)

@@ -31,7 +31,6 @@ from atalanta.kernel.transactions import xa
 from atalanta.kernel.transactions.branch_right import USER_KEY, USER_MARK
 from atalanta.message.encoding.buffer import Reader
 from atalanta.wire.core.client.reply import Reply
-from atalanta.wire.core.packet_types import NEWEST_VERSION
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.session import AddMetadataV2
 from atalanta.wire.core.packets.transaction import (
@@ -110,7 +109,7 @@ class TransactionStage(Stage):
         user = "" if branch.user is None else USER_MARK + branch.user
         link = self.mover.link
         packet = AddMetadataV2(USER_KEY, user, False)
-        link.write(codec.encode(packet, link.xa_sender.channel, NEWEST_VERSION))
+        link.write(codec.encode(packet, link.xa_sender.channel, link.version))
 
     def _say(self, packet: Packet) -> None:
         link = self.mover.link

@@ -43,6 +43,7 @@ class LocalNode:
         self.event_id: int = 0
         self.backup: TransportConfiguration | None = None
         self.refused: dict[str, bool] = {}  # addresses that get no password, told once
+        self.real: dict[str, bool] = {}  # addresses whose peer has answered a challenge as a real Artemis does
         self.taken: dict[str, bool] = {}  # names of store-and-forward queues that other queues have, told once
 
     def set_backup(self, backup: TransportConfiguration) -> None:
@@ -81,6 +82,20 @@ class LocalNode:
                 "store_and_forward_name_taken",
                 {"queue": name, "address": address, "node": node_id, "what_to_do": f"{how} link to that node"},
             )
+
+    # -- real Artemis peers ---------------------------------------------------------------------
+    def note_real(self, address: str) -> None:
+        """Records that a real Artemis is at the address: it takes a challenge for a failed login, and logs it."""
+        if len(self.real) >= REFUSED_MAX:
+            self.real.pop(next(iter(self.real)))
+        self.real[address] = True
+
+    def is_real(self, address: str) -> bool:
+        return address in self.real
+
+    def forget_real(self, address: str) -> bool:
+        """Records that another peer may be at the address, which gets a challenge; returns True if it was known."""
+        return self.real.pop(address, False)
 
     # -- timers ---------------------------------------------------------------------------------
     def key(self, rest: str) -> str:

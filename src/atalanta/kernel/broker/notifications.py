@@ -375,7 +375,10 @@ class Notifications(ClientObserver):
         }
 
     def _consumer_properties(self, queue: Queue, filter_text: str | None) -> Properties:
+        # Artemis has no binding type here. Its bridges before 2.26 ask for `_AMQ_Binding_Type <> 2`, which is unknown
+        # without one, so they would learn of no consumer.
         return {
+            "_AMQ_Binding_Type": Int(LOCAL_QUEUE),
             "_AMQ_Address": queue.spec.address,
             "_AMQ_ClusterName": queue.name + self.node_id,
             "_AMQ_RoutingName": queue.routing_name(),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from mypy_extensions import i64
+
 HANDSHAKE: Final = b"ARTEMIS"
 
 # Channels of a connection; sessions have 10 and above, chosen by the client.
@@ -12,9 +14,11 @@ SESSION_CHANNEL: Final = 1
 CLUSTER_CHANNEL: Final = 3
 FIRST_SESSION_CHANNEL: Final = 10
 
-# The version of Artemis 2.37 to 2.44, and versions in which layouts changed.
+# The versions of Artemis 2.37 to 2.56 and of 2.0 to 2.6, and versions in between with other packets.
 NEWEST_VERSION: Final = 136
+OLDEST_VERSION: Final = 129
 ASYNC_RESPONSE_VERSION: Final = 130
+CLIENT_ID_VERSION: Final = 131  # CREATESESSION_V2, CLUSTER_TOPOLOGY_V4, DISCONNECT_V3
 COMMIT_CORRELATION_VERSION: Final = 132
 SENDER_ID_VERSION: Final = 134
 
@@ -304,3 +308,13 @@ COUNTED: Final = bytes(
 def packet_name(code: int) -> str:
     """Returns Artemis' name of the packet type; "packet type N" for an unknown one."""
     return NAMES.get(code, f"packet type {code}")
+
+
+def send_tail_bytes(version: i64) -> i64:
+    """Returns the size of requires_response and, in later versions, correlation and sender id of a sent message.
+
+    Version 0 is the newest.
+    """
+    if version == 0 or version >= SENDER_ID_VERSION:
+        return 13
+    return 9 if version >= ASYNC_RESPONSE_VERSION else 1

@@ -10,6 +10,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from atalanta.message.message import Message
+from atalanta.wire.core import packet_types
 from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
@@ -42,17 +43,27 @@ from atalanta.wire.core.packets.query import (
 )
 from atalanta.wire.core.packets.queue import CreateAddress, CreateQueueV2, DeleteQueue
 from atalanta.wire.core.packets.session import (
+    CreateSession,
     CreateSessionResponse,
-    CreateSessionV2,
     SessionClose,
     SessionStart,
     SessionStop,
 )
-from atalanta.wire.core.packets.topology import ClusterTopologyV4, SubscribeTopologyV2
+from atalanta.wire.core.packets.topology import (
+    ClusterTopologyV3,
+    ClusterTopologyV4,
+    SubscribeTopologyV2,
+)
 from atalanta.wire.core.packets.transaction import Commit, Rollback
 from atalanta.wire.core.transport import TransportConfiguration
 
 PASSWORD = "secret"
+# The first versions whose brokers can read these.
+SINCE = {
+    packet_types.CREATESESSION_V2: 131,
+    packet_types.CREATE_PRODUCER: 134,
+    packet_types.REMOVE_PRODUCER: 134,
+}
 
 
 @dataclass
@@ -69,6 +80,7 @@ class FakeBroker:
     port: int = 61616
     backup_port: int = 0  # of the node's backup, as the topology names it; 0 none
     event_id: int = 1
+    version: int = 136  # of the protocol
     connections: list[FakeConnection] = field(default_factory=list)
 
     def accept(self) -> FakeConnection:
@@ -115,11 +127,12 @@ class FakeConnection:
         self.seen: list[tuple[int, Packet]] = []
         self.frames: list[bytes] = []
         self.consumers: dict[tuple[int, int], FakeConsumer] = {}
-        self.sessions: dict[int, CreateSessionV2] = {}
+        self.sessions: dict[int, CreateSession] = {}
         self.started: set[int] = set()
         self.transactions: dict[int, list[Message]] = {}
         self.held: list[tuple[int, Packet]] = []
         self.gone = False
+        self.version = broker.version
         self._framer = Framer(True)
         self._large: dict[int, tuple[Message, list[bytes]]] = {}
 
@@ -127,7 +140,7 @@ class FakeConnection:
         return [packet for _, packet in self.seen if isinstance(packet, kind)]
 
     def send(self, channel: int, packet: Packet) -> None:
-        self.out.append(codec.encode(packet, channel))
+        self.out.append(codec.encode(packet, channel, self.version))
 
     def close(self) -> None:
         """The transport is gone: what was not acknowledged goes back to the front."""
@@ -139,7 +152,9 @@ class FakeConnection:
 
     def feed(self, data: bytes) -> None:
         for frame in self._framer.feed(data):
-            packet = codec.decode_frame(frame)
+            since = SINCE.get(frame.type, 0)
+            assert self.version >= since, f"packet type {frame.type} at a broker of version {self.version}"
+            packet = codec.decode_frame(frame, self.version)
             self.seen.append((frame.channel, packet))
             self.frames.append(frame.data[frame.start - 13 : frame.end])
             if frame.channel < 10:
@@ -157,24 +172,20 @@ class FakeConnection:
             backup = None
             if broker.backup_port:
                 backup = TransportConfiguration.tcp("backup", broker.host, broker.backup_port)
-            self.send(
-                0,
-                ClusterTopologyV4(
-                    exit=False,
-                    node_id="node-1",
-                    event_id=broker.event_id,
-                    primary=here,
-                    backup=backup,
-                    last=True,
-                    server_version=136,
-                ),
-            )
-        elif isinstance(packet, CreateSessionV2):
+            kind = ClusterTopologyV4 if self.version >= 131 else ClusterTopologyV3
+            member = kind(exit=False, node_id="node-1", event_id=broker.event_id, primary=here, backup=backup)
+            member.last = True
+            member.server_version = self.version
+            self.send(0, member)
+        elif isinstance(packet, CreateSession):
+            if packet.version > self.version:
+                self.send(1, ExceptionResponse(108, "versions incompatible"))
+                return
             if packet.password != PASSWORD:
                 self.send(1, ExceptionResponse(105, "wrong password"))
                 return
             self.sessions[packet.session_channel] = packet
-            self.send(1, CreateSessionResponse(136))
+            self.send(1, CreateSessionResponse(self.version))
 
     def _session(self, channel: int, packet: Packet) -> None:
         if isinstance(packet, SendMessage):
@@ -358,7 +369,7 @@ class FakeConnection:
                 else:
                     break
                 packet = ReceiveMessage(message, consumer.packet.consumer_id, 1)
-                frame = codec.encode(packet, consumer.channel)
+                frame = codec.encode(packet, consumer.channel, self.version)
                 consumer.credits -= len(frame)
                 self.out.append(frame)
 

@@ -15,9 +15,11 @@ from atalanta.wire.core import packet_types
 from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets import codec
+from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import (
     CheckForFailover,
     CheckForFailoverReply,
+    DisconnectV2,
     DisconnectV3,
     ExceptionResponse,
     PacketsConfirmed,
@@ -289,6 +291,16 @@ def test_a_node_that_stops_says_good_bye(server: Server) -> None:
     server.broker.stopping = True
     late = server.greeted().open_session(10, "admin", "admin")
     assert isinstance(late, ExceptionResponse) and late.code == SESSION_CREATION_REJECTED
+
+
+@pytest.mark.parametrize(("version", "kind"), [(129, DisconnectV2), (130, DisconnectV2), (131, DisconnectV3)])
+def test_an_old_client_can_read_the_good_bye(server: Server, version: int, kind: type[Packet]) -> None:
+    client = server.greeted()
+    client.send(SubscribeTopologyV2(False, version), 0)
+    client.open_session(10, "admin", "admin", version=version)
+    client.receive()
+    server.core(client.conn).send_disconnect()
+    assert [type(packet) for _, packet in client.receive()] == [kind]
 
 
 def test_frames_are_confirmed_by_window_and_by_the_clock(server: Server) -> None:

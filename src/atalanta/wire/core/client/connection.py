@@ -3,7 +3,8 @@
 One ClientConnection outlives its transports: `start` follows a connect, `lost` follows the end of the transport.
 With settings.resume every session, consumer and unconfirmed message continues on the next transport.
 `now` is integer nanoseconds. The handshake is that of artemis-jms-client 2.44: ARTEMIS, PING, SUBSCRIBE_TOPOLOGY_V2,
-and one CREATESESSION_V2 for each session. wire/core/client/transport.py has frames, pings and timeouts.
+and, when the topology has told the broker's version, one CREATESESSION_V2 for each session
+(wire/core/client/version_negotiation.py). wire/core/client/transport.py has frames, pings and timeouts.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from atalanta.message.encoding.buffer import DecodeError
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.client.errors import (
+    FINAL_REFUSALS,
     ClientError,
     Closed,
     ConnectionLost,
@@ -30,17 +32,16 @@ from atalanta.wire.core.client.transport import (
     DisconnectNotice,
     disconnect_notice_of,
 )
+from atalanta.wire.core.client.version_negotiation import VersionNegotiation
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import CheckForFailover, ExceptionResponse
 from atalanta.wire.core.packets.session import CreateSessionResponse, SessionClose
-from atalanta.wire.core.packets.topology import ClusterTopology, SubscribeTopologyV2
+from atalanta.wire.core.packets.topology import ClusterTopology
 
 if TYPE_CHECKING:
     from atalanta.wire.core.client.consumer import ClientConsumer
 
-# A broker that refuses a session with one of these codes will refuse it again.
-FINAL_REFUSALS: Final = (105, 108, 212)
 # The node starts or stops; or a connection router redirects the client or has no target yet.
 NOT_HERE_OR_NOW: Final = (112, 222)
 LATE_NS: Final = 12_000_000_000  # between two calls of on_timer
@@ -62,7 +63,6 @@ class ClientConnection:
         self.settings = settings
         self.events: ClientEvents = ClientEvents() if events is None else events
         self.connected: bool = False
-        self.version: int = 0
         self.now: int = 0
         self.failed: ClientError | None = None
         self.sessions: dict[int, ClientSession] = {}
@@ -72,11 +72,16 @@ class ClientConnection:
         self._named: dict[str, bool] = {}  # members that the broker named on this transport
         self._write = write
         self._transport: CoreTransport = CoreTransport(settings)
+        self._negotiation = VersionNegotiation(self._send_on)
         self._opening: deque[ClientSession] = deque()
         self._unready: int = 0
         self._next_channel: int = packet_types.FIRST_SESSION_CHANNEL
         self._last_tick: int = 0
         self._flush: list[ClientConsumer] = []
+
+    @property
+    def version(self) -> int:
+        return self._negotiation.version if self._negotiation.known else 0
 
     # -- transport ------------------------------------------------------------------------------
     def write(self, frame: bytes) -> None:
@@ -88,15 +93,14 @@ class ClientConnection:
         """Starts on a new transport: sends the greeting and creates the sessions (again)."""
         self.now = now
         self.connected = True
-        self.version = 0
+        self._negotiation = VersionNegotiation(self._send_on)
         self.topology_complete = False
         self._named.clear()
         self._last_tick = now
         upgrade = self.settings.upgrade
         self._write(self._transport.begin(now, None if upgrade is None else upgrade()))
         if self.settings.subscribe_topology:
-            flag = self.settings.cluster_connection
-            self.send(packet_types.PING_CHANNEL, SubscribeTopologyV2(flag, packet_types.NEWEST_VERSION))
+            self._negotiation.subscribe(self.settings.cluster_connection)
         if self.settings.may_move:
             # Artemis clients send it when they reconnect. Atalanta nodes may redirect a client that sent it.
             self.send(packet_types.SESSION_CHANNEL, CheckForFailover(self.node_id))
@@ -213,6 +217,9 @@ class ClientConnection:
         """Sends a packet on a channel."""
         self.write(codec.encode(packet, channel, self.version))
 
+    def _send_on(self, packet: Packet, channel: int) -> None:
+        self.send(channel, packet)
+
     def _open_next(self) -> None:
         """Creates the next session. One at a time: answers on channel 1 do not name the session."""
         self._transport.answered()
@@ -221,12 +228,12 @@ class ClientConnection:
             self._unready -= 1
         if self._opening:
             self._transport.await_answer(self.now)
-            self.send(packet_types.SESSION_CHANNEL, self._opening[0].creation())
+            session = self._opening[0]
+            self._negotiation.create(session.settings, session.channel, self.settings.subscribe_topology)
 
-    def _session_made(self, packet: CreateSessionResponse) -> None:
+    def _session_made(self) -> None:
         if not self._opening:
             return
-        self.version = min(packet.server_version, packet_types.NEWEST_VERSION)
         session = self._opening.popleft()
         self._unready -= 1
         if session.closed:
@@ -263,8 +270,10 @@ class ClientConnection:
 
     # -- channels below the sessions' -----------------------------------------------------------
     def _control(self, channel: int, packet: Packet) -> None:
+        if self._negotiation.on_packet(packet, channel):
+            return
         if channel == packet_types.SESSION_CHANNEL and isinstance(packet, CreateSessionResponse):
-            self._session_made(packet)
+            self._session_made()
         elif channel == packet_types.SESSION_CHANNEL and isinstance(packet, ExceptionResponse):
             self._session_refused(packet)
         elif isinstance(packet, ClusterTopology):

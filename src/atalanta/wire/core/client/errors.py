@@ -8,9 +8,17 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.kernel.endpoint import DROPPED
-from atalanta.kernel.errors import ADDRESS_FULL, QUEUE_DOES_NOT_EXIST
+from atalanta.kernel.errors import (
+    ADDRESS_FULL,
+    CLUSTER_SECURITY,
+    INCOMPATIBLE,
+    QUEUE_DOES_NOT_EXIST,
+    SECURITY,
+)
 
 UNKNOWN: Final = -1
+# A broker that refuses a session with one of these codes will refuse it again: rights, versions, cluster credentials.
+FINAL_REFUSALS: Final = (SECURITY, INCOMPATIBLE, CLUSTER_SECURITY)
 
 
 class ClientError(Exception):
@@ -71,7 +79,7 @@ class AddressDoesNotExist(BrokerRefused):
 
 
 class IncompatibleVersion(BrokerRefused):
-    """The broker does not speak version 136 of the protocol (108)."""
+    """The broker speaks none of the versions 129 to 136 of the protocol (108)."""
 
 
 class TransactionRolledBack(BrokerRefused):

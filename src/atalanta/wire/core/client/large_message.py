@@ -72,7 +72,10 @@ class LargeMessageStream:
             raise ValueError(f"a piece of {len(piece)} bytes, more than {CHUNK_BYTES}")
         producer = self.producer
         out = BytesWriter()
-        write_sent_piece(out, producer.session.channel, piece, total, correlation, producer.id)
+        session = producer.session
+        write_sent_piece(
+            out, session.channel, piece, total, correlation, producer.id, session.version
+        )
         self.bytes_sent += len(piece)
         self._send(correlation, out.getvalue(), len(piece), reply)
 

@@ -15,7 +15,7 @@ from atalanta.message.codec import text_body
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.message import Message
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.core.packet_types import NEWEST_VERSION
+from atalanta.wire.core.packet_types import ASYNC_RESPONSE_VERSION, NEWEST_VERSION
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
@@ -37,7 +37,7 @@ class ManagementRequests:
     """The requests of one session. `unanswered` holds the handlers of the answers, oldest first.
 
     `channel` is the session's, `address` the management address, `sender_id` the id of the session's producer.
-    NULL_RESPONSE to a request has its `correlation`.
+    NULL_RESPONSE to a request has its `correlation`. `version` is the one that the connection has agreed on.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class ManagementRequests:
         self.reply_queue = reply_queue
         self.correlation = correlation
         self.sender_id = sender_id
+        self.version: int = NEWEST_VERSION
         self.unanswered: deque[AnswerHandler] = deque()
 
     def subscription(self, routing_type: int, credit_bytes: int) -> list[Packet]:
@@ -79,8 +80,10 @@ class ManagementRequests:
         message = request_message(now, self.address, resource, kind, name, body)
         message.properties.put("JMSReplyTo", self.reply_queue)
         self.unanswered.append(handler)
-        packet = SendMessage(message, True, self.correlation, self.sender_id)
-        return codec.encode(packet, self.channel, NEWEST_VERSION)
+        # Without its id a NULL_RESPONSE would look like the answer to another request of the session.
+        answered = self.version >= ASYNC_RESPONSE_VERSION
+        packet = SendMessage(message, answered, self.correlation, self.sender_id)
+        return codec.encode(packet, self.channel, self.version)
 
     def on_message(self, now: int, message: Message) -> None:
         """Gives an answer to the oldest request. ProtocolError: the answer is not JSON."""

@@ -14,6 +14,7 @@ from atalanta.wire.core.client.credits import AddressCredits
 from atalanta.wire.core.client.errors import ClientError
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.large_chunks import cut, write_sent_piece
+from atalanta.wire.core.packet_types import send_tail_bytes
 
 if TYPE_CHECKING:
     from atalanta.wire.core.client.session import ClientSession
@@ -140,13 +141,16 @@ class ClientProducer:
             frame = self._large_frames(body, head, correlation, message_id)
         else:
             size = len(body)
+            tail = _tail(0xFF if confirm else 0, correlation, self.id)
+            if session.version < packet_types.SENDER_ID_VERSION:
+                tail = tail[: send_tail_bytes(session.version)]
             frame = b"".join(
                 (
-                    _frame_start(size + len(head) + 34, packet_types.SESS_SEND, session.channel, size + 13),
+                    _frame_start(size + len(head) + len(tail) + 21, packet_types.SESS_SEND, session.channel, size + 13),
                     body,
                     _message_id(message_id),
                     head,
-                    _tail(0xFF if confirm else 0, correlation, self.id),
+                    tail,
                 )
             )
         outgoing = OutgoingMessage(self, frame, len(body) + len(head) + 24)
@@ -167,6 +171,7 @@ class ClientProducer:
     def _large_frames(self, body: bytes, head: bytes, correlation: int, message_id: int) -> bytes:
         """Returns SESS_SEND_LARGE and its continuations; only the last one asks for an answer."""
         channel = self.session.channel
+        version = self.session.version
         out = BytesWriter()
         out.write(_frame_header(17 + len(head), packet_types.SESS_SEND_LARGE, channel))
         out.write(_message_id(message_id))
@@ -175,7 +180,7 @@ class ClientProducer:
         for piece in cut(body):
             left -= len(piece)
             total = len(body) if left == 0 else -1
-            write_sent_piece(out, channel, piece, total, correlation, self.id)
+            write_sent_piece(out, channel, piece, total, correlation, self.id, version)
         return out.getvalue()
 
     def accepted(self, outgoing: OutgoingMessage) -> None:

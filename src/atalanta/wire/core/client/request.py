@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from atalanta.wire.core.client.answer_order import NO_CORRELATION, AnswerOrder
 from atalanta.wire.core.client.errors import (
     CallTimedOut,
     ClientError,
@@ -17,6 +18,7 @@ from atalanta.wire.core.client.errors import (
     TransactionRolledBack,
 )
 from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.packets import codec
 
 # The outcome of an unanswered request when the connection is lost.
 REPEAT: Final = 0  # send it again on the next connection
@@ -24,12 +26,13 @@ FORGET: Final = 1  # the loss has the same effect: it counts as done
 FAIL: Final = 2  # the caller gets the error
 ROLLED_BACK: Final = 3  # likewise: rolled back, or outcome unknown once sent
 
-NO_CORRELATION: Final = -1
 NOTHING_TOLERATED: Final = -1
 
 
 class Request:
     """A request. `frame` is complete: channel and correlation stay the same after a reconnect.
+
+    Only another version of the broker changes it (`RequestTable.rewrite`).
 
     `tolerated`: a repeated request that is refused with this code succeeded the first time (a queue that exists, a
     queue that is deleted).
@@ -54,6 +57,10 @@ class Request:
         self.repeated: bool = False
         self.deadline: int = 0  # ns; 0 before it is sent
 
+    def rewrite(self, before: int, after: int) -> None:
+        """Changes the frame to that of another version."""
+        self.frame = codec.reencode(self.frame, before, after, self.correlation, NO_CORRELATION)
+
 
 class RequestTable:
     """The requests of one session, and which of them an answer belongs to. `open`: they may be sent now.
@@ -67,6 +74,7 @@ class RequestTable:
         self.open: bool = is_open
         self._write = write
         self._call_timeout_ns = call_timeout_ns
+        self.order = AnswerOrder()
         self._waiting: deque[Request] = deque()
         self._current: Request | None = None
         self._correlated: dict[int, Request] = {}
@@ -90,6 +98,11 @@ class RequestTable:
             self._send(now, request)
         self.pump(now)
 
+    def rewrite(self, before: int, after: int) -> None:
+        """Changes the frames of all requests, which will be sent to a broker of another version."""
+        for request in [*self._waiting, *self._correlated.values()]:
+            request.rewrite(before, after)
+
     def pump(self, now: int) -> None:
         """Sends the next requests until one without a correlation id awaits its answer."""
         while self.open and self._current is None and self._waiting:
@@ -104,6 +117,7 @@ class RequestTable:
         request.sent = True
         if self._call_timeout_ns >= 0:
             request.deadline = now + self._call_timeout_ns
+        self.order.sent(request.correlation, request.ordered)
         self._write(request.frame)
 
     def answer(self, now: int, correlation: int, value: object) -> bool:

@@ -13,6 +13,7 @@ from atalanta.message.codec import decode_message
 from atalanta.message.encoding.buffer import Reader
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
+from atalanta.wire.core.client.answer_order import NO_CORRELATION
 from atalanta.wire.core.client.consumer import ClientConsumer, Creation
 from atalanta.wire.core.client.errors import (
     AddressFull,
@@ -30,14 +31,13 @@ from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.request import (
     FAIL,
     FORGET,
-    NO_CORRELATION,
     NOTHING_TOLERATED,
     REPEAT,
     ROLLED_BACK,
     Request,
     RequestTable,
 )
-from atalanta.wire.core.client.settings import SessionSettings, session_creation
+from atalanta.wire.core.client.settings import SessionSettings
 from atalanta.wire.core.confirmations import Confirmations
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
@@ -57,7 +57,6 @@ from atalanta.wire.core.packets.producer import (
 from atalanta.wire.core.packets.session import (
     NOTICES_KEY,
     AddMetadataV2,
-    CreateSession,
     SessionClose,
     SessionStart,
     SessionStop,
@@ -96,6 +95,8 @@ class ClientSession:
         self._in_transaction: bool = False
         self._commit: Request | None = None  # waits for the messages before it
         self._requests = RequestTable(connection.write, connection.settings.call_timeout_ns)
+        self._order = self._requests.order
+        self.version: int = packet_types.NEWEST_VERSION  # of all frames that are kept
         self._pending: dict[int, OutgoingMessage] = {}
         self._correlation: int = 0
         self._next_consumer: int = 0
@@ -164,7 +165,7 @@ class ClientSession:
         self.temporary[name] = self._encode(packet)
 
     def _encode(self, packet: Packet) -> bytes:
-        return codec.encode(packet, self.channel, self.connection.version)
+        return codec.encode(packet, self.channel, self.version)
 
     # -- consumers and producers ----------------------------------------------------------------
     def start(self) -> None:
@@ -234,12 +235,13 @@ class ClientSession:
             self.send_packet(CreateProducer(producer.id, producer.address))
 
     def _knows_producers(self) -> bool:
-        return self.connection.version >= packet_types.SENDER_ID_VERSION
+        return self.version >= packet_types.SENDER_ID_VERSION
 
     def transmit(self, correlation: int, outgoing: OutgoingMessage) -> None:
         """Writes a message whose credits are taken."""
         if correlation >= 0:
             self._pending[correlation] = outgoing
+            self._order.sent(correlation)
         self.worked()
         self.connection.write(outgoing.frame)
 
@@ -281,12 +283,9 @@ class ClientSession:
         return self._ask(Rollback(last_delivered), FORGET)
 
     # -- life -----------------------------------------------------------------------------------
-    def creation(self) -> CreateSession:
-        """Returns the request on channel 1 that creates the session."""
-        return session_creation(self.settings, self.channel)
-
     def begin(self) -> None:
         """Restores the session's state at the broker, which has created it, and goes on."""
+        self._speak(self.connection.version)
         self.open = True
         self.confirmations = Confirmations(self.settings.confirmation_window)
         if self.settings.notices:
@@ -311,6 +310,23 @@ class ClientSession:
         for queue in list(self.send_queues.values()):
             queue.begin()
         self.opened.resolve(None)
+
+    def _speak(self, version: int) -> None:
+        """Starts to speak the broker's version, in which all frames that wait are written anew."""
+        self._order.begin(version)
+        if version == self.version:
+            return
+        before = self.version
+        self.version = version
+        for name, frame in self.temporary.items():
+            self.temporary[name] = codec.reencode(frame, before, version, NO_CORRELATION, NO_CORRELATION)
+        self._requests.rewrite(before, version)
+        if self._commit is not None:
+            self._commit.rewrite(before, version)
+        for queue in self.send_queues.values():
+            for correlation, outgoing in queue.waiting:
+                sender_id = outgoing.producer.id
+                outgoing.frame = codec.reencode(outgoing.frame, before, version, correlation, sender_id)
 
     def close(self) -> Reply:
         """Closes the session at the broker; unacknowledged messages return to their queues."""
@@ -417,7 +433,7 @@ class ClientSession:
         elif packet_type == packet_types.PACKETS_CONFIRMED:
             return
         else:
-            version = self.connection.version
+            version = self.version
             self._packet(codec.decode_range(packet_type, data, start, end, version))
         if self.settings.confirmation_window != -1:
             self._confirm(packet_type, end - start + HEADER_BYTES)
@@ -443,6 +459,7 @@ class ClientSession:
         consumer.deliver(message, delivery_count, end - start + HEADER_BYTES)
 
     def _done(self, correlation: int) -> None:
+        correlation = self._order.named(correlation)
         outgoing = self._pending.pop(correlation, None)
         if outgoing is not None:
             outgoing.producer.accepted(outgoing)
@@ -479,11 +496,13 @@ class ClientSession:
                 text = f"queue {consumer.queue} was deleted"
                 consumer.fail(QueueDoesNotExist(text, 100))
         else:
-            self._answer(getattr(packet, "correlation", NO_CORRELATION), packet)
+            correlation = self._order.named(getattr(packet, "correlation", NO_CORRELATION))
+            self._answer(correlation, packet)
 
     def _exception(self, packet: ExceptionResponse) -> None:
         error = error_of(packet.code, packet.message)
-        outgoing = self._pending.pop(packet.correlation, None)
+        correlation = self._order.named(packet.correlation)
+        outgoing = self._pending.pop(correlation, None)
         if outgoing is not None:
             if outgoing.repeated and isinstance(error, DuplicateId):
                 # The message arrived before the connection was lost.
@@ -491,7 +510,7 @@ class ClientSession:
             else:
                 outgoing.producer.refused(outgoing, error)
             return
-        if not self._requests.refuse(self.connection.now, packet.correlation, error):
+        if not self._requests.refuse(self.connection.now, correlation, error):
             self.connection.events.session_error(self.channel, error)
 
     def _answer(self, correlation: int, packet: Packet | None) -> None:

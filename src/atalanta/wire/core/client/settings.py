@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from atalanta.wire.core.packet_types import NEWEST_VERSION
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2
 from atalanta.wire.http_upgrade import UpgradeRequest
 
@@ -59,14 +58,14 @@ class SessionSettings:
 
 
 def session_creation(
-    settings: SessionSettings, channel: int, version_2: bool = True
+    settings: SessionSettings, channel: int, version: int, with_client_id: bool
 ) -> CreateSession:
     """Returns CREATESESSION_V2 for a session on `channel`; or CREATESESSION, which has no client id."""
-    kind = CreateSessionV2 if version_2 else CreateSession
+    kind = CreateSessionV2 if with_client_id else CreateSession
     packet = kind(
         name=settings.name,
         session_channel=channel,
-        version=NEWEST_VERSION,
+        version=version,
         user=settings.user,
         password=settings.password,
         min_large_message_size=settings.min_large_message_size,

@@ -13,7 +13,7 @@ from mypy_extensions import i64
 
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES, Frame, write_frame_header
+from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES, Frame, Framer, write_frame_header
 from atalanta.wire.core.packet_types import (
     ASYNC_RESPONSE_VERSION,
     LOG_READ_RESP,
@@ -183,6 +183,24 @@ def encode(packet: Packet, channel: int, version: int = NEWEST_VERSION) -> bytes
     """Returns the whole frame. A field out of range raises the Writer's errors: a mistake of the caller."""
     out = BytesWriter()
     write_packet(out, packet, channel, version)
+    return out.getvalue()
+
+
+def reencode(frames: bytes, before: int, after: int, correlation: int, sender_id: int) -> bytes:
+    """Returns whole frames that a client encoded for version `before` as frames for version `after`.
+
+    Both ids are those of the packet that is answered. Frames of old versions do not have them.
+    """
+    out = BytesWriter()
+    for frame in Framer(False).feed(frames):
+        packet = decode_frame(frame, before)
+        if isinstance(packet, SendMessage | SendContinuation):
+            packet.sender_id = sender_id
+            if packet.requires_response:
+                packet.correlation = correlation
+        elif isinstance(packet, transaction.Commit):
+            packet.correlation = correlation
+        write_packet(out, packet, frame.channel, after)
     return out.getvalue()
 
 

@@ -26,6 +26,7 @@ from atalanta.wire.core.packet_types import (
     SESS_SEND,
     SESS_SEND_CONTINUATION,
     SESS_SEND_LARGE,
+    send_tail_bytes,
 )
 from atalanta.wire.core.packets.base import Packet, numbered
 
@@ -158,13 +159,6 @@ numbered(
         SESS_RECEIVE_CONTINUATION: ReceiveContinuation,
     }
 )
-
-
-def send_tail_bytes(version: i64) -> i64:
-    """Returns the size of requires_response and, in later versions, correlation and sender id (0: the newest)."""
-    if version == 0 or version >= SENDER_ID_VERSION:
-        return 13
-    return 9 if version >= ASYNC_RESPONSE_VERSION else 1
 
 
 def decode_send(data: bytes, start: i64, end: i64, version: i64) -> SendMessage:

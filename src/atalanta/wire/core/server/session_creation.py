@@ -22,7 +22,7 @@ from atalanta.kernel.security.remote_host import remote_host
 from atalanta.kernel.security.resource_limits import check_name
 from atalanta.kernel.sessions.session import Session
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.core.packet_types import FIRST_SESSION_CHANNEL
+from atalanta.wire.core.packet_types import FIRST_SESSION_CHANNEL, OLDEST_VERSION
 from atalanta.wire.core.packets.cluster import (
     ClusterChallenge,
     ClusterConnect,
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
     from atalanta.wire.core.server.connection import CoreConnection
 
-OLDEST_VERSION: Final = 129
 SESSIONS_MAX: Final = 10_000  # of one connection
 CLUSTER_CHANNEL: Final = 3
 REFUSED_PEERS_MAX: Final = 1_000
@@ -84,10 +83,10 @@ def login_of(connection: CoreConnection, packet: CreateSession) -> CoreLogin:
     return CoreLogin(packet, password)
 
 
-def check_version(request: LoginRequest) -> None:
+def check_version(connection: CoreConnection, request: LoginRequest) -> None:
     """Raises BrokerError INCOMPATIBLE for a client that is too old."""
     assert isinstance(request, CoreLogin)
-    version = request.packet.version
+    version = connection.version or request.packet.version
     if version < OLDEST_VERSION:
         raise BrokerError(
             INCOMPATIBLE,
@@ -102,7 +101,7 @@ def open_session(
     assert isinstance(request, CoreLogin)
     packet = request.packet
     broker = connection.host.broker
-    connection.version = min(packet.version, SERVER_VERSION)
+    connection.agree_on_version(packet.version)
     channel = packet.session_channel
     if broker.stopping or channel < FIRST_SESSION_CHANNEL or channel in connection.sessions:
         why = "the node is stopping" if broker.stopping else f"channel {channel} cannot be used"
