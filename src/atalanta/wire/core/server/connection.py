@@ -229,14 +229,23 @@ class CoreConnection(FrameConnection):
         self.send(packet, 0)
 
     def _subscribe(self, now: int, is_cluster: bool, version: int) -> None:
-        if version > 0 and self.version == 0:
-            self.version = min(version, SERVER_VERSION)
+        if version > 0:
+            self.agree_on_version(version)
         self.subscribed = True
         self.host.cluster.subscribe(now, self, is_cluster)
 
+    def agree_on_version(self, version: int) -> None:
+        """Keeps the first version that the client names, if this node knows it; else its own.
+
+        A Java client that creates a session again names the version of the server before (newCreateSession of
+        ActiveMQSessionContext), not its own, which SUBSCRIBE_TOPOLOGY_V2 of this connection had.
+        """
+        if self.version == 0:
+            self.version = min(version, SERVER_VERSION)
+
     # -- logins ---------------------------------------------------------------------------------
     def check_login(self, request: LoginRequest) -> None:
-        check_version(request)
+        check_version(self, request)
 
     def open_session(self, now: int, request: LoginRequest, identity: Identity) -> None:
         open_session(self, now, request, identity)
@@ -275,7 +284,10 @@ class CoreConnection(FrameConnection):
 
     def can_be_routed(self) -> str | None:
         request = self.logins[0]
-        if isinstance(request, CoreLogin) and request.packet.version < ROUTING_VERSION_MIN:
+        version = self.version
+        if version == 0 and isinstance(request, CoreLogin):
+            version = request.packet.version
+        if version < ROUTING_VERSION_MIN:
             return "clients before Artemis 2.18 cannot be routed"
         return None
 

@@ -84,10 +84,10 @@ def login_of(connection: CoreConnection, packet: CreateSession) -> CoreLogin:
     return CoreLogin(packet, password)
 
 
-def check_version(request: LoginRequest) -> None:
+def check_version(connection: CoreConnection, request: LoginRequest) -> None:
     """Raises BrokerError INCOMPATIBLE for a client that is too old."""
     assert isinstance(request, CoreLogin)
-    version = request.packet.version
+    version = connection.version or request.packet.version
     if version < OLDEST_VERSION:
         raise BrokerError(
             INCOMPATIBLE,
@@ -102,7 +102,7 @@ def open_session(
     assert isinstance(request, CoreLogin)
     packet = request.packet
     broker = connection.host.broker
-    connection.version = min(packet.version, SERVER_VERSION)
+    connection.agree_on_version(packet.version)
     channel = packet.session_channel
     if broker.stopping or channel < FIRST_SESSION_CHANNEL or channel in connection.sessions:
         why = "the node is stopping" if broker.stopping else f"channel {channel} cannot be used"
