@@ -14,7 +14,14 @@ FIRST_SESSION_CHANNEL: Final = 10
 
 # The version of Artemis 2.37 to 2.44, and versions in which layouts changed.
 NEWEST_VERSION: Final = 136
+TOPOLOGY_V2_VERSION: Final = 122
+DISCONNECT_CONSUMER_VERSION: Final = 124
+SCALE_DOWN_VERSION: Final = 125  # CLUSTER_TOPOLOGY_V3 and DISCONNECT_V2
+QUERY_V2_VERSION: Final = 126
+BINDING_V3_VERSION: Final = 127
+ADDRESSING_VERSION: Final = 129  # Artemis 2.0: addresses and routing types, another layout of messages
 ASYNC_RESPONSE_VERSION: Final = 130
+DISCONNECT_V3_VERSION: Final = 131
 COMMIT_CORRELATION_VERSION: Final = 132
 SENDER_ID_VERSION: Final = 134
 

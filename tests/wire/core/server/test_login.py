@@ -95,7 +95,7 @@ def test_right_credentials_open_a_session(server: Server, kind: type[CreateSessi
 
 
 def test_old_clients_are_told_so(server: Server) -> None:
-    answer = server.greeted().open_session(10, "admin", "admin", version=128)
+    answer = server.greeted().open_session(10, "admin", "admin", version=120)
     assert isinstance(answer, ExceptionResponse) and answer.code == INCOMPATIBLE
 
 
@@ -135,7 +135,7 @@ def test_a_client_that_reconnects_is_served_in_its_own_version(
 
 def test_a_client_too_old_is_told_so_whatever_its_request_names(server: Server) -> None:
     client = server.greeted()
-    client.send(SubscribeTopologyV2(False, 128), 0)
+    client.send(SubscribeTopologyV2(False, 120), 0)
     client.receive()
     answer = client.open_session(10, "admin", "admin", version=136)
     assert isinstance(answer, ExceptionResponse) and answer.code == INCOMPATIBLE

@@ -8,9 +8,21 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from atalanta.wire.core.frames import write_frame_header
-from atalanta.wire.core.packet_types import packet_name
+from atalanta.wire.core.packet_types import (
+    DISCONNECT_V3_VERSION,
+    SCALE_DOWN_VERSION,
+    TOPOLOGY_V2_VERSION,
+    packet_name,
+)
 from atalanta.wire.core.packets import codec
-from atalanta.wire.core.packets.connection import ExceptionResponse
+from atalanta.wire.core.packets.connection import (
+    REASON_SCALE_DOWN,
+    REASON_SHUTDOWN,
+    Disconnect,
+    DisconnectV2,
+    DisconnectV3,
+    ExceptionResponse,
+)
 from atalanta.wire.core.packets.topology import (
     ClusterTopology,
     ClusterTopologyV2,
@@ -128,10 +140,14 @@ class FrameConnection(LoginConnection):
     ) -> None:
         """Sends one topology entry, in the packet generation of the peer's version."""
         packet: ClusterTopology
-        if self.version >= 131 or self.version == 0:
+        if self.version >= DISCONNECT_V3_VERSION or self.version == 0:
             packet = ClusterTopologyV4(exit=False, node_id=node_id)
-        else:
+        elif self.version >= SCALE_DOWN_VERSION:
             packet = ClusterTopologyV3(exit=False, node_id=node_id)
+        elif self.version >= TOPOLOGY_V2_VERSION:
+            packet = ClusterTopologyV2(exit=False, node_id=node_id)
+        else:
+            packet = ClusterTopology(exit=False, node_id=node_id)
         packet.event_id = event_id
         packet.primary = primary
         packet.backup = backup
@@ -143,7 +159,22 @@ class FrameConnection(LoginConnection):
 
     def member_down(self, node_id: str, event_id: int) -> None:
         """Sends a leaving member in the second generation, as Artemis 2.44 does."""
-        self.tell(ClusterTopologyV2(exit=True, node_id=node_id, event_id=event_id), 0)
+        if 0 < self.version < TOPOLOGY_V2_VERSION:
+            self.tell(ClusterTopology(exit=True, node_id=node_id), 0)
+        else:
+            self.tell(ClusterTopologyV2(exit=True, node_id=node_id, event_id=event_id), 0)
+
+    def tell_end(self, successor_id: str | None, successor: TransportConfiguration | None) -> None:
+        """Sends DISCONNECT, in the packet generation of the peer's version, with the node that takes over from a node
+        that leaves."""
+        node_id = self.host.broker.node_id
+        if 0 < self.version < SCALE_DOWN_VERSION:
+            self.tell(Disconnect(node_id), 0)
+        elif 0 < self.version < DISCONNECT_V3_VERSION:
+            self.tell(DisconnectV2(node_id, successor_id), 0)
+        else:
+            reason = REASON_SHUTDOWN if successor_id is None else REASON_SCALE_DOWN
+            self.tell(DisconnectV3(node_id, reason, successor_id, successor), 0)
 
     # -- held deliveries ------------------------------------------------------------------------
     def stays_without_login(self, now: int) -> bool:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
     from atalanta.wire.core.server.connection import CoreConnection
 
-OLDEST_VERSION: Final = 129
+OLDEST_VERSION: Final = 121  # of HornetQ; Artemis 1.0 has 126
 SESSIONS_MAX: Final = 10_000  # of one connection
 CLUSTER_CHANNEL: Final = 3
 REFUSED_PEERS_MAX: Final = 1_000
@@ -123,6 +123,8 @@ def open_session(
     if first:
         connection.count_for(identity.user)
     session = CoreSession(connection, channel, connection.version, packet.confirmation_window)
+    if session.old:
+        session.default_address = packet.default_address
     # The client's own name for the session is a secret (wire/core/server/reattach.py): nobody else learns it.
     kernel = Session(
         broker.session_services, connection.client, broker.ids.uuid().hex(), session, identity,
