@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from atalanta.client.blocking import connect
 from tests.interop.harness.broker_xml import Cluster, Shape
 from tests.interop.harness.failover import Failover
-from tests.interop.harness.jms import run_scenarios, scenario_names
+from tests.interop.harness.jms import PASSWORD, USER, run_scenarios, scenario_names, until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
 from tests.interop.harness.old_clients import (
@@ -58,6 +59,12 @@ def prefix(node: BrokerProcess) -> None:
     """Gives the acceptor the prefixes."""
     path = node.folder / "etc" / "broker.xml"
     path.write_text(path.read_text().replace("protocols=CORE<", f"protocols=CORE{PREFIXES}<"))
+
+
+def announces(node: BrokerProcess, backup: BrokerProcess) -> bool:
+    """Whether the topology of the node has its backup: a client that comes before does not learn of it."""
+    with connect(f"tcp://127.0.0.1:{node.port}", user=USER, password=PASSWORD) as connection:
+        return str(backup.port) in str(connection.management().call("broker", "listNetworkTopology"))
 
 
 @pytest.fixture(scope="module")
@@ -121,8 +128,9 @@ def test_the_clients_follow_a_pair(target: str, brokers: Lineup, version: str, e
         prefix(node)
     primary.start()
     backup.launch()
-    servers = f"tcp://127.0.0.1:{primary.port},tcp://127.0.0.1:{backup.port}"
-    url = f"({servers})?ha=true&reconnectAttempts=-1&retryInterval=100&callTimeout=5000"
+    until("the pair is known", lambda: announces(primary, backup), 40)
+    # They take one address, and learn the backup's from the topology.
+    url = f"tcp://127.0.0.1:{primary.port}?ha=true&reconnectAttempts=-1&retryInterval=100&callTimeout=5000"
     with Failover(url, "orders", classes=old_class_path(version)) as clients:
         clients.working(50)
         getattr(primary, ending)()
