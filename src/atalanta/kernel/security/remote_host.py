@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 MINUTE_NS: Final = 60_000_000_000
-ONCE_NS: Final = 1 << 62  # longer than any node runs
+ONCE_NS: Final = 1 << 60  # longer than any node runs
 REFUSALS_MAX: Final = 1_000
 
 
