@@ -12,16 +12,11 @@ SESSION_CHANNEL: Final = 1
 CLUSTER_CHANNEL: Final = 3
 FIRST_SESSION_CHANNEL: Final = 10
 
-# The version of Artemis 2.37 to 2.44, and versions in which layouts changed.
+# The versions of Artemis 2.37 to 2.56 and of 2.0 to 2.6, and versions in between with other packets.
 NEWEST_VERSION: Final = 136
-TOPOLOGY_V2_VERSION: Final = 122
-DISCONNECT_CONSUMER_VERSION: Final = 124
-SCALE_DOWN_VERSION: Final = 125  # CLUSTER_TOPOLOGY_V3 and DISCONNECT_V2
-QUERY_V2_VERSION: Final = 126
-BINDING_V3_VERSION: Final = 127
-ADDRESSING_VERSION: Final = 129  # Artemis 2.0: addresses and routing types, another layout of messages
+OLDEST_VERSION: Final = 129
 ASYNC_RESPONSE_VERSION: Final = 130
-DISCONNECT_V3_VERSION: Final = 131
+CLIENT_ID_VERSION: Final = 131  # CREATESESSION_V2, CLUSTER_TOPOLOGY_V4, DISCONNECT_V3
 COMMIT_CORRELATION_VERSION: Final = 132
 SENDER_ID_VERSION: Final = 134
 
@@ -285,6 +280,15 @@ NAMES: Final[dict[int, str]] = {
     LOG_DEAD_LETTER: "LOG_DEAD_LETTER",
     LOG_DEAD_LETTER_RESP: "LOG_DEAD_LETTER_RESP",
 }
+# The oldest version of a client (of HornetQ; Artemis 1.0 has 126), and what came until 129: that has addresses with
+# routing types, and another layout of messages.
+OLDEST_CLIENT_VERSION: Final = 121
+TOPOLOGY_V2_VERSION: Final = 122
+DISCONNECT_CONSUMER_VERSION: Final = 124
+TOPOLOGY_V3_VERSION: Final = 125
+QUERY_V2_VERSION: Final = 126
+BINDING_V3_VERSION: Final = 127
+ADDRESSING_VERSION: Final = 129
 LOG_VIEW: Final = frozenset([code for code, name in NAMES.items() if name.startswith("LOG_")])
 
 # Neither numbered nor kept for a reattach (isRequiresConfirmations). The metadata

@@ -8,7 +8,6 @@ from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.message.message import Message
 from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.packets.connection import (
-    Disconnect,
     DisconnectV2,
     DisconnectV3,
     ExceptionResponse,
@@ -211,7 +210,7 @@ def test_the_topology_comes_in_the_clients_generation(
 
 
 @pytest.mark.parametrize(
-    ("version", "kind"), [(124, Disconnect), (128, DisconnectV2), (130, DisconnectV2), (131, DisconnectV3)]
+    ("version", "kind"), [(126, DisconnectV2), (128, DisconnectV2), (130, DisconnectV2), (131, DisconnectV3)]
 )
 def test_a_node_that_stops_says_so_in_the_clients_generation(server: Server, version: int, kind: type) -> None:
     client = old_client(server, version)

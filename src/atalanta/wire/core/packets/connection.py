@@ -63,6 +63,22 @@ class DisconnectV3(Packet):
     target: TransportConfiguration | None = field(default=None, metadata=wire(NULLABLE_TRANSPORT))
 
 
+def disconnect_of(
+    version: int,
+    node_id: str,
+    reason: int = REASON_SHUTDOWN,
+    target_node_id: str | None = None,
+    target: TransportConfiguration | None = None,
+) -> Packet:
+    """Returns the DISCONNECT packet of a protocol version. Older ones have no reason, and the oldest no target.
+
+    Version 0 is a peer that has named none: it gets the newest.
+    """
+    if version == 0 or version >= packet_types.CLIENT_ID_VERSION:
+        return DisconnectV3(node_id, reason, target_node_id, target)
+    return DisconnectV2(node_id, target_node_id)
+
+
 @dataclass(eq=False, repr=False)
 class ExceptionResponse(Packet):
     """EXCEPTION: a request failed.

@@ -25,10 +25,12 @@ from atalanta.wire.core.packets.cluster import (
 )
 from atalanta.wire.core.packets.connection import (
     REASON_REDIRECT,
+    REASON_SCALE_DOWN,
     CheckForFailover,
     CheckForFailoverReply,
     DisconnectV3,
     Ping,
+    disconnect_of,
 )
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2, ReattachSession
 from atalanta.wire.core.packets.topology import SubscribeTopology, SubscribeTopologyV2
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from atalanta.wire.login import LoginRequest
 
 UNAUTHENTICATED_FRAME_BYTES_MAX: Final = 64 << 10
+REDIRECT_VERSION_MIN: Final = 131  # reads DISCONNECT_V3
 ROUTING_VERSION_MIN: Final = 131  # Artemis 2.18
 CLUSTER_PACKETS: Final = (
     packet_types.NODE_ANNOUNCE,
@@ -268,7 +271,7 @@ class CoreConnection(FrameConnection):
 
     # -- redirects ------------------------------------------------------------------------------
     def can_move(self) -> str | None:
-        if self.version < packet_types.DISCONNECT_V3_VERSION:
+        if self.version < REDIRECT_VERSION_MIN:
             return "too old for a redirect"
         return "reads this node's log" if self.pinned else None
 
@@ -395,10 +398,13 @@ class CoreConnection(FrameConnection):
     def send_disconnect(self) -> None:
         """Sends DISCONNECT, with the successor of a node that leaves unless the peer must not know of it yet."""
         successor = self.host.successor
+        node_id = self.host.broker.node_id
         if successor is None or self.disconnect_delayed:
-            self.tell_end(None, None)
-        else:
-            self.tell_end(successor.node_id, successor.transport)
+            self.tell(disconnect_of(self.version, node_id), 0)
+            return
+        self.tell(
+            disconnect_of(self.version, node_id, REASON_SCALE_DOWN, successor.node_id, successor.transport), 0
+        )
 
     def disconnect(self, now: int, held_ns: int) -> None:
         super().disconnect(now, held_ns)

@@ -9,20 +9,13 @@ from mypy_extensions import i64
 
 from atalanta.wire.core.frames import write_frame_header
 from atalanta.wire.core.packet_types import (
-    DISCONNECT_V3_VERSION,
-    SCALE_DOWN_VERSION,
+    CLIENT_ID_VERSION,
     TOPOLOGY_V2_VERSION,
+    TOPOLOGY_V3_VERSION,
     packet_name,
 )
 from atalanta.wire.core.packets import codec
-from atalanta.wire.core.packets.connection import (
-    REASON_SCALE_DOWN,
-    REASON_SHUTDOWN,
-    Disconnect,
-    DisconnectV2,
-    DisconnectV3,
-    ExceptionResponse,
-)
+from atalanta.wire.core.packets.connection import ExceptionResponse
 from atalanta.wire.core.packets.topology import (
     ClusterTopology,
     ClusterTopologyV2,
@@ -140,9 +133,9 @@ class FrameConnection(LoginConnection):
     ) -> None:
         """Sends one topology entry, in the packet generation of the peer's version."""
         packet: ClusterTopology
-        if self.version >= DISCONNECT_V3_VERSION or self.version == 0:
+        if self.version >= CLIENT_ID_VERSION or self.version == 0:
             packet = ClusterTopologyV4(exit=False, node_id=node_id)
-        elif self.version >= SCALE_DOWN_VERSION:
+        elif self.version >= TOPOLOGY_V3_VERSION:
             packet = ClusterTopologyV3(exit=False, node_id=node_id)
         elif self.version >= TOPOLOGY_V2_VERSION:
             packet = ClusterTopologyV2(exit=False, node_id=node_id)
@@ -163,18 +156,6 @@ class FrameConnection(LoginConnection):
             self.tell(ClusterTopology(exit=True, node_id=node_id), 0)
         else:
             self.tell(ClusterTopologyV2(exit=True, node_id=node_id, event_id=event_id), 0)
-
-    def tell_end(self, successor_id: str | None, successor: TransportConfiguration | None) -> None:
-        """Sends DISCONNECT, in the packet generation of the peer's version, with the node that takes over from a node
-        that leaves."""
-        node_id = self.host.broker.node_id
-        if 0 < self.version < SCALE_DOWN_VERSION:
-            self.tell(Disconnect(node_id), 0)
-        elif 0 < self.version < DISCONNECT_V3_VERSION:
-            self.tell(DisconnectV2(node_id, successor_id), 0)
-        else:
-            reason = REASON_SHUTDOWN if successor_id is None else REASON_SCALE_DOWN
-            self.tell(DisconnectV3(node_id, reason, successor_id, successor), 0)
 
     # -- held deliveries ------------------------------------------------------------------------
     def stays_without_login(self, now: int) -> bool:

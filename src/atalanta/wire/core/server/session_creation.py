@@ -22,7 +22,7 @@ from atalanta.kernel.security.remote_host import remote_host
 from atalanta.kernel.security.resource_limits import check_name
 from atalanta.kernel.sessions.session import Session
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.core.packet_types import FIRST_SESSION_CHANNEL
+from atalanta.wire.core.packet_types import FIRST_SESSION_CHANNEL, OLDEST_CLIENT_VERSION
 from atalanta.wire.core.packets.cluster import (
     ClusterChallenge,
     ClusterConnect,
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
     from atalanta.wire.core.server.connection import CoreConnection
 
-OLDEST_VERSION: Final = 121  # of HornetQ; Artemis 1.0 has 126
 SESSIONS_MAX: Final = 10_000  # of one connection
 CLUSTER_CHANNEL: Final = 3
 REFUSED_PEERS_MAX: Final = 1_000
@@ -88,10 +87,10 @@ def check_version(connection: CoreConnection, request: LoginRequest) -> None:
     """Raises BrokerError INCOMPATIBLE for a client that is too old."""
     assert isinstance(request, CoreLogin)
     version = connection.version or request.packet.version
-    if version < OLDEST_VERSION:
+    if version < OLDEST_CLIENT_VERSION:
         raise BrokerError(
             INCOMPATIBLE,
-            f"AMQ229033: client version {version} is older than {OLDEST_VERSION}, the oldest served",
+            f"AMQ229033: client version {version} is older than {OLDEST_CLIENT_VERSION}, the oldest served",
         )
 
 
