@@ -154,14 +154,14 @@ class NodeRig:
         if isinstance(command, PlantedCommands):
             command.receive(False)
 
-    def login(self, user: str, password: str, xa: bool = False, window: int = -1) -> int:
+    def login(self, user: str, password: str, xa: bool = False, window: int = -1, version: int = 136) -> int:
         conn = self.accept()
         self.node.on_data(self.now, conn, HANDSHAKE)
         name = f"session-{conn}"
         login = CreateSessionV2(
             name=name,
             session_channel=10,
-            version=136,
+            version=version,
             user=user,
             password=password,
             xa=xa,

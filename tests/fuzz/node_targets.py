@@ -13,7 +13,7 @@ from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.connection import NullResponse, Ping
 from atalanta.wire.core.packets.message import SendContinuation, SendLargeMessage
-from atalanta.wire.core.packets.session import CreateSessionResponse, CreateSessionV2
+from atalanta.wire.core.packets.session import AddMetadata, CreateSessionResponse, CreateSessionV2
 from atalanta.wire.core.packets.topology import SubscribeTopologyV2
 from atalanta.wire.openwire.options import HANDSHAKE as OPENWIRE_HANDSHAKE
 from atalanta.wire.openwire.options import info_of
@@ -33,7 +33,8 @@ from tests.wire.core.server.server_rig import text_message
 INPUTS_OF_A_NODE = 50
 CHAOS_PACKETS = 400
 MISTAKES = 0.05  # of the commands
-MODES = ("stranger", "admin", "branch", "guest", "peer", "link", "datagram", "admin")
+MODES = ("stranger", "admin", "branch", "guest", "peer", "link", "datagram", "old")
+OLD = MODES.index("old")
 
 
 def client_frames() -> list[bytes]:
@@ -85,6 +86,8 @@ class NodeTarget(Target):
         captured = [frames.replace(HANDSHAKE, b"") for frames in captured_frames("client")]
         made = [bytes([mode, 3]) + b"".join(frames[mode * 10 : mode * 10 + 10]) for mode in range(8)]
         made += [bytes([n % 8, n]) + stream[: self.size_max] for n, stream in enumerate(captured)]
+        old = captured_frames("client", True)[:40]
+        made += [bytes([OLD, n]) + stream[: self.size_max] for n, stream in enumerate(old)]
         polite = [
             codec.encode(Ping(60_000), 0),
             codec.encode(SubscribeTopologyV2(True, 136), 0),
@@ -140,6 +143,10 @@ class NodeTarget(Target):
             return rig.cluster_peer()
         if mode == "guest":
             return rig.login("guest", "guest")
+        if mode == "old":
+            conn = rig.login("admin", "admin", version=128)
+            rig.send(conn, AddMetadata("jms-session", ""))
+            return conn
         conn = rig.login("admin", "admin", mode == "branch", 2_000 if mode == "branch" else -1)
         rig.consuming(conn)
         return conn

@@ -21,11 +21,11 @@ from atalanta.wire.detect import detect
 from atalanta.wire.uri import UriError, parse_params, parse_uri, parse_uri_list
 from tests.fuzz.mutator import FrameMutator, Mutator
 from tests.fuzz.target import Target
-from tests.golden.frames import golden_frames, one_of_each_type
+from tests.golden.frames import golden_frames, old_frames, one_of_each_type
 from tests.wire.core.samples import all_packets, sample_message, sample_transport
 from tests.wire.core.server.server_rig import text_message
 
-VERSIONS = (0, 121, 129, 130, 131, 132, 134, 136)
+VERSIONS = (0, 121, 129, 130, 131, 132, 134, 136, 128)
 SEED_BYTES_MAX = 2048
 PROPERTY_WORDS = (
     b"_AMQ_GROUP_ID", b"_AMQ_DUPL_ID", b"_AMQ_ROUTING_TYPE", b"_AMQ_SCHED_DELIVERY", b"_AMQ_ROUTE_TO",
@@ -46,10 +46,10 @@ def sample_frames() -> list[bytes]:
     return [frame for frame in made if len(frame) <= SEED_BYTES_MAX]
 
 
-def captured_frames(sender: str) -> list[bytes]:
-    """The first frames of every captured conversation."""
+def captured_frames(sender: str, old: bool = False) -> list[bytes]:
+    """The first frames of every captured conversation; with `old` of version 128."""
     found: dict[tuple[str, int], list[bytes]] = {}
-    for frame in golden_frames():
+    for frame in old_frames() if old else golden_frames():
         if frame.sender == sender and len(frame.data) <= SEED_BYTES_MAX:
             key = (frame.place.partition(":")[0], frame.connection)
             kept = found.setdefault(key, [])
@@ -66,7 +66,9 @@ class PacketTarget(Target):
     words = tuple(wide(word) for word in PROPERTY_WORDS)
 
     def seeds(self) -> list[bytes]:
-        return [bytes([7]) + frame[4:5] + frame[13:] for frame in sample_frames()]
+        made = [bytes([7]) + frame[4:5] + frame[13:] for frame in sample_frames()]
+        old = [bytes([8]) + frame.data[4:5] + frame.payload for frame in one_of_each_type(True)]
+        return made + [each for each in old if len(each) <= SEED_BYTES_MAX]
 
     def run(self, data: bytes) -> None:
         if len(data) < 2:

@@ -50,10 +50,16 @@ def _read(path: Path) -> Iterator[GoldenFrame]:
 
 
 @cache
-def one_of_each_type() -> tuple[GoldenFrame, ...]:
-    """The shortest captured frame of each packet type."""
+def old_frames() -> tuple[GoldenFrame, ...]:
+    """Every frame between artemis-jms-client 1.4.0 (version 128) and a real Artemis 2.44, in order."""
+    return tuple(_read(VECTORS / "old" / "core-client-1.4.0.jsonl.gz"))
+
+
+@cache
+def one_of_each_type(old: bool = False) -> tuple[GoldenFrame, ...]:
+    """The shortest captured frame of each packet type; with `old` of version 128."""
     shortest: dict[int, GoldenFrame] = {}
-    for frame in golden_frames():
+    for frame in old_frames() if old else golden_frames():
         known = shortest.get(frame.type)
         if known is None or len(frame.data) < len(known.data):
             shortest[frame.type] = frame

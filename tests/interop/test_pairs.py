@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,6 +14,7 @@ from tests.interop.harness.broker_xml import Cluster, Shape
 from tests.interop.harness.jms import PASSWORD, USER, until
 from tests.interop.harness.lineup import KINDS, Lineup
 from tests.interop.harness.node import BrokerProcess
+from tests.interop.harness.shared_store import share
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -99,16 +99,6 @@ class StorePair:
     def close(self) -> None:
         for node in (self.primary, self.backup, self.ours):
             node.close()
-
-
-def share(data: Path, other: Path) -> None:
-    """Both instances have one data folder."""
-    data.mkdir(exist_ok=True)
-    if other.exists():
-        for path in sorted(other.rglob("*"), reverse=True):
-            path.rmdir()
-        other.rmdir()
-    other.symlink_to(data)
 
 
 @pytest.fixture(params=KINDS)

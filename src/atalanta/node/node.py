@@ -334,8 +334,8 @@ class Node:
         self.command.end()
         connection = self.connections.get(conn)
         remote = "" if connection is None else connection.peer()
-        # A client with the wrong protocol tries for ever.
-        unknown = isinstance(connection, Sniffer)
+        # A client with the wrong protocol or version tries for ever.
+        unknown = isinstance(connection, ClientConnection) and not connection.authenticated
         if remote and (not unknown or self.host.refusals.admits(now, remote, why)):
             self.ports.trace.event(
                 "protocol_error", {"connection": conn, "remote": remote, "why": why}

@@ -10,7 +10,7 @@ from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.ports import Passwords
 from atalanta.kernel.security.authentication import Logins
-from atalanta.kernel.security.remote_host import RefusalLimit, remote_host
+from atalanta.kernel.security.remote_host import ONCE_NS, RefusalLimit, remote_host
 from atalanta.kernel.settings.scheduler import Scheduler
 from atalanta.message.fqqn import split_fqqn
 from atalanta.message.repetition import PERIOD_MS_MIN
@@ -33,6 +33,7 @@ WITHOUT_LOGIN_MAX: Final = 100
 FINISHING_MAX: Final = 100  # of the node
 ADDRESS_DELAY: Final = -1  # the redelivery-delay of the address
 AGAIN_MS: Final = 60_000
+UNREAD: Final = "answers are not read before login"
 TOO_MANY_WITHOUT_LOGIN: Final = "too many older connections of its host have no login"
 
 
@@ -123,6 +124,7 @@ class Host:
     ) -> None:
         self.broker = broker
         self.refusals: RefusalLimit = RefusalLimit()
+        self.refused_sessions: RefusalLimit = RefusalLimit(ONCE_NS)
         self.logins: Logins = Logins(
             broker.security,
             passwords if passwords is not None else Passwords(),
@@ -211,6 +213,16 @@ class Host:
     def timed_out(self, connection: ClientConnection, why: str) -> None:
         """Reports a connection that is closed because its peer was silent."""
         self.broker.trace.event("connection_timed_out", {"remote": connection.peer(), "why": why})
+
+    def tell_refused(self, now: int, remote: str, why: str) -> None:
+        """Reports a client that gets no session, once for each host and reason: it may try for ever."""
+        if self.refused_sessions.admits(now, remote, why):
+            self.broker.trace.event("session_refused", {"remote": remote, "why": why})
+
+    def close_unread(self, now: int, connection: ClientConnection) -> None:
+        """Closes the connection of a peer that reads no answers before its login: no client needs so many."""
+        self.tell_refused(now, connection.peer(), UNREAD)
+        self.close(connection.conn, UNREAD)
 
     def too_many_without_login(self, now: int) -> list[int]:
         """Returns the newest connections of hosts that have too many without a login.

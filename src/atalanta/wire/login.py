@@ -8,6 +8,8 @@ from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.errors import (
     CLUSTER_SECURITY,
+    REMOTE_DISCONNECT,
+    ROUTING,
     SECURITY,
     SESSION_CREATION_REJECTED,
     BrokerError,
@@ -199,6 +201,7 @@ class LoginConnection(ClientConnection):
                 self.security_domain(),
             )
         except BrokerError as error:
+            self._tell_refused(now, error)
             self._end_login(now, error)
 
     def login_done(self, now: int, identity: Identity | None) -> None:
@@ -219,6 +222,8 @@ class LoginConnection(ClientConnection):
         except BrokerError as error:
             if error.code == SECURITY or error.code == CLUSTER_SECURITY:
                 self.count_login_failure()
+            if identity is not None:
+                self._tell_refused(now, error)
             self._end_login(now, error)
         else:
             self._end_login(now, None)
@@ -251,9 +256,15 @@ class LoginConnection(ClientConnection):
                     return
                 self.open_session(now, self.logins[0], identity)
             except BrokerError as refusal:  # separate name: mypyc gives each name one type
+                self._tell_refused(now, refusal)
                 self._end_login(now, refusal)
                 return
         self._end_login(now, error)
+
+    def _tell_refused(self, now: int, error: BrokerError) -> None:
+        """Reports why the client gets no session. A router reports its own refusals, a node that stops its stop."""
+        if error.code != ROUTING and error.code != REMOTE_DISCONNECT and not self.host.broker.stopping:
+            self.host.tell_refused(now, self.client.remote, error.text)
 
     def _end_login(self, now: int, error: BrokerError | None) -> None:
         """Ends the first login, refused with `error` if there is one, and begins the next."""

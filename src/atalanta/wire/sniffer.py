@@ -189,7 +189,7 @@ class Sniffer(ClientConnection):
     def on_blocked(self, now: int, blocked: bool) -> None:
         """Closes the connection: a peer that does not read before login is not served."""
         if blocked:
-            self.host.closing.append((self.conn, "answers are not read before login"))
+            self.host.close_unread(now, self)
 
     def check_alive(self, now: int) -> bool:
         if self.holds > 0:

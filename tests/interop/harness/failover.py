@@ -22,8 +22,11 @@ class Counts:
 class Failover(Load[Counts]):
     """`pairs` of a sender and a receiver at `url`; every second pair works in transactions."""
 
-    def __init__(self, url: str, queue: str, pairs: int = 4, pause_ms: int = 20) -> None:
-        super().__init__(Counts, "Failover", url, USER, PASSWORD, queue, str(pairs), str(pause_ms))
+    def __init__(
+        self, url: str, queue: str, pairs: int = 4, pause_ms: int = 20, classes: str | None = None
+    ) -> None:
+        arguments = (url, USER, PASSWORD, queue, str(pairs), str(pause_ms))
+        super().__init__(Counts, "Failover", *arguments, classes=classes)
 
     def over(self) -> None:
         """Ends the load. Nothing is lost, nothing came again after it was taken."""

@@ -28,9 +28,10 @@ def scenario_names(phase: str = "main") -> list[str]:
     return names
 
 
-def run_scenarios(url: str, *options: str) -> tuple[dict[str, str], str]:
+def run_scenarios(url: str, *options: str, classes: str | None = None) -> tuple[dict[str, str], str]:
     """Runs scenarios; returns what failed why ("" for passed) by name, and the whole output."""
-    command = [java(), "-Xmx512M", *SMALL_JVM, "-cp", class_path(), "atalanta.interop.Main"]
+    path = class_path() if classes is None else classes
+    command = [java(), "-Xmx512M", *SMALL_JVM, "-cp", path, "atalanta.interop.Main"]
     done = subprocess.run(
         [*command, "--url", url, *options],
         capture_output=True,

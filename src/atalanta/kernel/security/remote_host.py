@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 MINUTE_NS: Final = 60_000_000_000
+ONCE_NS: Final = 1 << 60  # longer than any node runs
 REFUSALS_MAX: Final = 1_000
 
 
@@ -22,16 +23,17 @@ def remote_host(remote: str) -> str:
 
 
 class RefusalLimit:
-    """The refusals that are logged: one per minute for each reason and host. Times are in ns."""
+    """The refusals that are logged: one in each period for each reason and host. Times are in ns."""
 
-    def __init__(self) -> None:
+    def __init__(self, period_ns: int = MINUTE_NS) -> None:
+        self.period_ns = period_ns
         self._logged: dict[tuple[str, str], int] = {}
 
     def admits(self, now: int, remote: str, why: str) -> bool:
         """Returns True, and records it, if this refusal is to be logged."""
         key = (remote_host(remote), why)
         last = self._logged.get(key)
-        if last is not None and now - last < MINUTE_NS:
+        if last is not None and now - last < self.period_ns:
             return False
         if len(self._logged) >= REFUSALS_MAX:
             self._logged.clear()

@@ -282,6 +282,15 @@ NAMES: Final[dict[int, str]] = {
     LOG_DEAD_LETTER: "LOG_DEAD_LETTER",
     LOG_DEAD_LETTER_RESP: "LOG_DEAD_LETTER_RESP",
 }
+# The oldest version of a client (of HornetQ; Artemis 1.0 has 126), and what came until 129: that has addresses with
+# routing types, and another layout of messages.
+OLDEST_CLIENT_VERSION: Final = 121
+TOPOLOGY_V2_VERSION: Final = 122
+DISCONNECT_CONSUMER_VERSION: Final = 124
+TOPOLOGY_V3_VERSION: Final = 125
+QUERY_V2_VERSION: Final = 126
+BINDING_V3_VERSION: Final = 127
+ADDRESSING_VERSION: Final = 129
 LOG_VIEW: Final = frozenset([code for code, name in NAMES.items() if name.startswith("LOG_")])
 
 # Neither numbered nor kept for a reattach (isRequiresConfirmations). The metadata

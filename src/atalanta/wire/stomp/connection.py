@@ -144,6 +144,7 @@ class StompConnection(StompOutput):
             if self.version == 0:
                 self.version = V10
                 self.send_error(NO_VERSION, None)
+                self.host.tell_refused(now, self.client.remote, NO_VERSION)
                 self.end(NO_VERSION)
                 return
         HeartBeat(frame.get("heart-beat"), -1, None)  # refused before the password is checked

@@ -189,7 +189,7 @@ class StompOutput(LoginConnection):
         """Stops deliveries until the peer has read the output; its input is still processed."""
         self.blocked = blocked
         if blocked and not self.authenticated:
-            self.host.closing.append((self.conn, "answers are not read before login"))
+            self.host.close_unread(now, self)
         self.show_blocked()
         if not blocked and self.stream is not None:
             self.stream.pump()

@@ -278,13 +278,14 @@ class Client:
         self.framer = Framer(False)
         self.seen: list[tuple[int, Packet]] = []
         self.correlation = -5
+        self.version = VERSION
 
     # -- raw ------------------------------------------------------------------------------------
     def feed(self, data: bytes) -> None:
         self.server.data(self.conn, data)
 
     def send(self, packet: Packet, channel: int = 10) -> None:
-        self.feed(codec.encode(packet, channel, VERSION))
+        self.feed(codec.encode(packet, channel, self.version))
 
     @property
     def closed(self) -> str | None:
@@ -296,7 +297,7 @@ class Client:
         self.server.turn()
         data = b"".join(self.server.wire.written.pop(self.conn, []))
         found = [
-            (frame.channel, codec.decode(frame.type, frame.payload, VERSION))
+            (frame.channel, codec.decode(frame.type, frame.payload, self.version))
             for frame in self.framer.feed(data)
         ]
         self.seen.extend(found)

@@ -138,7 +138,7 @@ def _decode(code: int, data: bytes, start: i64, end: i64, version: int) -> Packe
     if code == SESS_SEND:
         return decode_send(data, start, end, version)
     if code == SESS_RECEIVE_MSG:
-        return decode_receive(data, start, end)
+        return decode_receive(data, start, end, version)
     if (code == SESS_ACKNOWLEDGE or code == SESS_INDIVIDUAL_ACKNOWLEDGE) and (
         end - start == ACKNOWLEDGE_BYTES
     ):
@@ -208,7 +208,7 @@ def write_packet(out: BytesWriter, packet: Packet, channel: i64, version: int) -
     """Writes the whole frame into `out`; returns its bytes."""
     if isinstance(packet, ReceiveMessage):
         return write_receive(
-            out, channel, packet.message, packet.consumer_id, packet.delivery_count
+            out, channel, packet.message, packet.consumer_id, packet.delivery_count, version
         )
     if isinstance(packet, NullResponse):
         return write_null_response(out, channel, packet.correlation, version)

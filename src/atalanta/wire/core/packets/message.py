@@ -29,6 +29,12 @@ from atalanta.wire.core.packet_types import (
     send_tail_bytes,
 )
 from atalanta.wire.core.packets.base import Packet, numbered
+from atalanta.wire.core.packets.old_message import (
+    END_BYTES,
+    decode_old_message,
+    is_old,
+    write_old_message,
+)
 
 # A message without body and head: int32 length of the body, int64 message id.
 MESSAGE_FIXED_BYTES: Final = 12
@@ -167,7 +173,7 @@ def decode_send(data: bytes, start: i64, end: i64, version: i64) -> SendMessage:
     position = end - tail
     if position < start:
         raise DecodeError("message", start, f"needs more than {tail} bytes, {end - start} are left")
-    message = whole_message(data, start, position)
+    message = whole_message(data, start, position, version)
     requires_response = data[position] != 0
     correlation = int(read_i64_be(data, position + 1)) if tail >= 9 else -1
     sender_id = int(read_i32_be(data, position + 9)) if tail == 13 else -1
@@ -176,18 +182,18 @@ def decode_send(data: bytes, start: i64, end: i64, version: i64) -> SendMessage:
     )
 
 
-def decode_receive(data: bytes, start: i64, end: i64) -> ReceiveMessage:
+def decode_receive(data: bytes, start: i64, end: i64, version: i64) -> ReceiveMessage:
     position = end - RECEIVE_TAIL_BYTES
     if position < start:
         raise DecodeError("message", start, f"needs more than 12 bytes, {end - start} are left")
-    message = whole_message(data, start, position)
+    message = whole_message(data, start, position, version)
     consumer_id = int(read_i64_be(data, position))
     return ReceiveMessage(message, consumer_id, int(read_i32_be(data, position + 8)))
 
 
-def whole_message(data: bytes, start: i64, end: i64) -> Message:
+def whole_message(data: bytes, start: i64, end: i64, version: i64) -> Message:
     reader = Reader(data, int(start), int(end))
-    message = decode_message(reader)
+    message = decode_old_message(reader) if is_old(version) else decode_message(reader)
     if reader.position != end:
         raise DecodeError("message", reader.position, f"{reader.left()} bytes after the properties")
     return message
@@ -234,18 +240,23 @@ def write_boolean(out: BytesWriter, value: bool) -> None:
 
 
 def write_receive(
-    out: BytesWriter, channel: i64, message: Message, consumer_id: i64, delivery_count: i32
+    out: BytesWriter, channel: i64, message: Message, consumer_id: i64, delivery_count: i32, version: i64
 ) -> i64:
     """Writes SESS_RECEIVE_MSG: the message as it was sent, under its own id."""
     body = message.body
     head = message.head
     size: i64 = len(body)
     payload = size + len(head) + (MESSAGE_FIXED_BYTES + RECEIVE_TAIL_BYTES)
-    write_frame_header(out, SESS_RECEIVE_MSG, channel, payload)
-    write_i32_be(out, i32(size + BODY_LENGTH_OVERHEAD))
-    out.write(body)
-    write_i64_be(out, message.id)
-    out.write(head)
+    if is_old(version):
+        payload += END_BYTES
+        write_frame_header(out, SESS_RECEIVE_MSG, channel, payload)
+        write_old_message(out, message, message.id)
+    else:
+        write_frame_header(out, SESS_RECEIVE_MSG, channel, payload)
+        write_i32_be(out, i32(size + BODY_LENGTH_OVERHEAD))
+        out.write(body)
+        write_i64_be(out, message.id)
+        out.write(head)
     write_i64_be(out, consumer_id)
     write_i32_be(out, delivery_count)
     return payload + FRAME_OVERHEAD_BYTES
@@ -266,11 +277,16 @@ def write_send(
     size: i64 = len(body)
     tail = send_tail_bytes(version)
     payload = size + len(head) + MESSAGE_FIXED_BYTES + tail
-    write_frame_header(out, SESS_SEND, channel, payload)
-    write_i32_be(out, i32(size + BODY_LENGTH_OVERHEAD))
-    out.write(body)
-    write_i64_be(out, message.id)
-    out.write(head)
+    if is_old(version):
+        payload += END_BYTES
+        write_frame_header(out, SESS_SEND, channel, payload)
+        write_old_message(out, message, message.id)
+    else:
+        write_frame_header(out, SESS_SEND, channel, payload)
+        write_i32_be(out, i32(size + BODY_LENGTH_OVERHEAD))
+        out.write(body)
+        write_i64_be(out, message.id)
+        out.write(head)
     write_boolean(out, requires_response)
     if tail >= 9:
         write_i64_be(out, correlation)

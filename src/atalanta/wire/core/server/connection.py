@@ -350,7 +350,7 @@ class CoreConnection(FrameConnection):
         """
         self.blocked = blocked
         if blocked and not self.authenticated:
-            self.host.closing.append((self.conn, "answers are not read before login"))
+            self.host.close_unread(now, self)
         if not self.full:
             self.block_deliveries(blocked)
 

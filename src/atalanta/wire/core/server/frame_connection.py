@@ -8,7 +8,12 @@ from librt.strings import BytesWriter
 from mypy_extensions import i64
 
 from atalanta.wire.core.frames import write_frame_header
-from atalanta.wire.core.packet_types import packet_name
+from atalanta.wire.core.packet_types import (
+    CLIENT_ID_VERSION,
+    TOPOLOGY_V2_VERSION,
+    TOPOLOGY_V3_VERSION,
+    packet_name,
+)
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.connection import ExceptionResponse
 from atalanta.wire.core.packets.topology import (
@@ -128,10 +133,14 @@ class FrameConnection(LoginConnection):
     ) -> None:
         """Sends one topology entry, in the packet generation of the peer's version."""
         packet: ClusterTopology
-        if self.version >= 131 or self.version == 0:
+        if self.version >= CLIENT_ID_VERSION or self.version == 0:
             packet = ClusterTopologyV4(exit=False, node_id=node_id)
-        else:
+        elif self.version >= TOPOLOGY_V3_VERSION:
             packet = ClusterTopologyV3(exit=False, node_id=node_id)
+        elif self.version >= TOPOLOGY_V2_VERSION:
+            packet = ClusterTopologyV2(exit=False, node_id=node_id)
+        else:
+            packet = ClusterTopology(exit=False, node_id=node_id)
         packet.event_id = event_id
         packet.primary = primary
         packet.backup = backup
@@ -143,7 +152,10 @@ class FrameConnection(LoginConnection):
 
     def member_down(self, node_id: str, event_id: int) -> None:
         """Sends a leaving member in the second generation, as Artemis 2.44 does."""
-        self.tell(ClusterTopologyV2(exit=True, node_id=node_id, event_id=event_id), 0)
+        if 0 < self.version < TOPOLOGY_V2_VERSION:
+            self.tell(ClusterTopology(exit=True, node_id=node_id), 0)
+        else:
+            self.tell(ClusterTopologyV2(exit=True, node_id=node_id, event_id=event_id), 0)
 
     # -- held deliveries ------------------------------------------------------------------------
     def stays_without_login(self, now: int) -> bool:

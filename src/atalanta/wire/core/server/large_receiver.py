@@ -31,8 +31,7 @@ class LargeReceiver(LargeWriter):
     def __init__(self, session: CoreSession, reader: Reader) -> None:
         self.session = session
         self.message: Message = decode_header(reader)
-        if session.prefixes is not None:
-            session.prefixes.names.apply(self.message)
+        session.complete_address(self.message)
         # Only clusters with a real Artemis need it: a node starts without.
         from atalanta.wire.amqp.large_embedded_message import pieces_of
 

@@ -25,9 +25,16 @@ from atalanta.wire.core import packet_types
 from atalanta.wire.core.confirmations import Confirmations
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES
 from atalanta.wire.core.packets.base import Packet
+from atalanta.wire.core.packets.old_message import (
+    END_BYTES,
+    decode_old_message,
+    is_old,
+    write_old_message,
+)
 from atalanta.wire.core.server.frame_connection import DELIVERED_BYTES_MAX
 from atalanta.wire.core.server.large_delivery import LargeDelivery
 from atalanta.wire.core.server.large_receiver import LargeReceiver
+from atalanta.wire.core.server.requests.old_names import JMS_KEY, addressed
 from atalanta.wire.core.server.requests.packet_prefixes import PacketPrefixes
 from atalanta.wire.core.server.resend_buffer import Replay
 
@@ -57,7 +64,10 @@ class Confirming(Reply):
 
 
 class CoreSession(SessionEndpoint):
-    """A session. `channel` is the client's number for it; tokens are correlation ids (SILENT: no answer wanted)."""
+    """A session. `channel` is the client's number for it; tokens are correlation ids (SILENT: no answer wanted).
+
+    `old`: its client is of Artemis 1.0 to 1.5, with other layouts and names (packets/old_message.py, old_names.py).
+    """
 
     def __init__(
         self, connection: FrameConnection, channel: int, version: int, window_bytes: int
@@ -65,6 +75,9 @@ class CoreSession(SessionEndpoint):
         self.connection = connection
         self.channel: i64 = channel
         self.version = version
+        self.old: bool = is_old(version)
+        # An old client names an address in one message; the next ones without any are for the same address.
+        self.default_address: str | None = None
         self.confirmations = Confirmations(window_bytes)
         self.replay: Replay | None = None  # set by the connection, if the client may reattach
         self.large: LargeReceiver | None = None
@@ -101,17 +114,26 @@ class CoreSession(SessionEndpoint):
         """Processes SESS_SEND."""
         reader = self.connection.shared.reader
         reader.begin(data, start, end)
-        message = decode_message(reader)
+        message = decode_old_message(reader) if self.old else decode_message(reader)
         if message.kind == EMBEDDED:
             # Only clusters with a real Artemis need it: a node starts without.
             from atalanta.wire.amqp.embedded_message import unwrap
 
             message = unwrap(message, now, self.broker.trace, "SESS_SEND")
-        if self.prefixes is not None:
-            self.prefixes.names.apply(message)
+        self.complete_address(message)
         requires_response = reader.boolean("requires_response")
         correlation = self._correlation(reader)
         self.publish(now, message, requires_response, correlation, self._sender_id(reader))
+
+    def complete_address(self, message: Message) -> None:
+        """Gives the message of a client the address that it is for, and removes the acceptor's prefix."""
+        if self.old:
+            if not self.default_address:
+                self.default_address = message.address
+            elif not message.address:
+                message.address = self.default_address
+        if self.prefixes is not None:
+            self.prefixes.names.apply(message)
 
     def _sender_id(self, reader: Reader) -> int:
         """Returns the client's number of the producer of a send, by version."""
@@ -203,6 +225,8 @@ class CoreSession(SessionEndpoint):
                 message = consumer.marked
             if message.special and connection.host.broker.origins.seen:
                 message = shown(message)
+            if self.old:
+                message = self._as_known(consumer, message)
             head_bytes = len(message.head)  # encoded here, if a header has changed
         except Exception as error:  # nothing was written, whatever it is
             why = f"{error.__class__.__name__}: {error}"
@@ -211,8 +235,13 @@ class CoreSession(SessionEndpoint):
         if message.large is not None:
             return self._deliver_large(consumer, reference, message, message.large)
         body_bytes = len(message.body) + head_bytes + 24
+        if self.old:
+            body_bytes += END_BYTES
         out = connection.start_frame(packet_types.SESS_RECEIVE_MSG, self.channel, body_bytes)
-        write_message(out, message, message.id)
+        if self.old:
+            write_old_message(out, message, message.id)
+        else:
+            write_message(out, message, message.id)
         write_i64_be(out, consumer.id)
         count: i32 = reference.delivery_count
         write_i32_be(out, count)
@@ -221,6 +250,10 @@ class CoreSession(SessionEndpoint):
         if consumer.pre_acknowledge:
             self._pre_acknowledge(consumer, reference)
         return body_bytes + FRAME_OVERHEAD_BYTES
+
+    def _as_known(self, consumer: Consumer, message: Message) -> Message:
+        """Returns the message of an old client: a JMS client gets the prefix of its destination back."""
+        return addressed(message, consumer.queue) if JMS_KEY in self.session.metadata else message
 
     def _deliver_large(
         self, consumer: Consumer, reference: Reference, message: Message, body: LargeBody
@@ -241,7 +274,10 @@ class CoreSession(SessionEndpoint):
         message = Message.create(consumer.queue.spec.address, b"", 0, False, 0, 0)
         message.properties.put(FORCED_DELIVERY, token)
         writer = BytesWriter()
-        write_message(writer, message, 0)
+        if self.old:
+            write_old_message(writer, self._as_known(consumer, message), 0)
+        else:
+            write_message(writer, message, 0)
         write_i64_be(writer, consumer.id)
         write_i32_be(writer, 0)
         self.connection.send_frame(packet_types.SESS_RECEIVE_MSG, self.channel, writer.getvalue())
@@ -295,6 +331,8 @@ class CoreSession(SessionEndpoint):
         if consumer.stream is not None:
             consumer.stream.abort()
         self.session.consumers.pop(consumer.id, None)
+        if self.version < packet_types.DISCONNECT_CONSUMER_VERSION:
+            return  # it has no such packet
         out = self.connection.start_frame(packet_types.DISCONNECT_CONSUMER, self.channel, 8)
         consumer_id: i64 = consumer.id
         write_i64_be(out, consumer_id)

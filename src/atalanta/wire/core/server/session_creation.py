@@ -22,7 +22,7 @@ from atalanta.kernel.security.remote_host import remote_host
 from atalanta.kernel.security.resource_limits import check_name
 from atalanta.kernel.sessions.session import Session
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.core.packet_types import FIRST_SESSION_CHANNEL, OLDEST_VERSION
+from atalanta.wire.core.packet_types import FIRST_SESSION_CHANNEL, OLDEST_CLIENT_VERSION
 from atalanta.wire.core.packets.cluster import (
     ClusterChallenge,
     ClusterConnect,
@@ -87,10 +87,10 @@ def check_version(connection: CoreConnection, request: LoginRequest) -> None:
     """Raises BrokerError INCOMPATIBLE for a client that is too old."""
     assert isinstance(request, CoreLogin)
     version = connection.version or request.packet.version
-    if version < OLDEST_VERSION:
+    if version < OLDEST_CLIENT_VERSION:
         raise BrokerError(
             INCOMPATIBLE,
-            f"AMQ229033: client version {version} is older than {OLDEST_VERSION}, the oldest served",
+            f"AMQ229033: client version {version} is older than {OLDEST_CLIENT_VERSION}, the oldest served",
         )
 
 
@@ -122,6 +122,8 @@ def open_session(
     if first:
         connection.count_for(identity.user)
     session = CoreSession(connection, channel, connection.version, packet.confirmation_window)
+    if session.old:
+        session.default_address = packet.default_address
     # The client's own name for the session is a secret (wire/core/server/reattach.py): nobody else learns it.
     kernel = Session(
         broker.session_services, connection.client, broker.ids.uuid().hex(), session, identity,

@@ -8,7 +8,7 @@ from atalanta.kernel.memory.memory import WAITING_ADDRESSES_MAX
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.consumer import CreateConsumer
 from atalanta.wire.core.packets.producer import CreateProducer, RequestProducerCredits
-from atalanta.wire.core.packets.query import BindingQuery, QueueQuery
+from atalanta.wire.core.packets.query import QueueQuery
 from atalanta.wire.core.packets.queue import (
     CreateAddress,
     CreateQueue,
@@ -30,7 +30,7 @@ class PacketPrefixes:
         self.asked: dict[str, list[str]] = {}
 
     def request(self, packet: Packet) -> Packet:
-        """Returns the request with names without prefixes."""
+        """Returns the request with names without prefixes; a binding query keeps its own (see queries.py)."""
         if isinstance(packet, CreateQueue | CreateSharedQueue | CreateSharedQueueV2):
             return self._create(packet)
         if isinstance(packet, CreateAddress):
@@ -39,8 +39,6 @@ class PacketPrefixes:
                 packet.routing_types = [routing_type]
         elif isinstance(packet, CreateConsumer | QueueQuery | DeleteQueue):
             packet.queue = self.names.plain(packet.queue)
-        elif isinstance(packet, BindingQuery):
-            packet.address = self.names.plain(packet.address)
         elif isinstance(packet, CreateProducer):
             if packet.address is not None:
                 packet.address = self.names.plain(packet.address)

@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.message.fqqn import split_fqqn
+from atalanta.wire.core.packet_types import BINDING_V3_VERSION, QUERY_V2_VERSION
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.query import (
+    BindingQueryResponse,
+    BindingQueryResponseV2,
+    BindingQueryResponseV3,
     BindingQueryResponseV4,
     BindingQueryResponseV5,
+    QueueQueryResponse,
+    QueueQueryResponseV2,
     QueueQueryResponseV3,
 )
+from atalanta.wire.core.server.requests.old_names import JMS_KEY, address_of, queue_names
 
 if TYPE_CHECKING:
     from atalanta.kernel.settings.address_settings import AddressSettings
@@ -24,20 +31,43 @@ SETTLE_ADDRESS: Final = "$.atalanta.settle"
 BINDING_V5: Final = 135
 
 
-def queue_response(session: CoreSession, name: str) -> Packet:
-    """Returns the queue's state; without the queue, whether a client may expect its creation."""
+def queue_response(session: CoreSession, name: str, asked: bool) -> Packet:
+    """Returns the queue's state; without the queue, whether a client may expect its creation.
+
+    Not `asked`: for a new consumer. An old client creates the queue again by it after a failover, so its address is the
+    real one.
+    """
     broker = session.broker
     queue = broker.queue_registry.get(name)
     if queue is None:
-        return _absent(session, name)
-    spec = queue.spec
-    settings = broker.settings.match(spec.address)
-    found = _described(spec, settings)
-    found.exists = True
-    found.durable = queue.durable
-    found.consumer_count = queue.consumer_count()
-    found.message_count = queue.message_count
-    return found
+        found = _absent(session, name)
+    else:
+        spec = queue.spec
+        found = _described(spec, broker.settings.match(spec.address))
+        found.exists = True
+        found.durable = queue.durable
+        found.consumer_count = queue.consumer_count()
+        found.message_count = queue.message_count
+    if not session.old:
+        return found
+    if asked and found.exists and found.address is not None:
+        found.address = address_of(found.address, found.routing_type)
+    return _old_queue_response(found, session.version)
+
+
+def _old_queue_response(found: QueueQueryResponseV3, version: int) -> QueueQueryResponse:
+    """Returns the state for a version before 129, which knows no routing types."""
+    old = QueueQueryResponse(found.exists)
+    if version >= QUERY_V2_VERSION:
+        old = QueueQueryResponseV2(found.exists, auto_create_queues=found.auto_create_queues)
+    old.durable = found.durable
+    old.temporary = found.temporary
+    old.consumer_count = found.consumer_count
+    old.message_count = found.message_count
+    old.filter = found.filter
+    old.address = found.address
+    old.name = found.name
+    return old
 
 
 def _absent(session: CoreSession, name: str) -> QueueQueryResponseV3:
@@ -94,9 +124,13 @@ def _described(spec: QueueSpec, settings: AddressSettings) -> QueueQueryResponse
     )
 
 
-def binding_response(session: CoreSession, name: str) -> Packet:
-    """Returns the queues of an address, with those of other nodes (as queue name + node id, like Artemis)."""
+def binding_response(session: CoreSession, asked: str) -> Packet:
+    """Returns the queues of an address, with those of other nodes (as queue name + node id, like Artemis).
+
+    `asked` may begin with a prefix of the acceptor.
+    """
     broker = session.broker
+    name = asked if session.prefixes is None else session.prefixes.names.plain(asked)
     name = name.split("::", 1)[0]
     settings = broker.settings.match(name)
     address = broker.addresses.get(name)
@@ -104,11 +138,16 @@ def binding_response(session: CoreSession, name: str) -> Packet:
     if address is not None:
         names.extend(queue.name for queue in address.queues())
         names.extend(remote.cluster_name for remote in address.remotes())
+    exists = address is not None or name in (LOG_VIEW_ADDRESS, SETTLE_ADDRESS)
+    if session.old:
+        if JMS_KEY in session.session.metadata:
+            names = queue_names(asked, names)
+        return _old_binding_response(exists, names, settings, session.version)
     made: type[BindingQueryResponseV4] = BindingQueryResponseV4
     if session.version >= BINDING_V5:
         made = BindingQueryResponseV5
     answer = made(
-        exists=address is not None or name in (LOG_VIEW_ADDRESS, SETTLE_ADDRESS),
+        exists=exists,
         queue_names=names,
         auto_create_queues=settings.auto_create_queues,
         auto_create_addresses=settings.auto_create_addresses,
@@ -125,3 +164,12 @@ def binding_response(session: CoreSession, name: str) -> Packet:
         answer.supports_multicast = address.multicast
         answer.supports_anycast = address.anycast
     return answer
+
+
+def _old_binding_response(exists: bool, names: list[str], settings: AddressSettings, version: int) -> Packet:
+    """Returns the queues of an address for a version before 129."""
+    if version < QUERY_V2_VERSION:
+        return BindingQueryResponse(exists, names)
+    if version < BINDING_V3_VERSION:
+        return BindingQueryResponseV2(exists, names, settings.auto_create_queues)
+    return BindingQueryResponseV3(exists, names, settings.auto_create_queues, settings.auto_create_addresses)

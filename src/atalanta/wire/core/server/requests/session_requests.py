@@ -61,6 +61,7 @@ from atalanta.wire.core.packets.session import (
     UniqueAddMetadata,
 )
 from atalanta.wire.core.packets.transaction import Commit, Rollback
+from atalanta.wire.core.server.requests.old_names import routing_type_of
 from atalanta.wire.core.server.requests.queries import binding_response, queue_response
 from atalanta.wire.core.server.requests.xa_requests import answer_xa
 
@@ -179,7 +180,7 @@ def _session_request(session: CoreSession, now: int, packet: Packet) -> bool:
             packet.priority,
         )
         if packet.requires_response:
-            session.reply(queue_response(session, queue.name))
+            session.reply(queue_response(session, queue.name, False))
     elif isinstance(packet, ForceConsumerDelivery):
         if packet.consumer_id in kernel.consumers:
             kernel.drain(now, packet.consumer_id, packet.sequence)
@@ -228,7 +229,7 @@ def _session_request(session: CoreSession, now: int, packet: Packet) -> bool:
 def _queue_request(session: CoreSession, now: int, packet: Packet) -> bool:
     kernel = session.session
     if isinstance(packet, QueueQuery):
-        session.reply(queue_response(session, packet.queue))
+        session.reply(queue_response(session, packet.queue, True))
     elif isinstance(packet, BindingQuery):
         session.reply(binding_response(session, packet.address))
     elif isinstance(packet, CreateAddress):
@@ -335,7 +336,7 @@ def _spec(session: CoreSession, packet: CreateQueue) -> QueueSpec:
     own = packet.temporary and packet.queue == packet.address
     repository = session.broker.settings
     settings = repository.of_temporary(packet.address) if own else repository.match(packet.address)
-    spec = QueueSpec(packet.queue, packet.address, MULTICAST)
+    spec = QueueSpec(packet.queue, packet.address, routing_type_of(packet.address))
     spec.filter_text = packet.filter
     spec.durable = packet.durable and not packet.temporary
     spec.temporary = packet.temporary

@@ -193,5 +193,5 @@ class OpenWireOutput(LoginConnection):
         self.blocked = blocked
         self.advisories_unread = 0
         if blocked and not self.authenticated:
-            self.host.closing.append((self.conn, "answers are not read before login"))
+            self.host.close_unread(now, self)
         self.show_blocked()
