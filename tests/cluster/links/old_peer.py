@@ -1,4 +1,4 @@
-"""A peer that speaks one protocol version, as a real Artemis of that version does: logins, sessions, answers to sends."""
+"""A peer that speaks one protocol version, as a real Artemis of it does: logins, sessions, answers to sends."""
 
 from __future__ import annotations
 

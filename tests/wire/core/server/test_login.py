@@ -141,48 +141,6 @@ def test_a_client_too_old_is_told_so_whatever_its_request_names(server: Server) 
     assert isinstance(answer, ExceptionResponse) and answer.code == INCOMPATIBLE
 
 
-# What a client of Artemis 2.6, 2.16, 2.20, 2.28, 2.36 and 2.44 reads: its generations of the topology and of bindings.
-@pytest.mark.parametrize(
-    ("own", "topology", "binding"),
-    [
-        (129, ClusterTopologyV3, BindingQueryResponseV4),
-        (130, ClusterTopologyV3, BindingQueryResponseV4),
-        (131, ClusterTopologyV4, BindingQueryResponseV4),
-        (134, ClusterTopologyV4, BindingQueryResponseV4),
-        (135, ClusterTopologyV4, BindingQueryResponseV5),
-        (136, ClusterTopologyV4, BindingQueryResponseV5),
-    ],
-)
-def test_a_client_that_reconnects_is_served_in_its_own_version(
-    server: Server, own: int, topology: type[Packet], binding: type[Packet]
-) -> None:
-    client = server.greeted()
-    client.send(SubscribeTopologyV2(False, own), 0)
-    client.receive()
-    client.send(CreateSession("s", 10, 136, "admin", "admin"), 1)  # it names the version of the server before
-    assert len(client.packets(CreateSessionResponse)) == 1
-    server.core(client.conn).member_up("node-b", 1, sample_transport(), None, True, None, None)
-    assert [type(packet) for _, packet in client.receive()] == [topology]
-    client.send(BindingQuery("orders"))
-    assert [type(packet) for _, packet in client.receive()] == [binding]
-    client.feed(codec.encode(queue_request("orders"), 10, own))
-    server.settle()
-    client.receive()
-    message = text_message("orders", "a")
-    client.feed(codec.encode(SendMessage(message, requires_response=True, correlation=7, sender_id=1), 10, own))
-    server.settle()
-    server.turn()
-    assert b"".join(server.wire.written.pop(client.conn)) == codec.encode(NullResponse(7), 10, own)
-
-
-def test_a_client_too_old_is_told_so_whatever_its_request_names(server: Server) -> None:
-    client = server.greeted()
-    client.send(SubscribeTopologyV2(False, 128), 0)
-    client.receive()
-    answer = client.open_session(10, "admin", "admin", version=136)
-    assert isinstance(answer, ExceptionResponse) and answer.code == INCOMPATIBLE
-
-
 @pytest.mark.parametrize("channel", [0, 1, 9, -5])
 def test_a_session_needs_a_channel_of_its_own(server: Server, channel: int) -> None:
     answer = server.greeted().open_session(channel, "admin", "admin")
