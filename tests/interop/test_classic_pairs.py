@@ -102,4 +102,6 @@ def test_messages_cross_a_network_of_two_pairs(east_kind: str, west_kind: str, t
                 assert pair.serving() is not leaves
                 load.working(STEP)
                 pair.restart(leaves)
-            load.over()
+            # Classic takes a message again that a bridge repeats. With `auditNetworkProducers` it does not, but then it
+            # loses scheduled ones that leave in another order than they were sent.
+            load.over(repeats=west_kind == "classic")

@@ -31,7 +31,7 @@ ACTIVEMQ_XML = """<beans xmlns="http://www.springframework.org/schema/beans"
       </kahaDB>
     </persistenceAdapter>
     <transportConnectors>
-      <transportConnector name="openwire" uri="tcp://127.0.0.1:{port}" auditNetworkProducers="true"/>
+      <transportConnector name="openwire" uri="tcp://127.0.0.1:{port}"/>
     </transportConnectors>
   </broker>
 </beans>

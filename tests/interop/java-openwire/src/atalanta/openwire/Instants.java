@@ -33,7 +33,8 @@ import org.apache.activemq.ActiveMQConnectionFactory;
  *                        leaves after 100 messages, again and again, and comes back. Until both have got one (in a
  *                        network of brokers a topic must be known first) the messages have numbers below 0
  *
- * Lines on stdin: "counts"; "quiet": nobody begins a new message any more. Each is answered with the counts: confirmed
+ * Lines on stdin: "counts"; "quiet": nobody begins a new message any more; "lost": names some of the lost
+ * ones on stderr. Each is answered with the counts: confirmed
  * (without the brief ones; the news count for each subscription), lost (confirmed, and never received), doubled (received
  * again after its acknowledgement was confirmed), early, disordered, and the most that a message was early by, in ms.
  */
@@ -105,6 +106,9 @@ public final class Instants {
         for (Thread each : senders) {
           each.join();
         }
+      }
+      if (line.equals("lost")) {
+        instants.lost().sorted().limit(20).forEach(text -> System.err.println("lost: " + text));
       }
       System.out.println(instants.counts());
       System.out.flush();
@@ -279,9 +283,12 @@ public final class Instants {
     }
   }
 
+  private Stream<String> lost() {
+    return confirmed.keySet().stream().filter(text -> !received.containsKey(text));
+  }
+
   private String counts() {
-    long lost = confirmed.keySet().stream().filter(text -> !received.containsKey(text)).count();
     long doubled = received.values().stream().filter(Instants::isDoubled).count();
-    return confirmed.size() + "\t" + lost + "\t" + doubled + "\t" + early.get() + "\t" + disordered.get() + "\t" + mostEarlyMs;
+    return confirmed.size() + "\t" + lost().count() + "\t" + doubled + "\t" + early.get() + "\t" + disordered.get() + "\t" + mostEarlyMs;
   }
 }
