@@ -19,8 +19,8 @@ from tests.interop.harness.openwire import CLIENTS
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(200)]
 
-STEP = 200  # messages that are confirmed between two ends of brokers
-PAUSE_MS = 10
+STEP = 100  # messages that are confirmed between two ends of brokers
+PAUSE_MS = 20
 ENDS: dict[str, Callable[[BrokerProcess], None]] = {"killed": BrokerProcess.kill, "stopped": BrokerProcess.stop}
 CONNECTOR = '<networkConnector name="to-{name}" uri="masterslave:({servers})" userName="admin" password="admin"/>'
 

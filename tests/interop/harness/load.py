@@ -49,7 +49,7 @@ class Load(JavaProgram, Generic[Counts]):
         try:
             until("everything confirmed has arrived", lambda: self.counts().lost == 0, 40)
         finally:
-            counts = self._asked("lost")
+            counts = self._asked("names")
             print(counts)
         return counts
 

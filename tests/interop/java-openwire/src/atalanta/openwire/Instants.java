@@ -33,8 +33,8 @@ import org.apache.activemq.ActiveMQConnectionFactory;
  *                        leaves after 100 messages, again and again, and comes back. Until both have got one (in a
  *                        network of brokers a topic must be known first) the messages have numbers below 0
  *
- * Lines on stdin: "counts"; "quiet": nobody begins a new message any more; "lost": names some of the lost
- * ones on stderr. Each is answered with the counts: confirmed
+ * Lines on stdin: "counts"; "quiet": nobody begins a new message any more; "names": names some of the lost
+ * and doubled ones on stderr. Each is answered with the counts: confirmed
  * (without the brief ones; the news count for each subscription), lost (confirmed, and never received), doubled (received
  * again after its acknowledgement was confirmed), early, disordered, and the most that a message was early by, in ms.
  */
@@ -44,6 +44,7 @@ public final class Instants {
   private static final long LASTING_MS = 30_000;
   private static final long BRIEF_MS = 1_000;
   private static final String[] SUBSCRIPTIONS = {"stays", "leaves"};
+  private static final int NAMES_MAX = 20;
   private static final int STAY = 100;
   private static final long AWAY_MS = 400;
 
@@ -107,8 +108,9 @@ public final class Instants {
           each.join();
         }
       }
-      if (line.equals("lost")) {
-        instants.lost().sorted().limit(20).forEach(text -> System.err.println("lost: " + text));
+      if (line.equals("names")) {
+        instants.lost().sorted().limit(NAMES_MAX).forEach(text -> System.err.println("lost: " + text));
+        instants.doubled().sorted().limit(NAMES_MAX).forEach(text -> System.err.println("doubled: " + text));
       }
       System.out.println(instants.counts());
       System.out.flush();
@@ -287,8 +289,12 @@ public final class Instants {
     return confirmed.keySet().stream().filter(text -> !received.containsKey(text));
   }
 
+  private Stream<String> doubled() {
+    return received.entrySet().stream().filter(each -> isDoubled(each.getValue())).map(Map.Entry::getKey);
+  }
+
   private String counts() {
-    long doubled = received.values().stream().filter(Instants::isDoubled).count();
-    return confirmed.size() + "\t" + lost().count() + "\t" + doubled + "\t" + early.get() + "\t" + disordered.get() + "\t" + mostEarlyMs;
+    return confirmed.size() + "\t" + lost().count() + "\t" + doubled().count() + "\t" + early.get() + "\t" + disordered.get()
+        + "\t" + mostEarlyMs;
   }
 }
