@@ -1,7 +1,7 @@
 """Master and slave from one activemq.xml: brokers of ActiveMQ Classic and ours, from the same files, with the same promises.
 
-The clients are those of activemq-client with `failover:`. Nothing that was confirmed is lost, nothing comes again after it
-was taken, and never two brokers serve.
+The clients are those of activemq-client with `failover:`. Nothing that was confirmed is lost, the order of groups and of
+subscriptions stays, nothing comes before its time, and never two brokers serve.
 """
 
 from __future__ import annotations
@@ -30,6 +30,16 @@ def clients(pair: ClassicPair, receiving: ClassicPair | None = None) -> Instants
     return Instants(CLIENTS[0], pair.url, PAUSE_MS, (receiving or pair).url)
 
 
+def over(load: Instants, kind: str) -> None:
+    """Ends the load. Ours repeats nothing that was taken.
+
+    Classic promises no more than that nothing is lost: sometimes one message comes again after a kill, and it takes again
+    what a bridge repeats. With `auditNetworkProducers` it does not take that, but then it drops scheduled messages that
+    come over a bridge in another order than they were sent.
+    """
+    load.over(repeats=kind == "classic")
+
+
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_slave_serves_when_its_master_is(end: str, kind: str, tmp_path: Path) -> None:
@@ -43,7 +53,7 @@ def test_the_slave_serves_when_its_master_is(end: str, kind: str, tmp_path: Path
                 assert pair.serving() is follows
                 load.working(STEP)
                 pair.restart(leaves)  # nobody gives back
-            load.over()
+            over(load, kind)
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -60,7 +70,7 @@ def test_both_start_again_after_both_were(end: str, kind: str, tmp_path: Path) -
             (waits,) = {*pair.brokers} - {pair.serving()}
             until(f"{waits.name} waits", lambda: pair.waits(waits), 60)
             load.working(STEP)
-            load.over()
+            over(load, kind)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -83,7 +93,7 @@ def test_three_brokers_follow_each_other(kind: str, tmp_path: Path) -> None:
             serves.kill()
             assert pair.serving() is away[1]
             load.working(STEP)
-            load.over()
+            over(load, kind)
 
 
 @pytest.mark.parametrize("west_kind", KINDS)
@@ -102,6 +112,4 @@ def test_messages_cross_a_network_of_two_pairs(east_kind: str, west_kind: str, t
                 assert pair.serving() is not leaves
                 load.working(STEP)
                 pair.restart(leaves)
-            # Classic takes a message again that a bridge repeats. With `auditNetworkProducers` it does not, but then it
-            # loses scheduled ones that leave in another order than they were sent.
-            load.over(repeats=west_kind == "classic")
+            over(load, west_kind)
