@@ -1,7 +1,7 @@
-"""Master and slave from one activemq.xml: brokers of ActiveMQ Classic and ours, from the same files, with the same promises.
+"""Master and slave from one activemq.xml: brokers of ActiveMQ Classic and ours, from the same files.
 
-The clients are those of activemq-client with `failover:`. Nothing that was confirmed is lost, the order of groups and of
-subscriptions stays, nothing comes before its time, and never two brokers serve.
+The clients are those of activemq-client with `failover:`. Nothing that was confirmed is lost, the order of groups and
+of subscriptions stays, nothing comes before its time, and never two brokers serve.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def clients(pair: ClassicPair, receiving: ClassicPair | None = None) -> Instants
 def over(load: Instants, kind: str) -> None:
     """Ends the load. Ours repeats nothing that was taken.
 
-    Classic promises no more than that nothing is lost: sometimes one message comes again after a kill, and it takes again
-    what a bridge repeats. With `auditNetworkProducers` it does not take that, but then it drops scheduled messages that
-    come over a bridge in another order than they were sent.
+    Classic promises no more than that nothing is lost: sometimes one message comes again after a kill, and it takes
+    again what a bridge repeats. With `auditNetworkProducers` it does not take that, but then it drops scheduled
+    messages that come over a bridge in another order than they were sent.
     """
     load.over(repeats=kind == "classic")
 

@@ -1,5 +1,4 @@
-"""JMS clients with scheduled, expiring and grouped messages and durable subscriptions (Instants.java) while nodes come and
-go."""
+"""JMS clients with scheduled, expiring and grouped messages and durable subscriptions (Instants.java) over failovers."""
 
 from __future__ import annotations
 
