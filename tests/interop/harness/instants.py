@@ -1,4 +1,4 @@
-"""JMS clients with scheduled, expiring and grouped messages and durable subscriptions (Instants.java) over failovers."""
+"""JMS clients with scheduled, expiring and grouped messages and durable subscriptions while nodes come and go."""
 
 from __future__ import annotations
 
