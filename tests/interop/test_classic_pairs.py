@@ -33,8 +33,8 @@ def clients(pair: ClassicPair, receiving: ClassicPair | None = None) -> Instants
 def over(load: Instants, kind: str) -> None:
     """Ends the load. Ours repeats nothing that was taken.
 
-    Classic promises no more than that nothing is lost: sometimes one message comes again after a kill, and it takes
-    again what a bridge repeats. With `auditNetworkProducers` it does not take that, but then it drops scheduled
+    Classic promises no more than that nothing is lost: sometimes one message comes again after a takeover, and it
+    takes again what a bridge repeats. With `auditNetworkProducers` it does not take that, but then it drops scheduled
     messages that come over a bridge in another order than they were sent.
     """
     load.over(repeats=kind == "classic")
