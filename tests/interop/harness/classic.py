@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache
 from pathlib import Path
 
 from .java_program import JavaProgram
 from .node import free_port
-from .openwire import CLIENTS, compiled
+from .openwire import CLIENTS, COMPANIONS, compiled
 
 PROJECT = Path(__file__).resolve().parents[1] / "java-classic"
 QUIET_MS = 500
+
+
+@cache
+def classic_class_path(version: str) -> str:
+    """Returns the class path of Classic's broker of that version, with the Spring that reads its activemq.xml."""
+    return compiled(PROJECT, version, f"-Dspring={COMPANIONS[version][1]}")
 
 
 class ClassicBroker:
@@ -65,7 +72,7 @@ class Classic(JavaProgram):
     """The JVM. Each client has a connection of its own to the broker at a URL, of any kind."""
 
     def __init__(self, client: str = CLIENTS[0]) -> None:
-        super().__init__("atalanta.classic.Driver", classes=compiled(PROJECT, client))
+        super().__init__("atalanta.classic.Driver", classes=classic_class_path(client))
         self._numbers = itertools.count(1)
         self._connections: list[str] = []
 

@@ -46,9 +46,11 @@ class Load(JavaProgram, Generic[Counts]):
     def ended(self) -> Counts:
         """Ends the load, and returns the counts when everything confirmed has arrived."""
         self.quiet()
-        until("everything confirmed has arrived", lambda: self.counts().lost == 0, 40)
-        counts = self.counts()
-        print(counts)
+        try:
+            until("everything confirmed has arrived", lambda: self.counts().lost == 0, 40)
+        finally:
+            counts = self._asked("names")
+            print(counts)
         return counts
 
     def _asked(self, line: str) -> Counts:

@@ -45,8 +45,10 @@ def acknowledge(session: OpenWireSession, now: int, ack: MessageAck) -> None:
         return
     found = _found(subscription, ack)
     if not found:
-        if subscription.browser or (session.connection.came_back and ack.transaction_id is None):
-            # A listener that began before a failover ends after it: the message is delivered again.
+        late = session.connection.came_back and ack.transaction_id is None and not ack.response_required
+        if subscription.browser or late:
+            # A listener that began before a failover ends after it: the message is delivered again. Who waits for
+            # the answer is told that it was not taken.
             session.done(session.answers.token_for(ack))
             return
         _refuse(session, ack)
