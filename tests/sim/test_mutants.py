@@ -148,7 +148,7 @@ BY_GROUPS = [
     (replicas.taken_over_out_of_sync, 1, 3),
     (replicas.lease_never_ends, 4, 6),
     (replicas.output_is_not_held, 4, 6),
-    (replicas.tail_is_not_cut, 5, 8),
+    (replicas.tail_is_not_cut, 43, 9),
     (replicas.dropped_before_the_register_says_so, 31, 3),
     (replicas.page_files_follow_their_records, 3, 8),
     (group_rules.lease_is_added_to_the_clock, 9, 4),

@@ -88,8 +88,8 @@ def test_a_restart_makes_nothing_but_its_marks(tmp_path: Path, end: str) -> None
         assert sorted(os.listdir(epoch_folder(tmp_path, number))) == [ADOPTED_NAME, "holder.lock", "lease"]
         assert written(second, tmp_path, 0) == durable
         first = second
-    first.stop("released")
     until(lambda: not os.listdir(epoch_folder(tmp_path, 1)) + os.listdir(epoch_folder(tmp_path, 2)), "marks stay")
+    first.stop("released")  # a stop ends the removal, too
 
 
 def test_the_files_of_a_holder_that_may_live_are_inherited(tmp_path: Path) -> None:

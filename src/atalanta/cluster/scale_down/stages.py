@@ -189,9 +189,10 @@ class Mover:
         return complete
 
     def queues_made(self, now: int) -> bool:
-        """Returns True if the target has all queues of this node; creates the missing ones, empty ones too: members may
-        have messages under way to them."""
-        return self.known(now, [each for each in self.part.movable() if not each.internal])
+        """Returns True if the target has all queues that will be moved, and the durable ones that are empty: members
+        may have messages under way to them. Creates the missing ones."""
+        queues = [each for each in self.part.movable() if not each.internal]
+        return self.known(now, [each for each in queues if each.spec.durable or should_exist(each)])
 
     def _ask_id(self, now: int, queue: Queue, create: bool) -> None:
         def answer(now: int, succeeded: bool, value: object) -> None:

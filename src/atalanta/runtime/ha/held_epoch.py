@@ -87,6 +87,7 @@ class HeldEpoch:
         self._until_ns = 0
         self._failing_since_ns = -1
         self._stopping = threading.Event()
+        self._due = threading.Event()  # the thread renews, or ends, at once
         self._thread = threading.Thread(target=self._renew_again, name="lease", daemon=True)
         self._lock = HolderLock(folders.mark)
         try:
@@ -182,6 +183,7 @@ class HeldEpoch:
             self._tell_lost = None
             self._changed.notify_all()
         self._stopping.set()
+        self._due.set()
         if self._thread is not threading.current_thread():
             self._thread.join(STOP_WAIT_S)
 
@@ -195,7 +197,11 @@ class HeldEpoch:
 
     def _renew_again(self) -> None:
         interval_s = self._holder.terms.length_ns / 1e9 / RENEWALS
-        while not self._stopping.wait(interval_s):
+        while True:
+            self._due.wait(interval_s)
+            self._due.clear()
+            if self._stopping.is_set():
+                return
             try:
                 self._renew()
             except OSError as error:
@@ -232,10 +238,12 @@ class HeldEpoch:
             self._lose_to_another()
 
     def _begin_to_serve(self) -> None:
-        """Begins with the first output: until then nobody waited for it, and others have been patient."""
+        """Begins with the first output: until then nobody waited for it, and others have been patient. The renewal that
+        follows at once asks them for no patience any more."""
         with self._changed:
             self._holder.serves()
             self._until_ns = 0 if self.why_lost else self._holder.until_ns
+        self._due.set()
 
     def _failed(self, error: OSError) -> None:
         """Goes on after an error; one that stays for a whole lease ends the epoch, since no output could leave."""
