@@ -114,9 +114,11 @@ class StuckQueues(ClientObserver):
         for name, entries in list(self.by_queue.items()):
             queue = self.queues.by_name.get(name)
             waiting = 0 if queue is None else queue.message_count - queue.delivering_count
+            # Over one open way messages may only circle: then hardly any waits, and the others have to open, too.
+            moving = any(each.back is not None for each in entries)
             for each in entries:
                 if each.due_at and each.due_at <= now:
-                    if waiting > 0:
+                    if waiting > 0 or moving:
                         each.open(now)
                     else:
                         each.wait(now + each.bridge.replay_delay_ms() * NS_PER_MS)
