@@ -9,14 +9,13 @@ from typing import Final
 import typer
 
 from atalanta.cli.admin.answers import row_of, rows_of
-from atalanta.cli.admin.queues import queue_rows
 from atalanta.cli.cluster.drain_artemis import (
     LEAVING,
     drained_artemis,
-    has_real_members,
-    is_moved,
     is_real_artemis,
+    moved_queues,
     prepare_target,
+    real_members,
 )
 from atalanta.cli.output.escape import messages
 from atalanta.cli.output.outcome import Refused, reported
@@ -46,7 +45,7 @@ def run_drain(
                 management = connection.management()
                 if await is_real_artemis(management):
                     return await drained_artemis(management, node, target, to)
-                if to is not None and await has_real_members(management, target):
+                if to is not None:
                     await prepare_connector(management, node, target, to)
                 return await drained(management, node, to, quiet or as_json)
 
@@ -85,12 +84,14 @@ async def drained(management: Management, node: str, to: str | None, quiet: bool
 
 async def prepare_connector(management: Management, node: str, leaving: Target, to: str) -> None:
     """Makes the queues at the node of a connector, if there is one of that name, before real members look for them."""
+    members = await real_members(management, leaving)
+    if not members.places:
+        return
     text = await management.get(BROKER, "ConnectorsAsJSON")
     for row in rows_of(text, BROKER, "ConnectorsAsJSON", name=str, params=dict):
         if row["name"] == to:
             place = f"{row['params'].get('host', 'localhost')}:{row['params'].get('port', '61616')}"
-            rows = [each for each in await queue_rows(management, None) if is_moved(each)]
-            await prepare_target(management, node, leaving, place, rows)
+            await prepare_target(management, node, leaving, place, await moved_queues(management), members)
 
 
 async def progress_of(management: Management, node: str) -> Progress:

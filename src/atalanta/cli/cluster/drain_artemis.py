@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import typer
@@ -57,6 +57,33 @@ FIELDS: Final = {
 }
 
 
+class RealMembers:
+    """The members of a cluster, but the node that leaves, that are real Artemis nodes: `places` (host:port) by node id.
+
+    `silent`: the members that could not be asked, with the reason.
+    """
+
+    def __init__(self) -> None:
+        self.places: dict[str, str] = {}
+        self.silent: dict[str, ClientError] = {}
+
+
+async def real_members(management: Management, leaving: Target) -> RealMembers:
+    """Asks each member what it is."""
+    found = RealMembers()
+    leaving_id = await management.get(BROKER, "NodeID")
+    for node_id, place in (await member_places(management)).items():
+        if node_id == leaving_id:
+            continue
+        try:
+            async with leaving.at(place).connect() as connection:
+                if await is_real_artemis(connection.management()):
+                    found.places[node_id] = place
+        except ClientError as error:
+            found.silent[place] = error
+    return found
+
+
 async def drained_artemis(management: Management, node: str, leaving: Target, to: str | None) -> dict[str, object]:
     """Lets a real Artemis move its messages to the node at `to` (host:port or a URL), and end its broker.
 
@@ -65,19 +92,21 @@ async def drained_artemis(management: Management, node: str, leaving: Target, to
     """
     if to is None or ":" not in to:
         raise Refused(f"{node} is a real Artemis: --to HOST:PORT names the member that gets its messages", USAGE)
-    rows = [row for row in await queue_rows(management, None) if is_moved(row)]
-    made = await prepare_target(management, node, leaving, to, rows)
+    rows = await moved_queues(management)
+    members = await real_members(management, leaving)
+    made = await prepare_target(management, node, leaving, to, rows, members)
     await management.call(BROKER, "addConnector", CONNECTOR, to if "://" in to else f"tcp://{to}")
-    async with held_bridges(management, leaving):
-        await begin_scale_down(management, node)
+    await begin_scale_down(management, node)
     return {"phase": LEAVING, "messages": sum(count_of(row) for row in rows), "queues_made": made, "target": to}
 
 
 async def prepare_target(
-    management: Management, node: str, leaving: Target, to: str, rows: list[dict[str, object]]
+    management: Management, node: str, leaving: Target, to: str, rows: list[dict[str, object]], members: RealMembers
 ) -> int:
     """Makes the queues in `rows` at the target, and waits until each real member knows them. Returns the number of new
     queues."""
+    for place, error in members.silent.items():
+        typer.echo(f"atalanta: {place} cannot be asked whether it knows the queues of {to}: {error}", err=True)
     async with leaving.at(to).connect() as connection:
         target = connection.management()
         target_id = str(await target.get(BROKER, "NodeID"))
@@ -85,59 +114,16 @@ async def prepare_target(
         made = await make_queues(target, rows)
     leaving_id = str(await management.get(BROKER, "NodeID"))
     addresses = {str(row["address"]) for row in rows}
-    for node_id, place in (await member_places(management)).items():
-        if node_id in (target_id, leaving_id):
-            continue
-        try:
+    for node_id, place in members.places.items():
+        if node_id != target_id:
             async with leaving.at(place).connect() as connection:
                 await until_known(connection.management(), place, leaving_id, target_id, addresses)
-        except ClientError as error:
-            typer.echo(f"atalanta: {place} cannot be asked whether it knows the queues of {to}: {error}", err=True)
     return made
 
 
-@asynccontextmanager
-async def held_bridges(management: Management, leaving: Target) -> AsyncIterator[None]:
-    """Holds the store-and-forward queues of the other real members for the node that leaves, until what is on its way
-    is answered: an Artemis loses it otherwise. Their queues of that node end with it; after an error they go on."""
-    leaving_id = str(await management.get(BROKER, "NodeID"))
-    async with AsyncExitStack() as stack:
-        for node_id, place in (await member_places(management)).items():
-            if node_id == leaving_id:
-                continue
-            with suppress(ClientError):  # has been told of already
-                connection = await stack.enter_async_context(leaving.at(place).connect())
-                member = connection.management()
-                if await is_real_artemis(member):
-                    await hold_bridge(member, leaving_id, stack)
-        yield
-
-
-async def hold_bridge(member: Management, leaving_id: str, stack: AsyncExitStack) -> None:
-    """Pauses the queue of a real member for the node that leaves, and waits for the answers; `stack` resumes it."""
-    loop = asyncio.get_running_loop()
-    for row in await member.rows("listQueues", "name", "CONTAINS", f".{leaving_id}"):
-        queue = f"queue.{row['name']}"
-
-        async def resume(queue: str = queue) -> None:
-            with suppress(ClientError):  # it has ended with the node
-                await member.call(queue, "resume")
-
-        stack.push_async_callback(resume)
-        await member.call(queue, "pause")
-        end = loop.time() + MEETING_S
-        while await member.get(queue, "DeliveringCount") and loop.time() < end:
-            await asyncio.sleep(POLL_INTERVAL_S)
-
-
-async def has_real_members(management: Management, leaving: Target) -> bool:
-    """Tells whether a member that answers is a real Artemis."""
-    for place in (await member_places(management)).values():
-        with suppress(ClientError):
-            async with leaving.at(place).connect() as connection:
-                if await is_real_artemis(connection.management()):
-                    return True
-    return False
+async def moved_queues(management: Management) -> list[dict[str, object]]:
+    """Returns the queues that go to the target."""
+    return [row for row in await queue_rows(management, None) if is_moved(row)]
 
 
 def is_moved(row: dict[str, object]) -> bool:
@@ -160,33 +146,40 @@ async def make_queues(target: Management, rows: list[dict[str, object]]) -> int:
     return len(missing)
 
 
-async def until_member(management: Management, node: str, to: str, target_id: str) -> None:
-    """Waits until the node that leaves knows the target as a member: its clients are sent there."""
+async def holds_in_time(holds: Callable[[], Awaitable[bool]]) -> bool:
+    """Waits until a condition holds, MEETING_S at most. Returns whether it does."""
     loop = asyncio.get_running_loop()
     end = loop.time() + MEETING_S
-    while target_id not in await member_places(management):
+    while not await holds():
         if loop.time() > end:
-            raise Refused(f"{node} does not know {to} as a member of its cluster: nothing was moved")
+            return False
         await asyncio.sleep(POLL_INTERVAL_S)
+    return True
+
+
+async def until_member(management: Management, node: str, to: str, target_id: str) -> None:
+    """Waits until the node that leaves knows the target as a member: its clients are sent there."""
+
+    async def known() -> bool:
+        return target_id in await member_places(management)
+
+    if not await holds_in_time(known):
+        raise Refused(f"{node} does not know {to} as a member of its cluster: nothing was moved")
 
 
 async def until_known(member: Management, place: str, leaving_id: str, target_id: str, addresses: set[str]) -> None:
-    """Waits until a member that is a real Artemis has as many bindings to the target as to the node that leaves."""
-    if not await is_real_artemis(member):
-        return
-    loop = asyncio.get_running_loop()
-    end = loop.time() + MEETING_S
+    """Waits until a real Artemis has as many bindings to the target as to the node that leaves."""
     for address in addresses:
-        while True:
+
+        async def known(address: str = address) -> bool:
             bindings = str(await member.call(BROKER, "listBindingsForAddress", address))
             # RemoteQueueBindingImpl.toManagementString: the store-and-forward queue ends with the id of its node.
             here, there = (bindings.count(f".{node_id}, remoteQueueID=") for node_id in (leaving_id, target_id))
-            if there >= here:
-                break
-            if loop.time() > end:
-                why = f"{place} does not learn of the queues of {address} at the target, and could lose their messages"
-                raise Refused(f"{why}. Nothing was moved: see the log of {place}")
-            await asyncio.sleep(POLL_INTERVAL_S)
+            return there >= here
+
+        if not await holds_in_time(known):
+            why = f"{place} does not learn of the queues of {address} at the target, and could lose their messages"
+            raise Refused(f"{why}. Nothing was moved: see the log of {place}")
 
 
 async def is_real_artemis(management: Management) -> bool:

@@ -12,7 +12,13 @@ from typing import Final
 from librt.strings import BytesWriter, read_i32_be, read_i64_be, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64, u8
 
-from atalanta.message.codec import decode_header, decode_message, encode_header, encode_message
+from atalanta.message.codec import (
+    decode_header,
+    decode_message,
+    encode_header,
+    encode_message,
+    write_message,
+)
 from atalanta.message.encoding.buffer import DecodeError, Reader
 from atalanta.message.message import Message
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES, write_frame_header
@@ -39,7 +45,6 @@ from atalanta.wire.core.packets.old_message import (
 # A message without body and head: int32 length of the body, int64 message id.
 MESSAGE_FIXED_BYTES: Final = 12
 RECEIVE_TAIL_BYTES: Final = 12
-BODY_LENGTH_OVERHEAD: Final = 13
 
 
 @dataclass(eq=False, repr=False, init=False)
@@ -239,24 +244,29 @@ def write_boolean(out: BytesWriter, value: bool) -> None:
     out.append(u8(0xFF) if value else u8(0))
 
 
+def _begin_frame(out: BytesWriter, code: i64, channel: i64, message: Message, tail: i64, version: i64) -> i64:
+    """Writes the header of a frame and the message under its own id; a `tail` of so many bytes follows.
+
+    Returns the size of the payload.
+    """
+    old = is_old(version)
+    size: i64 = len(message.body)
+    payload = size + len(message.head) + MESSAGE_FIXED_BYTES + tail
+    if old:
+        payload += END_BYTES
+    write_frame_header(out, code, channel, payload)
+    if old:
+        write_old_message(out, message, message.id)
+    else:
+        write_message(out, message, message.id)
+    return payload
+
+
 def write_receive(
     out: BytesWriter, channel: i64, message: Message, consumer_id: i64, delivery_count: i32, version: i64
 ) -> i64:
     """Writes SESS_RECEIVE_MSG: the message as it was sent, under its own id."""
-    body = message.body
-    head = message.head
-    size: i64 = len(body)
-    payload = size + len(head) + (MESSAGE_FIXED_BYTES + RECEIVE_TAIL_BYTES)
-    if is_old(version):
-        payload += END_BYTES
-        write_frame_header(out, SESS_RECEIVE_MSG, channel, payload)
-        write_old_message(out, message, message.id)
-    else:
-        write_frame_header(out, SESS_RECEIVE_MSG, channel, payload)
-        write_i32_be(out, i32(size + BODY_LENGTH_OVERHEAD))
-        out.write(body)
-        write_i64_be(out, message.id)
-        out.write(head)
+    payload = _begin_frame(out, SESS_RECEIVE_MSG, channel, message, RECEIVE_TAIL_BYTES, version)
     write_i64_be(out, consumer_id)
     write_i32_be(out, delivery_count)
     return payload + FRAME_OVERHEAD_BYTES
@@ -272,21 +282,8 @@ def write_send(
     version: i64,
 ) -> i64:
     """Writes SESS_SEND, under the message's own id."""
-    body = message.body
-    head = message.head
-    size: i64 = len(body)
     tail = send_tail_bytes(version)
-    payload = size + len(head) + MESSAGE_FIXED_BYTES + tail
-    if is_old(version):
-        payload += END_BYTES
-        write_frame_header(out, SESS_SEND, channel, payload)
-        write_old_message(out, message, message.id)
-    else:
-        write_frame_header(out, SESS_SEND, channel, payload)
-        write_i32_be(out, i32(size + BODY_LENGTH_OVERHEAD))
-        out.write(body)
-        write_i64_be(out, message.id)
-        out.write(head)
+    payload = _begin_frame(out, SESS_SEND, channel, message, tail, version)
     write_boolean(out, requires_response)
     if tail >= 9:
         write_i64_be(out, correlation)
