@@ -144,7 +144,7 @@ quick: $(STAMPS)/dev  ## about a minute: lint, types of changed files, the fast 
 interop: $(STAMPS)/installed $(STAMPS)/interop  ## against the real Artemis and its JMS client (Java, Maven)
 	@for tool in java mvn; do command -v $$tool >/dev/null || { \
 	 echo "make interop needs Java 17 or newer and Maven; $$tool is not on PATH" >&2; exit 1; }; done
-	@$(PYTHON) -m pytest -m "not soak" tests/interop $(if $(ARGS),$(ARGS),--lineup all --table docs/internals/interop.md)
+	@$(PYTHON) -m pytest -m "not soak" tests/interop $(if $(ARGS),$(ARGS),--lineup all --table docs/internals/interop.md --versions docs/reference/artemis-versions.md)
 
 # BENCH_ONLY=name,name selects, BENCH_SECONDS=1 shortens, BENCH_REPEATS=1 too (bench/settings.py).
 .PHONY: bench

@@ -1,9 +1,10 @@
 """What a broker from an `activemq.xml` costs that is alone, two builds in turns: `python -m bench.lone_start`.
 
-The build of this checkout, and that of BENCH_PEER_BUILD (the folder that holds its package) if it is given. Each has a
-store of its own, and starts again and again after a kill: empty; with a journal (--journal-mb, of messages of 16 KiB);
-with large messages; and with both on a file system without hard links, which is played: `os.link` fails in the process.
-Figures of a start: wall clock, the CPU of the broker, memory, and what is written while nobody is connected.
+The build that is installed (or that PYTHONPATH names), and that of BENCH_PEER_BUILD (the folder that holds its
+package) if it is given. Each has a store of its own, and starts again and again after a kill: empty; with a journal
+(--journal-mb, of messages of 16 KiB); with large messages; and with both on a file system without hard links, which is
+played: `os.link` fails in the process. Figures of a start: wall clock, the CPU of the broker, memory, and what is
+written while nobody is connected.
 
 `power` is a start as after a loss of power, when it cannot be known that nobody else has the store (this build only).
 `taken` is the first start of this build in the folder of the other one, `back` that of the other one when the epochs
@@ -27,6 +28,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+import atalanta
 from atalanta.client import Message, blocking
 from atalanta.runtime.ha.epoch_names import EPOCHS_NAME, epoch_name, epochs_of
 from atalanta.runtime.ha.lease_file import LEASE_NAME, decode_record, encode_record, read_content
@@ -36,7 +38,7 @@ from tests.stress.power import PowerDisk, why_not
 
 HERE: Final = "this build"
 PEER: Final = "the other one"
-SOURCES: Final = Path(__file__).resolve().parent.parent / "src"
+PACKAGES: Final = Path(atalanta.__file__).resolve().parents[1]  # the folder of the build that runs this
 START_SECONDS: Final = 300.0
 STALL_SECONDS: Final = 5.0
 BODY_BYTES: Final = 16 << 10
@@ -255,7 +257,7 @@ def main() -> int:
     parser.add_argument("--only", default="empty,journal,large,stall")
     plan = parser.parse_args()
     peer = read_settings().peer_build
-    builds = {HERE: SOURCES} if peer is None else {HERE: SOURCES, PEER: peer}
+    builds = {HERE: PACKAGES} if peer is None else {HERE: PACKAGES, PEER: peer}
     loads = {
         "empty": (0, 0),
         "journal": (plan.journal_mb * MIB // BODY_BYTES, BODY_BYTES),

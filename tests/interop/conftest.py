@@ -1,7 +1,8 @@
-"""Options and brokers of the interop suite, and the table of scenarios and line-ups."""
+"""Options and brokers of the interop suite, and the tables of its scenarios by line-up and by version of Artemis."""
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,8 @@ from tests.interop.harness.jms import Jms
 from tests.interop.harness.lineup import KINDS, Lineup
 from tests.interop.harness.node import BrokerProcess
 from tests.interop.harness.openwire import CLIENTS
-from tests.interop.harness.table import DIFFERS, FAILED, LEFT_OUT, PASSED, Table
+from tests.interop.harness.table import DIFFERS, FAILED, LEFT_OUT, LINEUPS, PASSED, Table, column
+from tests.interop.harness.tools import ARTEMIS_VERSION
 from tests.interop.jms_client import Client
 
 # Ours only, the real one only, both. Every test of a pair goes both ways, so the other order would say nothing new.
@@ -26,6 +28,8 @@ TRIOS = {
     MIXED: "atalanta+artemis+atalanta",
 }
 OUTCOMES: pytest.StashKey[Table] = pytest.StashKey()
+BY_VERSION: pytest.StashKey[Table] = pytest.StashKey()
+VERSION = re.compile(r"\d+\.\d+\.\d+(-jakarta)?")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,11 +38,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--target", choices=(*KINDS, "classic", "both"))
     group.addoption("--lineup", choices=(OURS, ARTEMIS, MIXED, "all"), default=MIXED)
     group.addoption("--table", type=Path, help="write the outcomes of clusters into this file")
+    group.addoption("--versions", type=Path, help="write the outcomes by version of Artemis into this file")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """The marks that scenarios use."""
-    config.stash[OUTCOMES] = Table()
+    config.stash[OUTCOMES] = Table(LINEUPS)
+    config.stash[BY_VERSION] = Table()
+    config.addinivalue_line("markers", "versions: the tests of a module have a column for each version of Artemis")
     config.addinivalue_line(
         "markers", "differs(lineup, reason): this line-up does not do it, with the reason for the table"
     )
@@ -72,13 +79,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Outcomes of tests with a line-up go into the table."""
+    """Outcomes of tests with a line-up or a version go into the tables."""
     result: Any = yield
     report: pytest.TestReport = result.get_result()
-    lineup = _lineup(item)
-    if lineup is None or (report.when != "call" and report.outcome == "passed"):
-        return
-    if report.when == "teardown":
+    if report.when == "teardown" or (report.when != "call" and report.outcome == "passed"):
         return
     reason = getattr(report, "wasxfail", "")
     if report.outcome == "skipped":
@@ -87,16 +91,27 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
             reason = str(report.longrepr[2]).removeprefix("Skipped: ")
     else:
         outcome = PASSED if report.outcome == "passed" else FAILED
-    documentation = (getattr(item, "module", item).__doc__ or item.name).strip().splitlines()[0]
-    item.config.stash[OUTCOMES].add(documentation, item.name, lineup, outcome, reason)
+    section = (getattr(item, "module", item).__doc__ or item.name).strip().splitlines()[0]
+    if (lineup := _lineup(item)) is not None:
+        item.config.stash[OUTCOMES].add(section, item.name, column(lineup), outcome, reason)
+    if item.get_closest_marker("versions") is not None:
+        item.config.stash[BY_VERSION].add(section, item.name, _version(item), outcome, reason)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """The table, if it was asked for and anything ran."""
-    path = session.config.getoption("--table", default=None)
-    table = session.config.stash[OUTCOMES]
-    if path is not None and table.sections:
-        table.write(path)
+    """The tables, if they were asked for and anything ran."""
+    for option, key in (("--table", OUTCOMES), ("--versions", BY_VERSION)):
+        path = session.config.getoption(option, default=None)
+        table = session.config.stash[key]
+        if path is not None and table.sections:
+            table.write(path)
+
+
+def _version(item: pytest.Item) -> str:
+    """The version of Artemis that one of the test's parameters names, else that of the usual one."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    found = (VERSION.search(value) for value in parameters.values() if isinstance(value, str))
+    return next((match[0] for match in found if match), ARTEMIS_VERSION)
 
 
 def _lineup(item: pytest.Item) -> str | None:

@@ -1,4 +1,4 @@
-"""JMS clients of Artemis 1.4 and 1.5 at a node: the same scenarios as for newer clients, beside these, and over a pair.
+"""JMS clients of Artemis 1.4 and 1.5 at a node: the same scenarios as for newer clients, beside these.
 
 `--target artemis` asks a real Artemis 2.44 the same.
 """
@@ -9,24 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.client.blocking import connect
-from tests.interop.harness.broker_xml import Cluster, Shape
-from tests.interop.harness.failover import Failover
-from tests.interop.harness.jms import PASSWORD, USER, run_scenarios, scenario_names, until
+from tests.interop.harness.client_versions import LEFT_OUT, PREFIXES, VERSIONS_1X, client_class_path
+from tests.interop.harness.jms import run_scenarios, scenario_names
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
-from tests.interop.harness.old_clients import (
-    LEFT_OUT,
-    OLD_VERSIONS,
-    PREFIXES,
-    old_class_path,
-)
-from tests.interop.harness.shared_store import share
 
 USUAL_TARGET = "atalanta"
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
-SHARED = "<ha-policy><shared-store>{role}</shared-store></ha-policy>"
-ROLES = ("<primary><failover-on-shutdown>true</failover-on-shutdown></primary>", "<backup/>")
+pytestmark = [pytest.mark.interop, pytest.mark.versions, pytest.mark.timeout(900)]
 OF_THE_CLIENT = {  # at a real node, too
     "subscriptions.sharedDividesMessages": "it wants the topic to exist",
     "subscriptions.sharedDurableKeepsMessagesWhileAway": "it wants the topic to exist",
@@ -63,18 +52,12 @@ def prefix(node: BrokerProcess) -> None:
     path.write_text(path.read_text().replace("protocols=CORE<", f"protocols=CORE{PREFIXES}<"))
 
 
-def announces(node: BrokerProcess, backup: BrokerProcess) -> bool:
-    """Whether the topology of the node has its backup: a client that comes before does not learn of it."""
-    with connect(f"tcp://127.0.0.1:{node.port}", user=USER, password=PASSWORD) as connection:
-        return str(backup.port) in str(connection.management().call("broker", "listNetworkTopology"))
-
-
 @pytest.fixture(scope="module")
 def prefixed(target: str, brokers: Lineup) -> BrokerProcess:
     return single(brokers, target)
 
 
-@pytest.fixture(scope="module", params=OLD_VERSIONS)
+@pytest.fixture(scope="module", params=VERSIONS_1X)
 def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -83,7 +66,7 @@ def version(request: pytest.FixtureRequest) -> str:
 def results(prefixed: BrokerProcess, version: str) -> dict[str, str]:
     """The outcome of every scenario, in one run of one JVM."""
     only = ",".join(names())
-    found, output = run_scenarios(prefixed.url, "--only", only, classes=old_class_path(version))
+    found, output = run_scenarios(prefixed.url, "--only", only, classes=client_class_path(version))
     Path(prefixed.folder, f"scenarios-{version}.log").write_text(output)
     assert found, output + prefixed.tail()
     assert prefixed.running, prefixed.tail()
@@ -105,7 +88,7 @@ def test_what_one_client_leaves_the_other_finds_after_a_restart(
     target: str, brokers: Lineup, version: str, first: str
 ) -> None:
     """Durable and large messages, transactions, branches, subscriptions and duplicate ids, crossed both ways."""
-    classes = {"old": old_class_path(version), "new": None}
+    classes = {"old": client_class_path(version), "new": None}
     node = single(brokers, target)
     options = ("--run", f"{first}-{version}", "--only", "full.*,restart.*")
     before, output = run_scenarios(node.url, "--phase", "before", *options, classes=classes.pop(first))
@@ -116,26 +99,3 @@ def test_what_one_client_leaves_the_other_finds_after_a_restart(
     after, output = run_scenarios(node.url, "--phase", "after", *options, classes=second)
     assert after == dict.fromkeys(names("after"), ""), output
     node.stop()
-
-
-@pytest.mark.parametrize("ending", ["stop", "kill"])
-def test_the_clients_follow_a_pair(target: str, brokers: Lineup, version: str, ending: str) -> None:
-    def shaping(index: int, ports: list[int]) -> Shape:
-        core = SHARED.format(role=ROLES[index])
-        return Shape(Cluster((ports[1 - index],)), core=core)
-
-    primary, backup = brokers.cluster(f"{target}+{target}", shaping)
-    share(primary.folder / "data", backup.folder / "data")
-    for node in (primary, backup):
-        prefix(node)
-    primary.start()
-    backup.launch()
-    until("the pair is known", lambda: announces(primary, backup), 40)
-    # They take one address, and learn the backup's from the topology.
-    url = f"tcp://127.0.0.1:{primary.port}?ha=true&reconnectAttempts=-1&retryInterval=100&callTimeout=5000"
-    with Failover(url, "orders", classes=old_class_path(version)) as clients:
-        clients.working(50)
-        getattr(primary, ending)()
-        clients.working(100)
-        clients.over()
-    backup.stop()

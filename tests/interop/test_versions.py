@@ -1,44 +1,45 @@
-"""Real Artemis nodes and JMS clients of other versions, beside a node of ours and for our clients."""
+"""Real Artemis nodes of other versions, in a cluster with a node of ours and for our clients."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from atalanta.client import Connecting, Message, connect
+from atalanta.client import Connecting, Message, blocking, connect
+from atalanta.spark.arrow.schema import COLUMNS
+from atalanta.spark.source import AtalantaDataSource
 from tests.interop.harness.broker_xml import Cluster, Shape
-from tests.interop.harness.embedded import PROGRAM, EmbeddedArtemis, client_jars
+from tests.interop.harness.jms import PASSWORD, USER
 from tests.interop.harness.lineup import Lineup
-from tests.interop.harness.node import BrokerProcess, free_port
-from tests.interop.harness.tools import SMALL_JVM, java
+from tests.interop.harness.node import BrokerProcess
+from tests.interop.wal_steps import query_at
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.interop, pytest.mark.versions, pytest.mark.timeout(300)]
 
-VERSIONS = ("2.6.4", "2.16.0", "2.28.0", "2.36.0", "2.56.0")
+VERSIONS = ("2.6.4", "2.16.0", "2.28.0", "2.36.0", "2.37.0", "2.44.0", "2.56.0")
 QUEUE = '<address name="both"><anycast><queue name="both"/></anycast></address>'
 COUNT = 40
 LARGE = 300_000
 WAIT_SECONDS = 30
 
-STEPS = ["old producer", "new producer", "temporary queue", "topic", "transaction"]
-
 Pair = tuple[BrokerProcess, BrokerProcess]
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
-def pair(request: pytest.FixtureRequest, brokers: Lineup, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+def pair(request: pytest.FixtureRequest, brokers: Lineup) -> Iterator[Pair]:
     """(ours, the real one), running, in one cluster."""
-    version: str = request.param
-    port = free_port()
-    cluster = Cluster(peers=(port,))
-    (ours,) = brokers.cluster("atalanta", lambda index, ports: Shape(cluster, addresses=QUEUE))
-    folder: Path = tmp_path_factory.mktemp("embedded") / version
-    real = EmbeddedArtemis(folder, version, port, ours.port)
-    real.configure()
+
+    def shaping(index: int, ports: list[int]) -> Shape:
+        return Shape(Cluster(peers=(ports[1 - index],)), addresses=QUEUE)
+
+    ours, real = brokers.cluster(f"atalanta+artemis-{request.param}", shaping)
     for node in (real, ours):
         node.launch()
     for node in (real, ours):
@@ -49,7 +50,7 @@ def pair(request: pytest.FixtureRequest, brokers: Lineup, tmp_path_factory: pyte
 
 
 def opened(node: BrokerProcess) -> Connecting:
-    return connect(f"tcp://127.0.0.1:{node.port}", user="admin", password="admin")
+    return connect(f"tcp://127.0.0.1:{node.port}", user=USER, password=PASSWORD)
 
 
 async def crossed(sender: BrokerProcess, receiver: BrokerProcess) -> list[object]:
@@ -94,24 +95,24 @@ def test_the_python_client_commits_and_manages(pair: Pair) -> None:
     assert asyncio.run(conversation()) == (["a", "b"], "ANYCAST")
 
 
-@pytest.mark.parametrize("ending", ["stop", "kill"])
-@pytest.mark.parametrize("version", ["2.6.4", "2.16.0", "2.28.0", "2.40.0"])
-def test_a_jms_client_goes_on_when_its_node_is_back(brokers: Lineup, version: str, ending: str) -> None:
-    """Its login after a reconnect names the node's version, not its own."""
-    (node,) = brokers.cluster("atalanta", lambda index, ports: Shape(Cluster(), addresses=QUEUE))
-    node.start()
-    url = f"tcp://127.0.0.1:{node.port}?ha=true&reconnectAttempts=-1&retryInterval=200&callTimeout=5000"
-    program = str(PROGRAM.with_name("Reconnect.java"))
-    command = [java(), *SMALL_JVM, "-cp", f"{client_jars(version)}/*", program, url]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, text=True) as client:
-        assert client.stdin is not None and client.stdout is not None
-        seen = [client.stdout.readline()]
-        while seen[-1] not in ("before\n", ""):
-            seen.append(client.stdout.readline())
-        getattr(node, ending)()
-        node.start()
-        rest, _ = client.communicate("\n")
-    steps = [line for line in rest.splitlines() if line in STEPS]
-    assert steps == STEPS, "".join(seen) + rest
-    node.stop()
+def test_spark_reads_a_batch_and_a_stream(pair: Pair, tmp_path: Path) -> None:
+    server = f"127.0.0.1:{pair[1].port}"
+    with blocking.connect(f"tcp://{server}", user=USER, password=PASSWORD) as connection:
+        producer = connection.producer("spark", routing="anycast")
+        for number in range(COUNT):
+            producer.send(Message(text=str(number)))
+    options = {"servers": server, "user": USER, "password": PASSWORD, "queue": "spark"}
+    reader = AtalantaDataSource(options).reader(COLUMNS)
+    batches: list[Any] = [batch for part in reader.partitions() for batch in reader.read(part)]
+    texts = [text for batch in batches for text in batch.column("text").to_pylist()]
+    assert texts == [str(number) for number in range(COUNT)]
+    query = query_at(server, "spark", str(tmp_path))
+    query.run()
+    assert query.queues == {"spark": COUNT}
+
+
+def test_the_command_line_lists_its_queues(pair: Pair) -> None:
+    login = ["--url", f"tcp://127.0.0.1:{pair[1].port}", "--user", USER, "--password", PASSWORD]
+    words = ["queue", "stat", *login, "--json"]
+    done = subprocess.run([sys.executable, "-m", "atalanta", *words], capture_output=True, text=True, timeout=60)
+    assert "both" in [row["name"] for row in json.loads(done.stdout)], done.stderr

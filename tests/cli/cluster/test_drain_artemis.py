@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import cast
 
 import pytest
 
 from atalanta.cli.cluster import drain_artemis
 from atalanta.cli.cluster.drain_artemis import (
+    RealMembers,
     begin_scale_down,
     drained_artemis,
+    empty_links,
     make_queues,
     until_known,
 )
@@ -39,8 +42,32 @@ class Answers:
         self.asked.append((operation, *parameters))
         return self.answer(operation, parameters)
 
+    async def get(self, resource: str, attribute: str) -> object:
+        if attribute == "NodeID":
+            return "leaves"
+        self.asked.append(("get", resource, attribute))
+        return self.answer("get", (resource, attribute))
+
     async def rows(self, operation: str, *parameters: str) -> list[dict[str, object]]:
         return cast("list[dict[str, object]]", await self.call("broker", operation, *parameters))
+
+
+def leaving_at(member: Answers) -> Target:
+    """A target whose members all answer like `member`."""
+
+    class Opened:
+        def management(self) -> Answers:
+            return member
+
+    class Leaving:
+        def at(self, place: str) -> Leaving:
+            return self
+
+        @asynccontextmanager
+        async def connect(self) -> AsyncIterator[Opened]:
+            yield Opened()
+
+    return cast(Target, Leaving())
 
 
 def as_management(answers: Answers) -> Management:
@@ -101,6 +128,45 @@ def test_nothing_is_moved_if_a_real_member_does_not_know_a_queue(monkeypatch: py
     asyncio.run(until_known(member, "b:1", "leaves", "takes", {"news"}))
     known.clear()  # the cluster does not have this address
     asyncio.run(until_known(member, "b:1", "leaves", "takes", {"news"}))
+
+
+def test_clients_are_disconnected_until_no_member_has_messages_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drain_artemis, "LINK_POLL_INTERVAL_S", 0.0)
+    consumers = [[("c1", "orders"), ("link", "notif.1")], [("c2", "orders")], [], [], [], [], []]
+    under_way = [2, 1, 1, 0, 0, 0, 0]
+
+    def answer(operation: str, parameters: tuple[object, ...]) -> object:
+        if operation == "listAllConsumersAsJSON":
+            return json.dumps([{"connectionID": each, "queueName": queue} for each, queue in consumers.pop(0)])
+        return True
+
+    def answer_of_a_member(operation: str, parameters: tuple[object, ...]) -> object:
+        if operation == "get":
+            return under_way.pop(0)
+        return [{"name": "$.artemis.internal.sf.cluster.leaves"}, {"name": "$.artemis.internal.sf.cluster.stays"}]
+
+    node, member = Answers(answer), Answers(answer_of_a_member)
+    members = RealMembers()
+    members.places["other"] = "b:1"
+    asyncio.run(empty_links(as_management(node), "a:1", leaving_at(member), members, {"orders"}))
+    assert [asked for asked in node.asked if asked[0] == "closeConnectionWithID"] == [
+        ("closeConnectionWithID", "c1"), ("closeConnectionWithID", "c2"),
+    ]  # fmt: skip
+    assert [asked[1:] for asked in member.asked if asked[0] == "get"] == [
+        ("queue.$.artemis.internal.sf.cluster.leaves", "MessageCount")
+    ] * 6
+    assert len(consumers) == 1
+
+
+def test_nothing_is_moved_while_clients_come_back_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drain_artemis, "LINK_POLL_INTERVAL_S", 0.0)
+    monkeypatch.setattr(drain_artemis, "MEETING_S", 0.0)
+    node = Answers(lambda operation, _: '[{"connectionID": "c", "queueName": "q"}]' if "list" in operation else True)
+    member = Answers(lambda *_: [])
+    members = RealMembers()
+    members.places["other"] = "b:1"
+    with pytest.raises(Refused, match="longer retryInterval, or pause the senders"):
+        asyncio.run(empty_links(as_management(node), "a:1", leaving_at(member), members, {"q"}))
 
 
 def test_another_broker_has_the_options_of_the_url() -> None:

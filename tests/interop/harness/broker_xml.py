@@ -88,12 +88,12 @@ def broker_xml(name: str, port: int, shape: Shape | None = None) -> str:
       <address-queue-scan-period>200</address-queue-scan-period>
       <cluster-user>{CLUSTER_USER}</cluster-user>
       <cluster-password>{CLUSTER_PASSWORD}</cluster-password>
-{_connectors(port, shape)}
+{connectors(port, shape)}
       <acceptors>
          <acceptor name="artemis">tcp://127.0.0.1:{port}?protocols=CORE</acceptor>
 {shape.acceptors}
       </acceptors>
-{_cluster(cluster)}
+{cluster_connections(cluster)}
       <security-settings>
 {_permissions("#", "amq", "amq", "neighbours")}
 {_permissions("guest.#", "amq,guests", "amq,guests")}
@@ -238,7 +238,8 @@ def _permissions(match: str, writers: str, readers: str, neighbours: str = "") -
     return "\n".join([*lines, "         </security-setting>"])
 
 
-def _connectors(port: int, shape: Shape) -> str:
+def connectors(port: int, shape: Shape) -> str:
+    """Returns the connectors of a node: itself, its peers, and those of the shape."""
     if shape.cluster is None and not shape.connectors:
         return ""
     lines = ["      <connectors>"]
@@ -249,7 +250,8 @@ def _connectors(port: int, shape: Shape) -> str:
     return "\n".join([*lines, "      </connectors>"])
 
 
-def _cluster(cluster: Cluster | None) -> str:
+def cluster_connections(cluster: Cluster | None) -> str:
+    """Returns the cluster-connection of a node, with the groups that it needs."""
     if cluster is None:
         return ""
     groups = ""

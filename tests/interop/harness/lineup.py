@@ -8,6 +8,7 @@ from pathlib import Path
 from .artemis import ArtemisNode
 from .atalanta import AtalantaNode
 from .broker_xml import Cluster, Shape
+from .embedded import EmbeddedArtemis
 from .node import BrokerProcess, free_port
 
 Shaping = Callable[[int, list[int]], Shape]
@@ -53,7 +54,7 @@ class Lineup:
         return first, second
 
     def cluster(self, kinds: str, shaping: Shaping) -> list[BrokerProcess]:
-        """Configured brokers, not started, one for each of `kinds` ("atalanta+artemis+…").
+        """Configured brokers, not started, one for each of `kinds` ("atalanta+artemis+artemis-2.28.0+…").
 
         `shaping` gets the index of a node and the ports of all.
         """
@@ -69,8 +70,14 @@ class Lineup:
             node.close()
 
     def _new(self, kind: str, port: int) -> BrokerProcess:
-        number = len(self._made) + 1
-        classes: dict[str, type[BrokerProcess]] = {"artemis": ArtemisNode, "atalanta": AtalantaNode}
-        node = classes[kind](self._folder / f"{kind}-{number}", f"{kind}-{number}", port)
+        name = f"{kind}-{len(self._made) + 1}"
+        folder = self._folder / name
+        node: BrokerProcess
+        if kind == "atalanta":
+            node = AtalantaNode(folder, name, port)
+        elif kind == "artemis":
+            node = ArtemisNode(folder, name, port)
+        else:
+            node = EmbeddedArtemis(folder, name, port, kind.removeprefix("artemis-"))
         self._made.append(node)
         return node

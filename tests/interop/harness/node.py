@@ -65,8 +65,7 @@ class BrokerProcess(ABC):
         self._create()
         etc = self.folder / "etc"
         etc.mkdir(parents=True, exist_ok=True)
-        text = broker_xml(self.name, self.port, shape)
-        (etc / "broker.xml").write_text(text)
+        (etc / "broker.xml").write_text(self._broker_xml(shape))
         if shape is not None and shape.own:
             (etc / "atalanta.toml").write_text(shape.own)
         (etc / "artemis-users.properties").write_text(users_properties())
@@ -164,6 +163,9 @@ class BrokerProcess(ABC):
 
     def _report(self, what: str) -> str:
         return f"{self.kind} node {self.name} {what}; the end of {self.log}:\n{self.tail()}"
+
+    def _broker_xml(self, shape: Shape | None) -> str:
+        return broker_xml(self.name, self.port, shape)
 
     @abstractmethod
     def _create(self) -> None: ...

@@ -1,4 +1,7 @@
-"""docs/internals/interop.md: which scenario passed on which line-up of a cluster, written by the run itself."""
+"""Which scenario passed on which line-up of a cluster, and with which version of Artemis; written by the run itself.
+
+docs/internals/interop.md and docs/reference/artemis-versions.md.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-COLUMNS: Final = ("our nodes only", "real Artemis only", "mixed")
+LINEUPS: Final = ("our nodes only", "real Artemis only", "mixed")
 BEGIN: Final = "<!-- scenarios: written by `make interop`, do not edit below -->"
 PASSED, FAILED, DIFFERS, LEFT_OUT = "passed", "failed", "differs", "left out"
 
@@ -16,8 +19,8 @@ def column(lineup: str) -> str:
     """The column of a line-up such as "artemis+atalanta"."""
     kinds = set(lineup.split("+"))
     if len(kinds) > 1:
-        return COLUMNS[2]
-    return COLUMNS[0] if kinds == {"atalanta"} else COLUMNS[1]
+        return LINEUPS[2]
+    return LINEUPS[0] if kinds == {"atalanta"} else LINEUPS[1]
 
 
 @dataclass
@@ -25,7 +28,7 @@ class Row:
     """One scenario: outcomes of its variants by column, and the reasons given where a line-up differs."""
 
     outcomes: dict[str, list[str]] = field(default_factory=dict)
-    reasons: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, list[str]] = field(default_factory=dict)
 
     def cell(self, name: str) -> str:
         """What the table says of one column."""
@@ -42,28 +45,35 @@ class Row:
 
 
 class Table:
-    """Collects outcomes by module and scenario, in the order of the run."""
+    """Collects outcomes by module and scenario, in the order of the run.
 
-    def __init__(self) -> None:
+    `columns` are those of each section; without them a section has the versions that ran, in their order.
+    """
+
+    def __init__(self, columns: tuple[str, ...] = ()) -> None:
+        self._columns = columns
         self.sections: dict[str, dict[str, Row]] = {}
 
-    def add(self, section: str, test: str, lineup: str, outcome: str, reason: str = "") -> None:
+    def add(self, section: str, test: str, column: str, outcome: str, reason: str = "") -> None:
         """One test's outcome; `test` is its name without parameters."""
         row = self.sections.setdefault(section, {}).setdefault(title(test), Row())
-        row.outcomes.setdefault(column(lineup), []).append(outcome)
+        row.outcomes.setdefault(column, []).append(outcome)
         if reason and outcome in (DIFFERS, LEFT_OUT):
-            row.reasons[column(lineup)] = reason
+            reasons = row.reasons.setdefault(column, [])
+            if reason not in reasons:
+                reasons.append(reason)
 
     def text(self) -> str:
         """Markdown: one table a section, then what differs and why."""
         parts: list[str] = []
         for section, rows in self.sections.items():
-            parts += [f"### {section}", "", f"| scenario | {' | '.join(COLUMNS)} |", "|---|---|---|---|"]
+            columns = self._columns or _versions(rows)
+            parts += [f"### {section}", "", f"| scenario | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
             for name, row in rows.items():
-                parts.append(f"| {name} | {' | '.join(row.cell(each) for each in COLUMNS)} |")
+                parts.append(f"| {name} | {' | '.join(row.cell(each) for each in columns)} |")
             parts.append("")
             reasons = [
-                f"- *{name}*, {where}: {why}"
+                f"- *{name}*, {where}: {'; '.join(why)}"
                 for name, row in rows.items()
                 for where, why in row.reasons.items()
             ]
@@ -81,3 +91,8 @@ class Table:
 def title(test: str) -> str:
     """The sentence that a test's name is."""
     return re.sub(r"\[.*", "", test).removeprefix("test_").replace("_", " ")
+
+
+def _versions(rows: dict[str, Row]) -> tuple[str, ...]:
+    found = {name for row in rows.values() for name in row.outcomes}
+    return tuple(sorted(found, key=lambda name: ([int(digits) for digits in re.findall(r"\d+", name)], name)))

@@ -69,12 +69,14 @@ def _check_partners(
 ) -> None:
     first = members[0].configuration
     equal = all(each.ha.equals for each in pair.primaries)
-    for node in members[1 : len(pair.primaries)]:
+    count = len(pair.primaries)
+    for node in members[1:count]:
         if equal:
+            with_first = "one pair" if count == 2 else f"one store of {count} brokers"
             findings.add(
                 INFORMATION, node, KIND, NAME,
-                f"it is one pair with {first.path}: both have the journal folder {pair.folder}; one serves, whichever"
-                " is first, and the other waits",
+                f"it is {with_first} with {first.path}: they have the journal folder {pair.folder}; one serves,"
+                f" whichever is first, and the other{'' if count == 2 else 's'} wait{'s' if count == 2 else ''}",
             )  # fmt: skip
             continue
         findings.add(
