@@ -113,9 +113,9 @@ demo-network: $(STAMPS)/installed  ## a network of brokers, JMS clients, a kille
 	@$(PYTHON) -m examples.network
 
 .PHONY: check
-check: $(STAMPS)/dev  ## lint, types, and the limits of the structure
+check: $(STAMPS)/dev  ## lint, types, faults of the structure and what has changed in its figures
 	@$(PYTHON) -m ruff check .
-	@$(PYTHON) -m tools.structure --trace --check tools/structure_limits.toml
+	@$(PYTHON) -m tools.structure --trace --check tools/structure_figures.toml
 	@$(PYTHON) -m mypy src tests tools examples bench
 
 # The workers of the suite would each compile all test files at the same time.
@@ -135,7 +135,7 @@ docs: $(STAMPS)/demo  ## writes the generated pages of docs/reference
 .PHONY: quick
 quick: $(STAMPS)/dev  ## about a minute: lint, types of changed files, the fast tests, one simulated cluster
 	@$(PYTHON) -m ruff check .
-	@$(PYTHON) -m tools.structure --check tools/structure_limits.toml
+	@$(PYTHON) -m tools.structure --check tools/structure_figures.toml
 	@files=$$($(PYTHON) tools/changed.py); test -z "$$files" || $(PYTHON) -m mypy $$files
 	@PYTHONPATH=$(CURDIR)/src $(PYTEST) -q -m "not process and not soak" tests/test_*.py @tests/quick.txt
 	@PYTHONPATH=$(CURDIR)/src $(PYTHON) -m atalanta.sim --seed $(SEED)

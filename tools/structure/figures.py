@@ -1,4 +1,8 @@
-"""All figures as flat tables of numbers, the place of each, and their comparison with limits."""
+"""All figures as flat tables of numbers, the place of each, their faults, and their comparison with recorded ones.
+
+A fault is what cannot be answered by another spelling: an import circle at run time, a long file, a long function.
+Every other figure is a question to a reader.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,20 @@ from pathlib import Path
 
 from tools.structure import classes as of_classes
 from tools.structure.classes import Assignment, Class, Classes, assignments
-from tools.structure.tree import LINES_MAX, LINES_WARN, circles, entries, read, sizes, verb_names
+from tools.structure.tree import (
+    FUNCTION_LINES_MAX,
+    LINES_MAX,
+    LINES_WARN,
+    circles,
+    entries,
+    functions,
+    read,
+    sizes,
+    verb_names,
+)
 
 ENTRIES_MAX = 15
-# Of classes that are not listed in the limits.
+# What is not listed has less.
 ATTRIBUTES_MAX = 20
 METHODS_MAX = 35
 OUTSIDE_MAX = 10
@@ -20,7 +34,7 @@ RECORD_METHODS_MAX = 2
 LARGEST = 10
 PLACES_SHOWN = 6
 
-# Tables with limits, and the limit of a key that is not listed.
+# Tables that are recorded, and what a key that is not listed has at most.
 DEFAULTS = {
     "entries": ENTRIES_MAX,
     "names": 0,
@@ -30,9 +44,12 @@ DEFAULTS = {
     "outside_module": OUTSIDE_MAX,
     "outside_package": OUTSIDE_MAX,
 }
-# Totals that may grow, and those whose limit is not to be rewritten.
-UNLIMITED = {"files", "lines", "files_over_500", "assignments_found_by_variable_name"}
-FIXED = {"import_circles_at_run_time": 0, "lines_of_the_longest_file": LINES_MAX}
+# Totals that fail `make check`, with what they may be.
+FAULTS = {
+    "import_circles_at_run_time": 0,
+    "lines_of_the_longest_file": LINES_MAX,
+    "lines_of_the_longest_function": FUNCTION_LINES_MAX,
+}
 
 
 @dataclass
@@ -55,13 +72,9 @@ class Figures:
         if text:
             self.where[table, key] = text
 
-    def limits(self) -> dict[str, dict[str, int]]:
-        """Today's figures as limits: only those that a check compares."""
-        made: dict[str, dict[str, int]] = {}
-        totals = self.tables["totals"]
-        made["totals"] = {
-            key: FIXED.get(key, value) for key, value in totals.items() if key not in UNLIMITED
-        }
+    def recorded(self) -> dict[str, dict[str, int]]:
+        """Returns the figures that a later check compares with."""
+        made = {"totals": self.tables["totals"]}
         for name, default in DEFAULTS.items():
             listed = self.tables.get(name, {})
             made[name] = {"default": default}
@@ -70,19 +83,27 @@ class Figures:
             made["trace"] = self.tables["trace"]
         return made
 
-    def above(self, limits: dict[str, dict[str, int]]) -> list[str]:
-        """One line for each figure above its limit."""
-        findings = []
-        for name, table in limits.items():
-            for key, value in self.tables.get(name, {}).items():
-                limit = table.get(key, table.get("default"))
-                if name == "totals":
-                    limit = FIXED.get(key, limit)
-                if limit is not None and value > limit:
+    def faults(self) -> list[str]:
+        """Returns a line for each total above what it may be."""
+        totals = self.tables["totals"]
+        over = {key: most for key, most in FAULTS.items() if totals[key] > most}
+        return [f"{key}: {totals[key]}, at most {most}: {self.where['totals', key]}" for key, most in over.items()]
+
+    def changes(self, recorded: dict[str, dict[str, int]]) -> list[str]:
+        """Returns a line for each figure that differs from the recorded one, or is as large as those and new."""
+        found = []
+        for name, table in recorded.items():
+            default = table.get("default", 0)
+            now = self.tables.get(name, {})
+            if name == "trace" and not now:
+                continue  # not measured
+            for key in dict.fromkeys([*now, *table]):
+                before, after = table.get(key, default), now.get(key, default)
+                if key != "default" and before != after and max(before, after) > default:
+                    title = key if name == "totals" else f"{name} {key or '.'}"
                     place = self.where.get((name, key), "")
-                    figure = f"{name} {key or '.'}" if name != "totals" else key
-                    findings.append(f"{figure}: {value}, at most {limit}: {place}".rstrip(": "))
-        return findings
+                    found.append(f"{title}: {before} -> {after}: {place}".rstrip(": "))
+        return found
 
 
 def shortened(places: list[str]) -> str:
@@ -102,6 +123,10 @@ def measure(root: Path, with_trace: bool) -> Figures:
     longest = by_lines[0]
     too_long = [f"{each.path}:{each.lines}" for each in by_lines if each.lines > LINES_MAX]
     figures.put("totals", "lines_of_the_longest_file", longest.lines, too_long or [longest.path])
+    by_length = sorted(functions(tree), key=lambda each: -each.lines)
+    shown = [f"{each.place}:{each.name}" for each in by_length if each.lines > FUNCTION_LINES_MAX]
+    most = by_length[0].lines if by_length else 0
+    figures.put("totals", "lines_of_the_longest_function", most, shown or [each.place for each in by_length[:1]])
     counted = entries(tree)
     for folder, (files, lines, median) in sizes(tree).items():
         figures.put("files", folder, files)

@@ -9,6 +9,7 @@ from statistics import median
 
 LINES_WARN = 500
 LINES_MAX = 800
+FUNCTION_LINES_MAX = 70
 
 # Module and folder names that end like a gerund or participle and are nouns of the field, or no verb forms.
 NOUNS = {
@@ -96,6 +97,25 @@ def sizes(tree: Tree) -> dict[str, tuple[int, int, int]]:
         lines = [each.lines for each in tree.below(folder)]
         found[folder] = (len(lines), sum(lines), round(median(lines)))
     return found
+
+
+@dataclass(frozen=True)
+class FunctionSize:
+    """The place and the lines of one function or method, without its decorators."""
+
+    name: str
+    place: str
+    lines: int
+
+
+def functions(tree: Tree) -> list[FunctionSize]:
+    """Returns every function, methods and nested ones too."""
+    return [
+        FunctionSize(node.name, f"{module.path}:{node.lineno}", (node.end_lineno or node.lineno) - node.lineno + 1)
+        for module in tree.modules.values()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
 
 
 def verb_names(tree: Tree) -> dict[str, list[str]]:
