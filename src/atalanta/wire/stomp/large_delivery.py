@@ -9,11 +9,12 @@ from __future__ import annotations
 import codecs
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.memory.large_body import LargeBody, LargeStream, next_crc
 from atalanta.message.message import COMPRESSED, TEXT, TEXT_LENGTHS_BYTES, Message
+from atalanta.wire.large_read import LargeRead
 from atalanta.wire.stomp.frame import encoded_head
 
 if TYPE_CHECKING:
+    from atalanta.kernel.memory.large_body import LargeBody
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.sessions.session import Session
@@ -39,8 +40,8 @@ class Utf8:
         return self.decoder.decode(piece, last).encode("utf-8", "replace")
 
 
-class LargeDelivery(LargeStream):
-    """A delivery. The body's file is kept until its end, even if the message is deleted.
+class LargeDelivery(LargeRead):
+    """A delivery to a consumer.
 
     `detached`: the subscription has ended, but the frame must be completed. `length`: the bytes of the frame's body.
     """
@@ -56,14 +57,11 @@ class LargeDelivery(LargeStream):
         headers: list[tuple[str, str]],
         automatic: bool,
     ) -> None:
+        super().__init__(kernel.services.large, consumer, message, body, READ_BYTES)
         self.kernel = kernel
-        self.large = kernel.services.large
         self.connection = connection
         self.automatic = automatic
-        self.consumer = consumer
         self.reference = reference
-        self.message = message
-        self.body = body
         self.headers = headers
         compressed = message.property_value(COMPRESSED) is True
         if compressed:
@@ -73,40 +71,28 @@ class LargeDelivery(LargeStream):
         self.length: int = 0 if self.measuring else body.size
         self.started: bool = False  # the head is written
         self.detached: bool = False
-        self.offset: int = 0  # of the next byte to read
-        self.crc: int = 0  # crc32c of all that was read
-        self.token: int = -1  # of the pending read
 
     def begin(self) -> None:
         """Begins: the pieces follow as they are read."""
-        self.large.hold(self.body, 1)
+        self.begin_read()
         self.kernel.begin_stream(self.consumer, self)
         self.connection.begin_stream(self)
         self.pump()
 
     def pump(self) -> None:
-        if self.token < 0 and not self.connection.stream_waits():
-            size = min(READ_BYTES, self.body.size - self.offset)
-            self.token = self.large.read(self.body, self.offset, size, self)
+        if not self.connection.stream_waits():
+            self.read_on()
 
-    def read(self, now: int, data: bytes) -> None:
-        self.token = -1
-        left = self.body.size - self.offset
-        self.crc = next_crc(self.crc, data)
-        last = len(data) == left
-        if len(data) < min(READ_BYTES, left) or (last and self.crc != self.body.crc):
-            self._damaged(now, self.offset + len(data))
-            return
-        self.offset += len(data)
+    def take(self, now: int, piece: bytes, last: bool) -> None:
         text = self.text
-        piece = data if text is None else text.convert(data, last)
+        if text is not None:
+            piece = text.convert(piece, last)
         if self.measuring:
             self.length += len(piece)
             if last:
                 self.measuring = False
                 self.text = Utf8()
-                self.offset = 0
-                self.crc = 0
+                self.read_again()
         else:
             self._write(piece, last)
             if last:
@@ -131,13 +117,12 @@ class LargeDelivery(LargeStream):
             acknowledge_delivered(self.kernel, self.consumer, self.reference)
         self.end()
 
-    def _damaged(self, now: int, found: int) -> None:
+    def set_aside(self, now: int) -> None:
         """Sets the message aside. If a part of it is sent, the connection closes: STOMP has no other error for that."""
-        queue = self.consumer.queue.name
-        self.large.damaged(self.body.file, self.body.size, int(self.message.id), queue, found)
         if not self.detached:
             self.kernel.body_damaged(now, self.consumer, self.reference)
         if self.started:
+            queue = self.consumer.queue.name
             self.connection.break_off(f"large message {self.message.id} of queue {queue} cannot be read")
         self.end()
 
@@ -152,10 +137,7 @@ class LargeDelivery(LargeStream):
 
     def end(self) -> None:
         """Ends the delivery."""
-        if self.token >= 0:
-            self.large.cancel(self.token)
-            self.token = -1
-        self.large.release(self.body)
+        self.end_read()
         if not self.detached:
             self.kernel.end_stream(self.consumer)
         self.connection.end_stream()

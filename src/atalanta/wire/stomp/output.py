@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter
 from mypy_extensions import mypyc_attr
 
-from atalanta.wire.login import LoginConnection
+from atalanta.wire.client_output import DELIVERED_BYTES_MAX, ClientOutput
 from atalanta.wire.stomp.frame import V10, encoded_frame
 from atalanta.wire.web_socket import WebSocket, framed
 
@@ -17,13 +17,11 @@ if TYPE_CHECKING:
     from atalanta.wire.host import Host
     from atalanta.wire.stomp.heart_beat import Beat
 
-# Limit of deliveries in one batch of inputs; other messages stay in their queue.
-DELIVERED_BYTES_MAX: Final = 1 << 20
 ERROR_CHARACTERS_MAX: Final = 1_000
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class StompOutput(LoginConnection):
+class StompOutput(ClientOutput):
     """A STOMP connection as its session uses it.
 
     While `stream` sends a large message, `in_frame` from its first byte on, other frames are in `later`. No frame is
@@ -35,10 +33,6 @@ class StompOutput(LoginConnection):
     ) -> None:
         super().__init__(host, conn, remote, now, acceptor)
         self.version: int = V10
-        self.out: BytesWriter = BytesWriter()
-        self.dirty: bool = False
-        self.blocked: bool = False  # the peer reads too slowly
-        self.full: bool = False  # no more deliveries in this batch of inputs
         self.stream: LargeStream | None = None
         self.in_frame: bool = False
         self.later: list[bytes] = []
@@ -48,22 +42,13 @@ class StompOutput(LoginConnection):
         self.heart_beat: Beat | None = None
         self.web_socket: WebSocket | None = None
 
-    def block_deliveries(self, blocked: bool) -> None:
-        """Stops the deliveries of the session, or lets them go on."""
-        raise NotImplementedError
-
-    def show_blocked(self) -> None:
-        """Stops the deliveries while anything is in their way."""
-        if not self.gone:
-            waits = self.blocked or self.full or self.stream is not None
-            self.block_deliveries(waits or self.end_reason != "")
+    def holds_deliveries(self) -> bool:
+        return self.stream is not None or self.end_reason != ""
 
     # -- frames out -----------------------------------------------------------------------------
     def writer(self) -> BytesWriter:
         """Returns the buffer that is written at the end of the batch of inputs."""
-        if not self.dirty:
-            self.dirty = True
-            self.host.dirty.append(self.conn)
+        self.flush_later()
         return self.out
 
     def send_frame(self, command: str, headers: list[tuple[str, str]]) -> None:
@@ -87,24 +72,13 @@ class StompOutput(LoginConnection):
         else:
             self.writer().write(frame)
 
-    def sent_delivery(self) -> None:
-        """Stops the deliveries of this batch of inputs if they are enough."""
-        if len(self.out) > DELIVERED_BYTES_MAX and not self.full:
-            self.full = True
-            self.show_blocked()
+    def write(self, now: int, data: bytes) -> None:
+        super().write(now, data if self.web_socket is None else framed(data))
+        if self.heart_beat is not None:
+            self.heart_beat.written(now)
 
     def flush(self, now: int) -> None:
-        self.dirty = False
-        if len(self.out):
-            data = self.out.getvalue()
-            self.out.truncate(0)
-            self.host.wire.write(self.conn, data if self.web_socket is None else framed(data))
-            if self.heart_beat is not None:
-                self.heart_beat.written(now)
-        if self.full:
-            self.full = False
-            self.show_blocked()
-            self.host.broker.wake(now)
+        self.write_out(now)
         if self.stream is not None:
             self.stream.pump()
 
@@ -186,10 +160,6 @@ class StompOutput(LoginConnection):
 
     # -- slow reader ----------------------------------------------------------------------------
     def on_blocked(self, now: int, blocked: bool) -> None:
-        """Stops deliveries until the peer has read the output; its input is still processed."""
-        self.blocked = blocked
-        if blocked and not self.authenticated:
-            self.host.close_unread(now, self)
-        self.show_blocked()
+        super().on_blocked(now, blocked)
         if not blocked and self.stream is not None:
             self.stream.pump()

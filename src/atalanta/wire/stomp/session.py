@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.memory.sender_credits import SenderCredits
 from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.queue.reference import DELIVERING
-from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 from atalanta.message.message import Message
+from atalanta.wire.sender_control import SenderControl
 from atalanta.wire.stomp.body_text import body_of
 from atalanta.wire.stomp.delivered_message import message_headers
 from atalanta.wire.stomp.destination import Destinations
@@ -84,16 +83,16 @@ class StompTransaction:
         return True
 
 
-class StompSession(SessionEndpoint):
+class StompSession(SenderControl):
     """The session of a connection. `names`: its destinations. `subscriptions` by the client's id, `consumers` by ours.
     `window_bytes`: what a subscription may hold if its client does not say how much.
     """
 
     def __init__(self, connection: StompOutput, names: Destinations, window_bytes: int) -> None:
+        super().__init__(connection)
         self.connection = connection
         self.names = names
         self.window_bytes = window_bytes
-        self._kernel: Session | None = None
         self.subscriptions: dict[str, Subscription] = {}
         self.consumers: dict[int, Subscription] = {}
         self.transactions: dict[str, StompTransaction] = {}
@@ -102,11 +101,6 @@ class StompSession(SessionEndpoint):
         self.last_consumer: int = 0
         self.last_receipt: int = 0  # that of DISCONNECT; 0: it has not come
         self.too_many_receipts: bool = False
-        self.sender_credits: SenderCredits = SenderCredits()
-
-    def attach(self, kernel: Session) -> None:
-        """Takes the kernel's session, before the first frame."""
-        self._kernel = kernel
 
     def has_queue(self, name: str) -> bool:
         """Returns True if the queue exists."""
@@ -121,11 +115,6 @@ class StompSession(SessionEndpoint):
     @property
     def publisher(self) -> Publisher:
         return self.kernel.services.publisher
-
-    @property
-    def kernel(self) -> Session:
-        assert self._kernel is not None
-        return self._kernel
 
     # -- answers --------------------------------------------------------------------------------
     def token_for(self, receipt: str | None) -> int:
@@ -183,7 +172,7 @@ class StompSession(SessionEndpoint):
         out.write(head)
         out.write(data)
         out.write(END_OF_FRAME)
-        connection.sent_delivery()
+        connection.delivered()
         if subscription.automatic:
             acknowledge_delivered(self.kernel, consumer, reference)
             return 0
@@ -241,35 +230,8 @@ class StompSession(SessionEndpoint):
         name = "" if subscription is None else f" to {subscription.destination.name}"
         self.connection.refuse(f"the subscription{name} has ended: {why}", None)
 
-    # -- control of senders ---------------------------------------------------------------------
-    def may_send(self, address: str, size: int) -> bool:
-        """Returns True if the address has room for the client's next message; else input is held until it has."""
-        memory = self.kernel.services.memory
-        return self.sender_credits.take(address, size, memory.refusing > 0, self.kernel.request_credits)
-
-    def credits(self, address: str, amount: int) -> None:
-        self.sender_credits.grant(address, amount)
-
-    def refuse_credits(self, address: str, amount: int) -> None:
-        """Lets the message go on: it is refused by name."""
-        self.unblocked(address)
-
     def cut_off(self, why: str) -> None:
         self.connection.refuse(why, None)
-
-    def blocked(self, address: str) -> None:
-        self.sender_credits.block(address)
-        self.hold_input()
-
-    def unblocked(self, address: str) -> None:
-        if self.sender_credits.unblock(address):
-            self.release_input()
-
-    def hold_input(self) -> None:
-        self.connection.hold_input()
-
-    def release_input(self) -> None:
-        self.connection.release_input()
 
     # -- the end --------------------------------------------------------------------------------
     def ended_by_operator(self, now: int) -> None:

@@ -319,20 +319,10 @@ class CoreConnection(FrameConnection):
             self.pending_redirect.answered(now)
         self.write_out(now)
 
-    def write_out(self, now: int) -> None:
-        """Writes the output buffer to the wire, also in the middle of a batch of inputs."""
-        self.dirty = False
-        if len(self.out):
-            data = self.out.getvalue()
-            self.out.truncate(0)
-            if self.replaying:
-                remember(self.sessions, data)
-            self.host.wire.write(self.conn, data)
-        if self.full:
-            self.full = False
-            if not self.blocked:
-                self.block_deliveries(False)
-                self.host.broker.wake(now)
+    def write(self, now: int, data: bytes) -> None:
+        if self.replaying:
+            remember(self.sessions, data)
+        self.host.wire.write(self.conn, data)
 
     def settle(self, now: int) -> None:
         """Keeps all written frames for the sessions that may be reattached to another connection."""
@@ -342,20 +332,10 @@ class CoreConnection(FrameConnection):
             remember(self.sessions, self.out.getvalue())
             self.out.truncate(0)
 
-    # -- slow reader ----------------------------------------------------------------------------
-    def on_blocked(self, now: int, blocked: bool) -> None:
-        """Stops deliveries until the peer has read the output; its input is still processed.
-
-        Before login the connection is closed instead: no client needs so many answers before login.
-        """
-        self.blocked = blocked
-        if blocked and not self.authenticated:
-            self.host.close_unread(now, self)
-        if not self.full:
-            self.block_deliveries(blocked)
+    def holds_deliveries(self) -> bool:
+        return self.pending_redirect is not None or self.reconnecting
 
     def block_deliveries(self, blocked: bool) -> None:
-        blocked = blocked or self.pending_redirect is not None or self.reconnecting
         for session in self.sessions.values():
             session.session.set_blocked(blocked)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter
 from mypy_extensions import i64
 
+from atalanta.wire.client_output import ClientOutput
 from atalanta.wire.core.frames import write_frame_header
 from atalanta.wire.core.packet_types import (
     CLIENT_ID_VERSION,
@@ -22,7 +23,6 @@ from atalanta.wire.core.packets.topology import (
     ClusterTopologyV3,
     ClusterTopologyV4,
 )
-from atalanta.wire.login import LoginConnection
 
 if TYPE_CHECKING:
     from atalanta.kernel.errors import BrokerError
@@ -34,11 +34,9 @@ if TYPE_CHECKING:
     from atalanta.wire.host import Host
 
 SERVER_VERSION: Final = 136
-# Limit of deliveries in one batch of inputs; other messages stay in their queue.
-DELIVERED_BYTES_MAX: Final = 1 << 20
 
 
-class FrameConnection(LoginConnection):
+class FrameConnection(ClientOutput):
     """A CORE connection as its sessions use it: they write frames, and hold input or deliveries.
 
     `version` is 0 until the peer sent it. `pinned`: the client needs this node.
@@ -55,10 +53,6 @@ class FrameConnection(LoginConnection):
     ) -> None:
         super().__init__(host, conn, remote, now, acceptor)
         self.shared = shared
-        self.out: BytesWriter = BytesWriter()
-        self.dirty: bool = False
-        self.blocked: bool = False  # the peer reads too slowly
-        self.full: bool = False  # no more deliveries in this batch of inputs
         self.version: int = 0
         self.pinned: bool = False
         self.large_bytes: int = 0  # of unfinished large messages that are in memory, not in files
@@ -71,17 +65,9 @@ class FrameConnection(LoginConnection):
     def start_frame(self, packet_type: int, channel: i64, body_bytes: i64) -> BytesWriter:
         """Writes the header of a frame; the caller writes exactly `body_bytes` into the returned writer."""
         out = self.out
-        if not self.dirty:
-            self.dirty = True
-            self.host.dirty.append(self.conn)
+        self.flush_later()
         write_frame_header(out, packet_type, channel, body_bytes)
         return out
-
-    def start_writing(self) -> None:
-        """Prepares `out` for a caller that writes frames into it directly."""
-        if not self.dirty:
-            self.dirty = True
-            self.host.dirty.append(self.conn)
 
     def send_frame(self, packet_type: int, channel: i64, body: bytes) -> None:
         self.start_frame(packet_type, channel, len(body)).write(body)
@@ -108,7 +94,7 @@ class FrameConnection(LoginConnection):
         self.send_bytes(frame)
 
     def send_bytes(self, frame: bytes) -> None:
-        self.start_writing()
+        self.flush_later()
         self.out.write(frame)
 
     def send_exception(
@@ -157,27 +143,11 @@ class FrameConnection(LoginConnection):
         else:
             self.tell(ClusterTopologyV2(exit=True, node_id=node_id, event_id=event_id), 0)
 
-    # -- held deliveries ------------------------------------------------------------------------
+    # -- the login ------------------------------------------------------------------------------
     def stays_without_login(self, now: int) -> bool:
         if self.authenticated or self.logins or self.holds > 0:
             return False
         return self.handshake_overdue(now)
-
-    def sent_large(self) -> None:
-        """Stops the deliveries of this batch of inputs if the pieces of large messages are enough."""
-        if len(self.out) > DELIVERED_BYTES_MAX:
-            self.delivered_enough()
-
-    def delivered_enough(self) -> None:
-        """Stops the deliveries of this batch of inputs."""
-        if not self.full:
-            self.full = True
-            if not self.blocked:
-                self.block_deliveries(True)
-
-    def block_deliveries(self, blocked: bool) -> None:
-        """Stops the deliveries to all sessions, or lets them go on unless a redirect is pending."""
-        raise NotImplementedError
 
     # -- the end of a session -------------------------------------------------------------------
     def remove_session(self, channel: int) -> None:

@@ -55,7 +55,7 @@ class CoreRedirect(Redirect):
 
     def begin(self) -> None:
         self.core.pending_redirect = self
-        self.core.block_deliveries(True)
+        self.core.show_blocked()
 
     def mark_received(self) -> None:
         """Records that frames of the client were processed up to now."""
@@ -69,7 +69,7 @@ class CoreRedirect(Redirect):
     def cancel(self, now: int) -> None:
         connection = self.core
         connection.pending_redirect = None
-        connection.block_deliveries(connection.blocked or connection.full)
+        connection.show_blocked()
         connection.host.broker.wake(now)
 
     def send(self, now: int, target: TransportConfiguration, others: list[tuple[str, int]]) -> None:

@@ -31,7 +31,6 @@ from atalanta.wire.core.packets.old_message import (
     is_old,
     write_old_message,
 )
-from atalanta.wire.core.server.frame_connection import DELIVERED_BYTES_MAX
 from atalanta.wire.core.server.large_delivery import LargeDelivery
 from atalanta.wire.core.server.large_receiver import LargeReceiver
 from atalanta.wire.core.server.requests.old_names import JMS_KEY, addressed
@@ -245,8 +244,7 @@ class CoreSession(SessionEndpoint):
         write_i64_be(out, consumer.id)
         count: i32 = reference.delivery_count
         write_i32_be(out, count)
-        if len(out) > DELIVERED_BYTES_MAX:
-            connection.delivered_enough()
+        connection.delivered()
         if consumer.pre_acknowledge:
             self._pre_acknowledge(consumer, reference)
         return body_bytes + FRAME_OVERHEAD_BYTES

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.security.security import CONSUME
 from atalanta.message.fqqn import join_fqqn
+from atalanta.wire.client_output import DELIVERED_BYTES_MAX
 from atalanta.wire.openwire.commands.brokers import BrokerSubscriptionInfo
 from atalanta.wire.openwire.commands.connections import ConnectionControl, ConnectionInfo
 from atalanta.wire.openwire.commands.identifiers import (
@@ -26,7 +27,6 @@ from atalanta.wire.openwire.server.advisories.described_consumer import subscrip
 from atalanta.wire.openwire.server.bridge.advisory_consumer import AdvisoryConsumer
 from atalanta.wire.openwire.server.bridge.demand_bridge import BridgePeer, DemandBridge
 from atalanta.wire.openwire.server.bridge.local_side import SESSION
-from atalanta.wire.openwire.server.sessions.output import DELIVERED_BYTES_MAX
 
 if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity

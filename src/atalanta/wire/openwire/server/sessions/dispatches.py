@@ -96,6 +96,7 @@ class Dispatches:
             part.patterns.forget(pattern)
             return False
         subscription.hold(Delivery(number, part, reference, message_id))
+        connection.flush_later()
         connection.delivered()
         return True
 

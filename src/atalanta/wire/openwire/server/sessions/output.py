@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from librt.strings import BytesWriter
 from mypy_extensions import mypyc_attr
 
-from atalanta.wire.login import LoginConnection
+from atalanta.wire.client_output import ClientOutput
 from atalanta.wire.openwire.commands.connections import ConnectionError
 from atalanta.wire.openwire.commands.responses import ExceptionResponse, Response
 from atalanta.wire.openwire.encoding.structure import EncodeError
@@ -25,14 +24,12 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.encoding.throwable import Throwable
     from atalanta.wire.openwire.server.sessions.keep_alive import KeepAlive
 
-# Limit of deliveries in one batch of inputs; other messages stay in their queue.
-DELIVERED_BYTES_MAX: Final = 1 << 20
 # Advisories that wait for a client that does not read.
 ADVISORIES_MAX: Final = 10_000
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class OpenWireOutput(LoginConnection):
+class OpenWireOutput(ClientOutput):
     """An OpenWire connection as its session uses it.
 
     No command is processed once `end_reason` is set. `came_back`: the client has had another connection before, and may
@@ -44,24 +41,13 @@ class OpenWireOutput(LoginConnection):
     ) -> None:
         super().__init__(host, conn, remote, now, acceptor)
         self.decoder = FrameDecoder(options)
-        self.out: BytesWriter = BytesWriter()
-        self.dirty: bool = False
-        self.blocked: bool = False  # the peer reads too slowly
-        self.full: bool = False  # no more deliveries in this batch of inputs
         self.end_reason: str = ""
         self.came_back: bool = False
         self.keep_alive: KeepAlive | None = None
         self.advisories_unread: int = 0
 
-    def block_deliveries(self, blocked: bool) -> None:
-        """Stops the deliveries of the session, or lets them go on."""
-        raise NotImplementedError
-
-    def show_blocked(self) -> None:
-        """Stops the deliveries while anything is in their way."""
-        if not self.gone:
-            moves = self.current_redirect() is not None
-            self.block_deliveries(self.blocked or self.full or moves or self.end_reason != "")
+    def holds_deliveries(self) -> bool:
+        return self.end_reason != "" or self.current_redirect() is not None
 
     def left_out(self, queue: str, error: BrokerError, news: bool) -> None:
         """Reports a queue that matches the wildcards of a consumer, but cannot be consumed."""
@@ -124,26 +110,10 @@ class OpenWireOutput(LoginConnection):
         self.flush_later()
         self.out.write(frame)
 
-    def flush_later(self) -> None:
-        """Asks for a flush at the end of this batch of inputs."""
-        if not self.dirty:
-            self.dirty = True
-            self.host.dirty.append(self.conn)
-
     def send_delivery(self, command: Command) -> None:
         """Sends a message, and stops the deliveries of this batch of inputs if they are enough."""
         self.send(command)
-        self._limit_batch()
-
-    def delivered(self) -> None:
-        """Records that a delivery was written to `out`."""
-        self.flush_later()
-        self._limit_batch()
-
-    def _limit_batch(self) -> None:
-        if len(self.out) > DELIVERED_BYTES_MAX and not self.full:
-            self.full = True
-            self.show_blocked()
+        self.delivered()
 
     def send_advisory(self, command: Command, shown: str) -> None:
         """Sends an advisory: it is stored nowhere. A client that reads none of them is closed."""
@@ -166,18 +136,10 @@ class OpenWireOutput(LoginConnection):
         """Reports an error of a command whose client wants no answer. The connection goes on."""
         self.answer(ConnectionError(throwable_of(error)))
 
-    def flush(self, now: int) -> None:
-        self.dirty = False
-        if len(self.out):
-            data = self.out.getvalue()
-            self.out.truncate(0)
-            self.host.wire.write(self.conn, data)
-            if self.keep_alive is not None:
-                self.keep_alive.written(now)
-        if self.full:
-            self.full = False
-            self.show_blocked()
-            self.host.broker.wake(now)
+    def write(self, now: int, data: bytes) -> None:
+        super().write(now, data)
+        if self.keep_alive is not None:
+            self.keep_alive.written(now)
 
     # -- the end --------------------------------------------------------------------------------
     def end(self, why: str) -> None:
@@ -189,9 +151,5 @@ class OpenWireOutput(LoginConnection):
 
     # -- slow reader ----------------------------------------------------------------
     def on_blocked(self, now: int, blocked: bool) -> None:
-        """Stops deliveries until the peer has read the output; its input is still processed."""
-        self.blocked = blocked
         self.advisories_unread = 0
-        if blocked and not self.authenticated:
-            self.host.close_unread(now, self)
-        self.show_blocked()
+        super().on_blocked(now, blocked)

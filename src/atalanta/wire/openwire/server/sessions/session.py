@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.memory.sender_credits import SenderCredits
-from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
 from atalanta.wire.openwire.commands.deliveries import MessageDispatch
 from atalanta.wire.openwire.conversion.destination import has_wildcard
 from atalanta.wire.openwire.server.sessions.answers import Answers
@@ -20,6 +18,7 @@ from atalanta.wire.openwire.server.sessions.inflations import Inflation, Inflati
 from atalanta.wire.openwire.server.sessions.large_delivery import LargeDelivery
 from atalanta.wire.openwire.server.sessions.producers import Producers
 from atalanta.wire.openwire.server.sessions.subscription import Delivery, Part, Subscription
+from atalanta.wire.sender_control import SenderControl
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import Consumer
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.kernel.routing.wildcard import WildcardConfiguration
-    from atalanta.kernel.sessions.session import Session
     from atalanta.kernel.transactions.xa import Branches
     from atalanta.wire.openwire.commands.identifiers import (
         ConnectionId,
@@ -46,7 +44,7 @@ if TYPE_CHECKING:
 SESSIONS_MAX: Final = 10_000  # of one connection
 
 
-class OpenWireSession(SessionEndpoint):
+class OpenWireSession(SenderControl):
     """The sessions of a connection. `subscriptions` by the client's id, `parts` by the kernel's number of a consumer.
 
     `branches`: xids of distributed transactions that the client has begun.
@@ -63,6 +61,7 @@ class OpenWireSession(SessionEndpoint):
         correlations: Correlations,
         inflations: Inflations,
     ) -> None:
+        super().__init__(connection)
         self.connection = connection
         self.inflations = inflations
         self.inflation: Inflation | None = None  # of the message that waits
@@ -70,7 +69,6 @@ class OpenWireSession(SessionEndpoint):
         self.sender = sender
         self.answers = Answers(connection)
         self.dispatches = Dispatches(connection, advisories, pulls, wildcard_queues, correlations)
-        self._kernel: Session | None = None
         self.sessions: dict[SessionId, bool] = {}
         self.producers = Producers()
         self.subscriptions: dict[ConsumerId, Subscription] = {}
@@ -82,20 +80,10 @@ class OpenWireSession(SessionEndpoint):
         correlations.add(connection.conn, connection_id.value or "")
         self.last_consumer: int = 0
         self.last_delivery: int = 0
-        self.sender_credits: SenderCredits = SenderCredits()
 
     def set_inflation(self, inflation: Inflation | None) -> None:
         """Keeps the inflation of the message that waits for it or for room, or forgets it."""
         self.inflation = inflation
-
-    def attach(self, kernel: Session) -> None:
-        """Takes the kernel's session, before the first command."""
-        self._kernel = kernel
-
-    @property
-    def kernel(self) -> Session:
-        assert self._kernel is not None
-        return self._kernel
 
     @property
     def advisories(self) -> Advisories:
@@ -252,35 +240,8 @@ class OpenWireSession(SessionEndpoint):
         self.connection.report(BrokerError(ILLEGAL_STATE, text))
         self.connection.end(text)
 
-    # -- control of senders ---------------------------------------------------------------------
-    def may_send(self, address: str, size: int) -> bool:
-        """Returns True if the address has room for the client's next message; else input is held until it has."""
-        memory = self.kernel.services.memory
-        return self.sender_credits.take(address, size, memory.refusing > 0, self.kernel.request_credits)
-
-    def credits(self, address: str, amount: int) -> None:
-        self.sender_credits.grant(address, amount)
-
-    def refuse_credits(self, address: str, amount: int) -> None:
-        """Lets the message go on: it is refused by name."""
-        self.unblocked(address)
-
     def cut_off(self, why: str) -> None:
         self.connection.end(why)
-
-    def blocked(self, address: str) -> None:
-        self.sender_credits.block(address)
-        self.hold_input()
-
-    def unblocked(self, address: str) -> None:
-        if self.sender_credits.unblock(address):
-            self.release_input()
-
-    def hold_input(self) -> None:
-        self.connection.hold_input()
-
-    def release_input(self) -> None:
-        self.connection.release_input()
 
     # -- the end --------------------------------------------------------------------------------
     def ended_by_operator(self, now: int) -> None:
