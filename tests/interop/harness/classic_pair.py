@@ -37,6 +37,8 @@ ACTIVEMQ_XML = """<beans xmlns="http://www.springframework.org/schema/beans"
 </beans>
 """
 KINDS = ("classic", "atalanta")
+# The version of Classic: of 6.1.4, with jakarta.jms, the brokers of the kind "classic-6".
+VERSIONS = {"classic": CLIENTS[0], "classic-6": CLIENTS[1]}
 ANSWER_SECONDS = 0.5
 
 
@@ -45,12 +47,16 @@ class ClassicProcess(BrokerProcess):
 
     kind = "classic"
 
+    def __init__(self, folder: Path, name: str, port: int, version: str) -> None:
+        super().__init__(folder, name, port)
+        self.version = version
+
     def _create(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def _command(self) -> list[str]:
         log = "-Dorg.slf4j.simpleLogger.defaultLogLevel=info"
-        command = [java(), "-Xmx256M", *SMALL_JVM, log, "-cp", classic_class_path(CLIENTS[0])]
+        command = [java(), "-Xmx256M", *SMALL_JVM, log, "-cp", classic_class_path(self.version)]
         return [*command, "atalanta.classic.Service", str(self.folder / "conf" / "activemq.xml")]
 
     def _environment(self) -> dict[str, str]:
@@ -65,12 +71,15 @@ class ClassicPair:
     """`with ClassicPair(kind, folder) as pair:` brokers that wait for one store. It watches that never two serve."""
 
     def __init__(self, kind: str, folder: Path, name: str = "shop", count: int = 2) -> None:
-        nodes = {"classic": ClassicProcess, "atalanta": AtalantaNode}[kind]
         self.name = name
         self.store = folder / name
-        self.brokers: list[BrokerProcess] = [
-            nodes(folder / f"{name}-{number}", f"{name}-{number}", free_port()) for number in range(1, count + 1)
-        ]
+        self.brokers: list[BrokerProcess] = []
+        for number in range(1, count + 1):
+            place, port = folder / f"{name}-{number}", free_port()
+            if kind == "atalanta":
+                self.brokers.append(AtalantaNode(place, place.name, port))
+            else:
+                self.brokers.append(ClassicProcess(place, place.name, port, VERSIONS[kind]))
         self.served_together: list[tuple[str, str]] = []
         self._over = threading.Event()
         self._watch = threading.Thread(target=self._watch_ports, daemon=True)
