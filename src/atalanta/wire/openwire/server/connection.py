@@ -339,7 +339,7 @@ class OpenWireConnection(OpenWireOutput):
     def belongs_to(self, identity: Identity) -> bool:
         """Returns True if the client has logged in as that user."""
         session = self.session
-        return session is not None and session.user() == identity.user
+        return session is not None and session.kernel.identity.user == identity.user
 
     def replace(self) -> None:
         """Ends the former connection of a client that came back: it creates its temporary destinations again."""

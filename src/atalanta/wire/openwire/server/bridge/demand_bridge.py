@@ -203,7 +203,7 @@ class DemandBridge(DemandOwner):
             self._forget_way(name)
         elif name in session.temporary:
             return
-        elif name in session.advisories.temporary.kinds:  # it came another way, or its creator has not left
+        elif name in session.dispatches.advisories.temporary.kinds:  # it came another way, or its creator has not left
             if len(self.other_ways) < TEMPORARY_MAX and name not in self.other_ways:
                 self.other_ways[name] = True
                 self.shared.other_ways.add(name, self, info)
@@ -350,7 +350,8 @@ class DemandBridge(DemandOwner):
             self._replace_by(now, demand)
         if changed:
             session = local.session
-            session.wildcard_queues.complete(local.conn, list(session.queues.by_name.values()))
+            queues = list(session.kernel.services.queue_registry.by_name.values())
+            session.dispatches.wildcard_queues.complete(local.conn, queues)
         return True
 
     # -- messages -------------------------------------------------------------------------------

@@ -71,8 +71,8 @@ def answer(session: OpenWireSession, now: int, command: Command) -> bool:
     elif isinstance(command, MessagePull):
         pull(session, now, command)
     else:
-        advisories = session.advisories
-        wildcard_queues = session.wildcard_queues
+        advisories = session.dispatches.advisories
+        wildcard_queues = session.dispatches.wildcard_queues
         before, looked = advisories.watchers.sent, wildcard_queues.looked
         _answer_change(session, now, command)
         advisories.watchers.pace(session.connection, before)
@@ -133,7 +133,7 @@ def _change_destination(session: OpenWireSession, now: int, info: DestinationInf
     if info.operation_type == ADD:
         if not is_temporary(destination):
             if is_queue(destination):
-                queue_for(kernel, now, target_of(destination, session.wildcard), None)
+                queue_for(kernel, now, target_of(destination, session.kernel.services.config.wildcard), None)
         elif name not in session.temporary:
             _add_temporary(session, now, info)
     elif info.operation_type == REMOVE:
@@ -153,7 +153,7 @@ def _add_temporary(session: OpenWireSession, now: int, info: DestinationInfo) ->
     if len(session.temporary) >= TEMPORARY_MAX:
         raise BrokerError(ILLEGAL_STATE, f"a connection has at most {TEMPORARY_MAX} temporary destinations")
     kernel, connection = session.kernel, session.connection
-    temporary = session.advisories.temporary
+    temporary = session.dispatches.advisories.temporary
     if not kernel.client.bridge:
         _check_name(session, now, name)
     owner = temporary.owners.get(name)
@@ -188,14 +188,14 @@ def _check_name(session: OpenWireSession, now: int, name: str) -> None:
 def _remove_temporary(session: OpenWireSession, now: int, name: str) -> None:
     if name not in session.temporary:
         return
-    address = session.queues.addresses.by_name.get(name)
+    address = session.kernel.services.queue_registry.addresses.by_name.get(name)
     for queue in [] if address is None else address.queues():
         if queue.consumer_count() > 0:
             raise BrokerError(ILLEGAL_STATE, f"temporary destination {name} still has consumers")
-    if name in session.queues.by_name:
+    if name in session.kernel.services.queue_registry.by_name:
         session.kernel.delete_queue(now, name)
     del session.temporary[name]
-    temporary = session.advisories.temporary
+    temporary = session.dispatches.advisories.temporary
     temporary.remove(name)
 
 
@@ -229,7 +229,7 @@ def remove_session(session: OpenWireSession, now: int, removed: SessionId, last_
 
 def _remove_producer(session: OpenWireSession, producer_id: ProducerId) -> None:
     session.producers.remove(producer_id)
-    advisories = session.advisories
+    advisories = session.dispatches.advisories
     advisories.producers.remove(session.connection.conn, producer_id)
 
 

@@ -90,8 +90,8 @@ def _watch(
     kernel = session.kernel
     for part in parts_of(destination):
         if name_of(part) not in OPEN_TOPICS:
-            kernel.check(CONSUME, target_of(part, session.wildcard).address)
-    advisories = session.advisories
+            kernel.check(CONSUME, target_of(part, session.kernel.services.config.wildcard).address)
+    advisories = session.dispatches.advisories
     watcher = Watcher(session.connection, kernel, consumer_id, destination, no_local, not session.watchers)
     session.watchers[consumer_id] = True  # before it is added: whatever happens then, it goes with the session
     try:
@@ -116,7 +116,7 @@ def _subscribe(
         _close(session, now, subscription, [])
         raise
     session.subscriptions[consumer_id] = subscription
-    advisories = session.advisories
+    advisories = session.dispatches.advisories
     advisories.consumers.add(session.connection.conn, consumer_id, info, destination)
     session.refill(subscription)
     if subscription.browser:
@@ -131,9 +131,9 @@ def _add_matching(
 ) -> None:
     """Adds a part for each queue that the pattern means. A browser does not get the queues that come later."""
     consumer = WildcardConsumer(name_of(pattern), not subscription.browser, _adder(session, subscription))
-    wildcard_queues = session.wildcard_queues
+    wildcard_queues = session.dispatches.wildcard_queues
     wildcard_queues.watch(session.kernel.identity, session.connection.conn, subscription.id, consumer)
-    wildcard_queues.add_all(now, consumer, list(session.queues.by_name.values()))
+    wildcard_queues.add_all(now, consumer, list(session.kernel.services.queue_registry.by_name.values()))
 
 
 def _adder(session: OpenWireSession, subscription: Subscription) -> Callable[[int, Queue], None]:
@@ -167,7 +167,7 @@ def _add_queue(session: OpenWireSession, now: int, subscription: Subscription, q
 def _add_part(session: OpenWireSession, now: int, subscription: Subscription, part: ActiveMQDestination) -> None:
     info = subscription.info
     kernel = session.kernel
-    target = target_of(part, session.wildcard)
+    target = target_of(part, session.kernel.services.config.wildcard)
     queue = _queue_of(session, now, info, part, target)
     number = session.take_consumer_number()
     made = Part(number, part, queue.name if queue.own else None)
@@ -187,7 +187,7 @@ def _queue_of(
     """Returns the queue that a part reads. BrokerError for what is not supported or allowed: rights come first."""
     kernel = session.kernel
     name = name_of(part)
-    if target.temporary or (not info.browser and target.address in session.advisories.temporary.kinds):
+    if target.temporary or (not info.browser and target.address in session.dispatches.advisories.temporary.kinds):
         if is_queue(part):
             check_exists(kernel, target)
         if target.address not in session.temporary:
@@ -215,7 +215,7 @@ def _check_right(session: OpenWireSession, info: ConsumerInfo, target: Target, d
     kernel = session.kernel
     name = join_fqqn(target.address, durable) if durable else target.name()
     if target.routing_type == ANYCAST:
-        known = session.queues.by_name.get(target.queue or target.address)
+        known = session.kernel.services.queue_registry.by_name.get(target.queue or target.address)
         if known is not None:  # perhaps at another address, as dead-letter queues are
             name = join_fqqn(known.spec.address, known.name)
     permission = BROWSE if info.browser else CONSUME
@@ -225,7 +225,7 @@ def _check_right(session: OpenWireSession, info: ConsumerInfo, target: Target, d
 
 def _check_retained(session: OpenWireSession, address: str) -> None:
     """Reports a retroactive consumer of an address that keeps no messages for it: it gets only new ones."""
-    if session.queues.addresses.kept_messages(address) <= 0:
+    if session.kernel.services.queue_registry.addresses.kept_messages(address) <= 0:
         trace = session.dispatches.trace
         trace.event("retroactive_consumer_in_vain", {"address": address, "client": session.sender.client_id})
 
@@ -252,14 +252,14 @@ def pull(session: OpenWireSession, now: int, command: MessagePull) -> None:
     if subscription is None:
         raise BrokerError(ILLEGAL_STATE, f"there is no consumer {consumer_id or 'without an id'}")
     if subscription.pulls():
-        session.pulls.pull(session.kernel, session.connection, now, subscription, command)
+        session.dispatches.pulls.pull(session.kernel, session.connection, now, subscription, command)
     session.done(session.answers.token_for(command))
 
 
 # -- the end --------------------------------------------------------------------------------------
 def remove_consumer(session: OpenWireSession, now: int, consumer_id: ConsumerId, last_delivered: int) -> None:
     """Closes a consumer; `last_delivered`: the number of the last delivery that its application has."""
-    advisories = session.advisories
+    advisories = session.dispatches.advisories
     session.kernel.services.command.begin_change()
     if session.watchers.pop(consumer_id, None) is not None:
         advisories.watchers.remove(session.connection.conn, consumer_id)
@@ -275,9 +275,9 @@ def _close(
     session: OpenWireSession, now: int, subscription: Subscription, unseen: list[int]
 ) -> None:
     """Closes the kernel's consumers. The deliveries in `unseen` count as if they were not made."""
-    session.pulls.end(subscription)
+    session.dispatches.pulls.end(subscription)
     kernel = session.kernel
-    session.wildcard_queues.unwatch(kernel.identity, session.connection.conn, subscription.id)
+    session.dispatches.wildcard_queues.unwatch(kernel.identity, session.connection.conn, subscription.id)
     if not subscription.browser:
         for number in unseen:
             reference = subscription.held[number].reference
@@ -288,7 +288,7 @@ def _close(
         if part.number in kernel.consumers:
             kernel.close_consumer(now, part.number, True)
         queue = part.own_queue
-        if queue is not None and queue in session.queues.by_name:
+        if queue is not None and queue in session.kernel.services.queue_registry.by_name:
             end_queue(kernel, now, queue)
 
 
@@ -299,7 +299,7 @@ def remove_durable(session: OpenWireSession, now: int, command: RemoveSubscripti
         text = f"the subscription {command.subscription_name} belongs to client id '{command.client_id[:100]}'"
         raise BrokerError(SECURITY, f"{text}, and this connection has '{own}': log in with that client id to end it")
     name = durable_name(own, command.subscription_name or "")
-    queue = session.queues.by_name.get(name)
+    queue = session.kernel.services.queue_registry.by_name.get(name)
     if queue is None:
         raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"No durable subscription exists for: {command.subscription_name}")
     if queue.consumer_count() > 0:

@@ -49,7 +49,7 @@ def add_producer(session: OpenWireSession, info: ProducerInfo) -> None:
             _check_destination(session, info, info.destination)
         session.producers.add(info.producer_id, info)
         if info.destination is not None:
-            advisories = session.advisories
+            advisories = session.dispatches.advisories
             advisories.producers.add(session.connection.conn, info.producer_id, info, info.destination)
     session.done(session.answers.token_for(info))
 
@@ -73,7 +73,7 @@ def _check_destination(session: OpenWireSession, info: ProducerInfo, destination
 
 def _targets(session: OpenWireSession, parts: list[ActiveMQDestination]) -> list[Target]:
     """Returns the targets of the parts of a destination."""
-    wildcard = session.wildcard
+    wildcard = session.kernel.services.config.wildcard
     found = [target_of(part, wildcard) for part in parts]
     names: dict[str, bool] = {}
     for target in found:

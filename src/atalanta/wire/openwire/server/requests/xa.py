@@ -84,7 +84,7 @@ def known_branch(session: OpenWireSession, xid: XATransactionId) -> Branch:
 def _named(session: OpenWireSession, xid: XATransactionId) -> Branch | None:
     """Returns the branch that a message or an acknowledgement names, None if there is none."""
     try:
-        return session.branches_of_node.by_xid.get(key_of(xid))
+        return session.kernel.services.branches.by_xid.get(key_of(xid))
     except XaError:
         return None  # too long for any
 
@@ -123,7 +123,7 @@ def _answer(session: OpenWireSession, now: int, info: TransactionInfo, key: byte
     elif info.kind == ROLLBACK:
         _roll_back(session, now, info, key)
     elif info.kind == FORGET:
-        branches = session.branches_of_node
+        branches = session.kernel.services.branches
         ended = branches.heuristics.get(key)
         if ended is not None:
             check_right(session.kernel, ended.user, key)
@@ -137,7 +137,7 @@ def _answer(session: OpenWireSession, now: int, info: TransactionInfo, key: byte
 
 def _begin(session: OpenWireSession, now: int, key: bytes) -> None:
     """Begins a branch; one that is active is joined. The xid of a heuristic end is taken until it is forgotten."""
-    branches = session.branches_of_node
+    branches = session.kernel.services.branches
     branch = branches.by_xid.get(key)
     if branch is not None:
         check_right(session.kernel, branch.user, key)
@@ -157,7 +157,7 @@ def _begin(session: OpenWireSession, now: int, key: bytes) -> None:
 
 def _branch(session: OpenWireSession, key: bytes) -> Branch:
     """Returns the branch for a step of its end. XaError: unknown, or ended by an operator."""
-    branches = session.branches_of_node
+    branches = session.kernel.services.branches
     ended = branches.heuristics.get(key)
     if ended is not None:
         check_right(session.kernel, ended.user, key)
@@ -176,7 +176,7 @@ def _branch(session: OpenWireSession, key: bytes) -> Branch:
 def _prepare(session: OpenWireSession, now: int, info: TransactionInfo, key: bytes) -> None:
     """Prepares. A branch without any work is read-only, and over."""
     branch = _branch(session, key)
-    branches = session.branches_of_node
+    branches = session.kernel.services.branches
     answer = Answer(info.command_id)
     read_only = branch.state == xa.ACTIVE and branch.transaction.empty()
     answer.set_result(XA_RDONLY if read_only else XA_OK)
@@ -186,14 +186,14 @@ def _prepare(session: OpenWireSession, now: int, info: TransactionInfo, key: byt
         session.branches.pop(key, None)
         session.done(token)
     elif branch.state == xa.PREPARED:
-        session.store.reply_when_durable(branch.lsn, session, token)
+        session.kernel.services.store.reply_when_durable(branch.lsn, session, token)
     else:
         _prepare_active(session, now, branch, token)
 
 
 def _prepare_active(session: OpenWireSession, now: int, branch: Branch, token: int) -> None:
     try:
-        session.branches_of_node.prepare(now, branch, session, token)
+        session.kernel.services.branches.prepare(now, branch, session, token)
     except Postponed as postponed:
         session.kernel.wait(now, postponed, None, _prepare_again(session, branch, token))
     except BrokerError as error:
@@ -207,7 +207,7 @@ def _prepare_again(session: OpenWireSession, branch: Branch, token: int) -> Call
         if _refuse_ended(session, branch, token):
             return
         if branch.state == xa.PREPARED:
-            session.store.reply_when_durable(branch.lsn, session, token)
+            session.kernel.services.store.reply_when_durable(branch.lsn, session, token)
         else:
             _prepare_active(session, now, branch, token)
 
@@ -231,7 +231,7 @@ def _commit(session: OpenWireSession, now: int, key: bytes, one_phase: bool, tok
 
 def _commit_prepared(session: OpenWireSession, now: int, branch: Branch, token: int) -> None:
     try:
-        session.branches_of_node.commit_prepared(branch, xa.ENDED, session, token)
+        session.kernel.services.branches.commit_prepared(branch, xa.ENDED, session, token)
     except Postponed as postponed:
         session.kernel.wait(now, postponed, None, _commit_again(session, branch, token))
         return
@@ -277,7 +277,7 @@ def _commit_again(session: OpenWireSession, branch: Branch, token: int) -> Calla
 def _roll_back(session: OpenWireSession, now: int, info: TransactionInfo, key: bytes) -> None:
     """Rolls back: acknowledged messages stay with consumers of this connection, others return to their queues."""
     branch = _branch(session, key)
-    branches = session.branches_of_node
+    branches = session.kernel.services.branches
     token = session.answers.token_for(info)
     deliveries = session.branches.pop(key, [])
     if branch.state != xa.ROLLED_BACK:
@@ -292,19 +292,19 @@ def _roll_back(session: OpenWireSession, now: int, info: TransactionInfo, key: b
 
 def _recover(session: OpenWireSession, info: TransactionInfo) -> None:
     """Answers a recovery scan when all its branches are on disk."""
-    branches = session.branches_of_node
+    branches = session.kernel.services.branches
     found: list[DataStructure] = []
     for key in branches.in_doubt(right_of(session.kernel)):
         found.append(xid_of(key))
     answer = Answer(info.command_id)
     answer.set_data(found)
     token = session.answers.add(answer)
-    session.store.reply_when_durable(branches.newest_lsn(), session, token)
+    session.kernel.services.store.reply_when_durable(branches.newest_lsn(), session, token)
 
 
 def _refuse_ended(session: OpenWireSession, branch: Branch, token: int) -> bool:
     """Refuses a step if somebody else has ended the branch; a branch that is rolled back has an answer of its own."""
-    if branch.state == xa.ROLLED_BACK or session.branches_of_node.by_xid.get(branch.xid) is branch:
+    if branch.state == xa.ROLLED_BACK or session.kernel.services.branches.by_xid.get(branch.xid) is branch:
         return False
     error = unknown(branch.xid)
     _refuse(session, token, error.code, error.text)

@@ -65,7 +65,7 @@ class Inflations:
         inflation = Inflation(session, command, bytes_max)
         if not inflation.step(AT_ONCE_BYTES):
             session.hold_input()
-            self.waiting.setdefault(session.user() or "", []).append(inflation)
+            self.waiting.setdefault(session.kernel.identity.user or "", []).append(inflation)
             self.timers.set(INFLATION_TIMER, now)
         return inflation
 

@@ -22,11 +22,7 @@ from atalanta.wire.sender_control import SenderControl
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import Consumer
-    from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.kernel.queue.reference import Reference
-    from atalanta.kernel.registry.queues import QueueRegistry
-    from atalanta.kernel.routing.wildcard import WildcardConfiguration
-    from atalanta.kernel.transactions.xa import Branches
     from atalanta.wire.openwire.commands.identifiers import (
         ConnectionId,
         ConsumerId,
@@ -85,47 +81,6 @@ class OpenWireSession(SenderControl):
         """Keeps the inflation of the message that waits for it or for room, or forgets it."""
         self.inflation = inflation
 
-    @property
-    def advisories(self) -> Advisories:
-        """Returns the advisories of the node."""
-        return self.dispatches.advisories
-
-    @property
-    def pulls(self) -> Pulls:
-        """Returns the pulls of the node that wait."""
-        return self.dispatches.pulls
-
-    @property
-    def wildcard_queues(self) -> WildcardQueues:
-        """Returns the consumers of the node with wildcards."""
-        return self.dispatches.wildcard_queues
-
-    @property
-    def branches_of_node(self) -> Branches:
-        """Returns the distributed transactions of the node."""
-        return self.kernel.services.branches
-
-    @property
-    def queues(self) -> QueueRegistry:
-        """Returns the queues of the node."""
-        return self.kernel.services.queue_registry
-
-    @property
-    def store(self) -> MessageStore:
-        """Returns the store of the node's messages."""
-        return self.kernel.services.store
-
-    @property
-    def wildcard(self) -> WildcardConfiguration:
-        """Returns the broker's characters of wildcards."""
-        config = self.kernel.services.config
-        return config.wildcard
-
-    def user(self) -> str | None:
-        """Returns the name of the client's user."""
-        identity = self.kernel.identity
-        return identity.user
-
     # -- registers ------------------------------------------------------------------------------
     def add_session(self, session_id: SessionId) -> None:
         """Registers a session of the client. BrokerError if there are too many."""
@@ -163,7 +118,7 @@ class OpenWireSession(SenderControl):
     def done_when_durable(self, token: int) -> None:
         """Sends the answer once all records so far are on disk."""
         if token in self.answers.waiting:
-            self.store.reply_when_all_is_durable(self, token)
+            self.kernel.services.store.reply_when_all_is_durable(self, token)
 
     # -- deliveries -----------------------------------------------------------------------------
     def deliver(self, consumer: Consumer, reference: Reference) -> int:
@@ -177,7 +132,7 @@ class OpenWireSession(SenderControl):
         if delivery is not None and large is not None:
             LargeDelivery(kernel, dispatches, consumer, subscription, delivery, message, large).begin()
         if subscription.pulling:
-            self.pulls.delivered(self.kernel, subscription, consumer.id)
+            self.dispatches.pulls.delivered(self.kernel, subscription, consumer.id)
         return 1
 
     def refill(self, subscription: Subscription) -> None:
@@ -198,7 +153,7 @@ class OpenWireSession(SenderControl):
                     continue
                 kernel.add_credits(part.number, missing)
                 if subscription.drains_now(part.number):
-                    kernel.drain(self.store.now, part.number, SILENT)
+                    kernel.drain(self.kernel.services.store.now, part.number, SILENT)
             elif missing < 0:
                 consumer.take_credits(-missing)
 
@@ -208,7 +163,7 @@ class OpenWireSession(SenderControl):
         if subscription is None:
             return
         if not subscription.browser:
-            self.pulls.found_nothing(self.kernel, self.connection, subscription, token)
+            self.dispatches.pulls.found_nothing(self.kernel, self.connection, subscription, token)
             return
         if consumer.credits <= 0:  # the client's window is used up: there may be more
             subscription.drain_later(consumer.id)
@@ -223,7 +178,7 @@ class OpenWireSession(SenderControl):
     def report_left_out(self, queue: str, error: BrokerError) -> None:
         """Reports a queue that matches the wildcards of a consumer, but cannot be consumed."""
         self.connection.left_out(
-            queue, error, self.wildcard_queues.is_news(self.kernel.identity.user, queue, error.text)
+            queue, error, self.dispatches.wildcard_queues.is_news(self.kernel.identity.user, queue, error.text)
         )
 
     def consumer_gone(self, consumer: Consumer, why: str) -> None:
@@ -254,19 +209,19 @@ class OpenWireSession(SenderControl):
         """Ends what the kernel does not know of: advisories, waiting pulls and unprepared branches."""
         conn = self.connection.conn
         self.dispatches.correlations.remove(conn, self.connection_id.value or "")
-        advisories = self.advisories
+        advisories = self.dispatches.advisories
         for consumer_id in list(self.watchers):
             advisories.watchers.remove(conn, consumer_id)
         self.watchers.clear()
         for subscription in list(self.subscriptions.values()):
-            self.pulls.end(subscription)
-            self.wildcard_queues.unwatch(self.kernel.identity, conn, subscription.id)
+            self.dispatches.pulls.end(subscription)
+            self.dispatches.wildcard_queues.unwatch(self.kernel.identity, conn, subscription.id)
             advisories.consumers.remove(conn, subscription.id)
         for producer_id in list(self.producers.by_id):
             advisories.producers.remove(conn, producer_id)
         advisories.temporary.remove_all(list(self.temporary))
         self.temporary.clear()  # another connection of the client may have them by now
-        branches = self.branches_of_node
+        branches = self.kernel.services.branches
         for xid in list(self.branches):
             branch = branches.by_xid.get(xid)
             if branch is not None:
