@@ -67,7 +67,7 @@ def test_a_bridge_that_takes_up_a_subscription_is_seen() -> None:
     """It is one of an older build, which belongs to everybody."""
     world = OrderedWorld()
     changes = QueueChanges()
-    changes.give_to("")
+    changes.user = ""
     world.server.broker.queue_registry.update(world.server.now, world.victims.kept, changes)
     with pytest.raises(AssertionError, match=r"got .*SECRETBODY|changed NC_near"):
         attack(world, BridgeSessions)

@@ -63,7 +63,7 @@ def test_metrics_have_the_names_and_labels_of_artemis() -> None:
     session = desk.session()
     consume(session, desk, "work", "number = 1")
     desk.settle()
-    desk.management.status.measure_disk(0.25)
+    desk.management.status.disk_used = 0.25
     desk.trace.count("connections.refused", 2)
     status, text = get(desk, "/metrics")
     assert status == 200

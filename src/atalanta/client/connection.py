@@ -205,7 +205,7 @@ class Connection:
             consumer.sinks = partial(LargeFile, folder, self.options.large_message_max_bytes)
         await self.shell.answer(created)
         if self.shell.settles is None:
-            self.shell.note_settles((await self.query_address(SETTLE_ADDRESS)).exists)
+            self.shell.settles = (await self.query_address(SETTLE_ADDRESS)).exists
         return Consumer(self.shell, consumer, ack)
 
     async def request(
@@ -494,7 +494,7 @@ def _preference(options: ClientOptions) -> str | None:
 
 def _note_settles(shell: Shell, reply: Reply) -> None:
     if isinstance(reply.value, BindingQueryResponseV5):
-        shell.note_settles(reply.value.exists)
+        shell.settles = reply.value.exists
 
 
 def subscription_queue(name: str, client_id: str | None) -> str:

@@ -85,18 +85,6 @@ class NodeStatus:
         """Records that the node serves clients since `now`."""
         self.started_at = now
 
-    def measure_disk(self, used_fraction: float) -> None:
-        """Records the used part of the data folder's disk."""
-        self.disk_used = used_fraction
-
-    def set_web_started(self, started: bool) -> None:
-        """Records whether the HTTP server runs."""
-        self.web_started = started
-
-    def set_ha(self, ha: HaStatus) -> None:
-        """Records the high availability of the node."""
-        self.ha = ha
-
     def uptime_ms(self, now: int) -> int:
         """Returns the milliseconds since the start."""
         return max(0, now - self.started_at) // 1_000_000

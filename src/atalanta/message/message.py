@@ -247,10 +247,6 @@ class Message:
         self._forget_head()
         self._user_id = user_id
 
-    def name_for_sender(self, sent_id: bytes | None) -> None:
-        """Sets the duplicate id that the broker has made of what the sender's protocol calls the message."""
-        self.sent_id = sent_id
-
     # -- properties -----------------------------------------------------------------------------
     @property
     def properties(self) -> TypedProperties:

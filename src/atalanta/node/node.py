@@ -145,7 +145,7 @@ class Node:
         config, ports = self.config, self.ports
         host = Host(self.broker, ports.wire, self.connections, ports.passwords)
         host.follow_acceptors(config.acceptors)
-        host.unfinished.limit_users(config.own.unfinished_messages_bytes)
+        host.unfinished.user_bytes_max = config.own.unfinished_messages_bytes
         host.protocols.append(CoreProtocol(host))
         host.protocols.append(StompProtocol(host, ports.timers))
         host.protocols.append(OpenWireProtocol(host, ports.timers))
@@ -577,7 +577,7 @@ class Node:
 
     def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
         """Handles the usage of the journal's disk."""
-        self.status.measure_disk(used_fraction)
+        self.status.disk_used = used_fraction
         self.disk_limit.update(used_fraction, free_bytes)
 
     def on_room(self, now: int, room: bool, name: str) -> None:

@@ -159,10 +159,6 @@ class Journal(ports.Journal):
             raise RuntimeError("an epoch begins between two blocks")
         self._epoch = epoch
 
-    def set_group(self, group: JournalGroup) -> None:
-        """Lets a group decide from now on which records count as durable."""
-        self.group = group
-
     def _take_set_aside(self, state: RecoveredState) -> None:
         """Takes over the spare files of an earlier process that have the configured segment size."""
         for name in self.disk.names():

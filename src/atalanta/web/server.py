@@ -105,7 +105,7 @@ class WebServer:
         """Sets the node that serves from now on, None for none."""
         self._management = management
         if management is not None:
-            management.status.set_web_started(self._started)
+            management.status.web_started = self._started
 
     def network_changed(self, lost: bool) -> None:
         """Records whether the network is lost, for `/health/ready`."""

@@ -198,10 +198,6 @@ class Host:
                 continue  # its consumer has closed meanwhile: the message is in its queue
         self.broker.wake(now)
 
-    def register_cluster(self, hooks: ClusterHooks) -> None:
-        """Registers the cluster that answers the questions of connections."""
-        self.cluster = hooks
-
     def register_routing(self, routing: Routing) -> None:
         """Adds a decision about the clients that log in."""
         self.routings.append(routing)

@@ -115,10 +115,6 @@ class LoginConnection(ClientConnection):
         if size > 0 or self.unfinished > 0:
             self.host.unfinished.change(self, size)
 
-    def record_unfinished(self, size: int) -> None:
-        """Records what is counted."""
-        self.unfinished = size
-
     def count_for(self, user: str) -> None:
         """Counts unfinished messages for the user who has logged in."""
         if self.unfinished > 0:

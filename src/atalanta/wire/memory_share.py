@@ -86,10 +86,6 @@ class UnfinishedMessages:
         self.told: dict[tuple[bool, str], bool] = {}
         self.freed: int = 0
 
-    def limit_users(self, bytes_max: int) -> None:
-        """Sets the share of each user."""
-        self.user_bytes_max = bytes_max
-
     def _share(self, connection: LoginConnection) -> Share:
         user = connection.share_user
         if user is None:
@@ -107,7 +103,7 @@ class UnfinishedMessages:
         """Records that so many bytes are unfinished on a connection now."""
         share = self._share(connection)
         former = connection.unfinished
-        connection.record_unfinished(size)
+        connection.unfinished = size
         share.put(connection, former, size)
         if size == 0:
             share.let_go(connection)

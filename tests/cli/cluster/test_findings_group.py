@@ -76,8 +76,8 @@ def test_what_the_active_node_says_over_the_network() -> None:
     desk = Desk()
     assert desk.get("broker", "ReplicationAsJSON") == ""
     replica = ReplicaStatus("b-00000002", False, False, 7, 0.5)
-    desk.management.status.set_ha(HaStatus("Replication Primary w/lock manager", epoch=3, replicas=(replica,),
-                                           register_problem="no voter answers"))  # fmt: skip
+    desk.management.status.ha = HaStatus("Replication Primary w/lock manager", epoch=3, replicas=(replica,),
+                                           register_problem="no voter answers")
     told = json.loads(str(desk.get("broker", "ReplicationAsJSON")))
     cluster = LiveCluster(nodes=[NodeView("host:1", "id", name="a", ours=True, replication=told)])
     manager, alone, behind = replication_findings(cluster)
@@ -97,7 +97,7 @@ def test_a_group_whose_only_voter_is_in_a_guard(tmp_path: Path) -> None:
     assert (one.severity, one.code) == ("note", "only_voter") and "atalanta ha witness" in one.remedy
     desk = Desk()
     replica = ReplicaStatus("b-00000002", True, True, 0, 0)
-    desk.management.status.set_ha(HaStatus("Replication Primary w/lock manager", replicas=(replica,), only_voter=True))
+    desk.management.status.ha = HaStatus("Replication Primary w/lock manager", replicas=(replica,), only_voter=True)
     told = json.loads(str(desk.get("broker", "ReplicationAsJSON")))
     cluster = LiveCluster(nodes=[NodeView("host:1", "id", name="a", ours=True, replication=told)])
     (one,) = replication_findings(cluster)

@@ -395,7 +395,7 @@ def test_a_sender_that_hung_up_before_its_message_waits_for_room_ends() -> None:
 def test_a_client_that_hung_up_while_it_waits_for_the_share_of_its_user_ends(
     server: StompServer, protocol: str
 ) -> None:
-    server.host.unfinished.limit_users(100_000)
+    server.host.unfinished.user_bytes_max = 100_000
     first = server.stomp_client()
     first.feed(b"SEND\ndestination:/queue/a\n\n" + b"x" * 120_000)
     if protocol == "STOMP":

@@ -163,7 +163,7 @@ class ActiveRun:
             why = why or "it has given its messages to another node"
         if not why:
             self._warn_of_no_successor()
-        member.end_active(why or "the node has stopped")
+        member.why_passive = why or "the node has stopped"
         return not why
 
     def _warn_of_no_successor(self) -> None:
@@ -220,9 +220,7 @@ class ActiveRun:
             required = member.policy.min_in_sync
             policy = POLICY if member.colocated is None else COLOCATED_POLICY
             only_voter = has_only_voter(member.policy.manager)
-            node.status.set_ha(
-                HaStatus(policy, False, True, epoch, replicas, required, problem, connected, only_voter)
-            )
+            node.status.ha = HaStatus(policy, False, True, epoch, replicas, required, problem, connected, only_voter)
             try:
                 await asyncio.to_thread(member.folder.note_journal)
                 await member.tell("active", epoch, member.folder.member, node.journal.durable, 0, followers)

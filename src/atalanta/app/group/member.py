@@ -214,14 +214,6 @@ class GroupMember:
         """Records that the next passive run is told again."""
         self._told_passive = False
 
-    def begin_active(self, why: str) -> None:
-        """Records why an active run begins."""
-        self.why_active = why
-
-    def end_active(self, why: str) -> None:
-        """Records why an active run has ended."""
-        self.why_passive = why
-
     def tell_passive(self) -> None:
         """Tells once that this process is passive."""
         if self._told_passive:

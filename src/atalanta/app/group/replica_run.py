@@ -146,7 +146,7 @@ class ReplicaRun:
             self.replay = outcome.replay
             if outcome.last is not NO_INSTANT:
                 self.last_instant = LastInstant(outcome.last.at(shell.clock.now()), steady_ns())
-            self.member.begin_active(outcome.why)
+            self.member.why_active = outcome.why
         self.damaged = isinstance(outcome, Damaged)
         if isinstance(outcome, Identity):
             self.node_id = uuid.UUID(bytes=outcome.node_id)

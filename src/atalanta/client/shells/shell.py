@@ -164,10 +164,6 @@ class Shell(ClientEvents, ABC):
         if target is None or not self.policy.redirected(target):
             self.attempt_failed(now, why)
 
-    def note_settles(self, settles: bool) -> None:
-        """Records if the broker understands SESS_SETTLE."""
-        self.settles = settles
-
     def members(self) -> list[Server]:
         """Returns the cluster's nodes with a known address, sorted by node id."""
         found: list[Server] = []

@@ -49,7 +49,7 @@ class Balancers(Part):
         peers = peer_brokers_of(clusters.host)
         if peers is not None:
             self.members = MemberBrokers(self, peers)
-            peers.use_cluster(self.members)
+            peers.members = self.members
 
     def start(self, now: int) -> None:
         for each in self.by_number:

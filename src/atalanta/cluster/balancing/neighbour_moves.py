@@ -73,7 +73,7 @@ class NeighbourMoves(Part):
         self.busy: dict[int, int] = {}
         self.chosen: dict[int, int] = {}
         self.ticks: int = 0
-        self.peers.use_cluster(FirstPlaces(self))
+        self.peers.members = FirstPlaces(self)
 
     def start(self, now: int) -> None:
         self.peers.tell_load(0, False)

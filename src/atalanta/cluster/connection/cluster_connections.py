@@ -79,7 +79,7 @@ class ClusterConnections(Part, RouteListener):
         self.backup_address: str = ""  # host:port of the backup that is connected, "" without one
         self.colocation: BackupCalls | None = None
         self.by_name = {cluster.config.name: cluster for cluster in self.connections}
-        host.register_cluster(AcceptorHooks(self))
+        host.cluster = AcceptorHooks(self)
         control = ClusterConnectionControl(self.connections)
         resources.register_control("clusterconnection", control)
         resources.extend_broker(control.broker_attributes, control.broker_operations)
@@ -105,10 +105,6 @@ class ClusterConnections(Part, RouteListener):
     def flush(self, now: int) -> None:
         for cluster in self.connections:
             cluster.flush(now)
-
-    def on_calls(self, colocation: BackupCalls) -> None:
-        """Registers the part that handles calls of members about hosted backups, and their answers."""
-        self.colocation = colocation
 
     # -- routes ---------------------------------------------------------------------------------
     def peer_bindings(self) -> list[RemoteBindings]:

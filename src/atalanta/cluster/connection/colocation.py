@@ -51,7 +51,7 @@ class Colocation(Part, BackupCalls):
         self._asked: int = 0
         self._answers: dict[str, BackupAnswer] = {}
         self._told: str = ""
-        clusters.on_calls(self)
+        clusters.colocation = self
 
     def start(self, now: int) -> None:
         if self.seat.interval_ns:

@@ -39,7 +39,7 @@ class Readers:
 
     def release(self) -> None:
         for queue in self.settling:
-            queue.log.show_all()
+            queue.log.show_until = -1
         self.settling = []
 
 

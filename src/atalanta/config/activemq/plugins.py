@@ -82,7 +82,7 @@ class Plugins:
         if not (self.folder / LOGIN_FILE).exists():
             self.elements.problem(node, f"there is no {LOGIN_FILE} beside this file", "copy it, and the files it names")
         self.logins = Logins(domain=values.get("configuration", "activemq"), everyone=EVERYONE)
-        self.transports.authenticate_tls(values.get("sslConfiguration", ""))
+        self.transports.ssl_domain = values.get("sslConfiguration", "")
 
     # -- other plugins ------------------------------------------------------------------------------
     def _discarding(self, node: Node) -> None:
@@ -94,7 +94,7 @@ class Plugins:
             node, ("dropAll",), silent, {"dropOnly": "names are not chosen by patterns: dead letters are kept"}
         )
         if self.elements.true(node, values, "dropAll", True) and "dropOnly" not in node.attributes:
-            self.policies.drop_dead_letters()
+            self.policies.drops = True
 
     def _time_stamps(self, node: Node) -> None:
         values = self.elements.values(node, ("zeroExpirationOverride", "ttlCeiling"), tables.TIME_STAMPS_SILENT)

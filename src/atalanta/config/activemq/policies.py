@@ -48,10 +48,6 @@ class Policies:
         self.everywhere: dict[str, str] = {}  # settings of all addresses, from plugins
         self.expiry_period: str | None = None
 
-    def drop_dead_letters(self) -> None:
-        """Records that dead letters are not kept (discardingDLQBrokerPlugin)."""
-        self.drops = True
-
     def read(self, section: Node) -> None:
         """Reads `<destinationPolicy><policyMap>`."""
         self.elements.children(section, {"policyMap": self._map})

@@ -126,7 +126,7 @@ class BrokerReader:
         if not self.elements.true(broker, values, "advisorySupport", True):
             self.transports.options_for_openwire["supportAdvisory"] = "false"
         if self.elements.true(broker, values, "schedulerSupport"):
-            self.transports.allow_schedules()
+            self.transports.schedules = True
         self._children()
         core.put(broker, "persistence-enabled", "true" if self.stores.persistent else "false")
         base = base_folder(self.path)

@@ -59,14 +59,6 @@ class TransportConnectors:
             self.elements.problem(node, f"{name}: '{text}' is not a file", "write file:${activemq.conf}/NAME")
         return text
 
-    def authenticate_tls(self, domain: str) -> None:
-        """Records the entry of login.config for connections with TLS (jaasDualAuthenticationPlugin)."""
-        self.ssl_domain = domain
-
-    def allow_schedules(self) -> None:
-        """Records that clients may schedule messages (schedulerSupport)."""
-        self.schedules = True
-
     def read(self, section: Node) -> None:
         """Notes the connectors. `finish` converts them, when the whole file was read."""
         self.elements.children(section, {"transportConnector": self.nodes.append})

@@ -137,7 +137,7 @@ class Recovery:
         for found in stored.routes:
             if found.sequence > self.sequences.get(found.queue_id, 0):
                 self.sequences[found.queue_id] = found.sequence
-        stored.set_routes(join_stored(stored.routes))
+        stored.routes = join_stored(stored.routes)
         if message_id not in self.settled.messages or not self.settled.renew(stored, lsn):
             self.messages[message_id] = (stored, lsn)
         for cache, duplicate_id in stored.duplicates:
@@ -163,7 +163,7 @@ class Recovery:
         if len(routes) == len(known[0].routes):
             return False
         if routes:
-            known[0].set_routes(routes)
+            known[0].routes = routes
         else:
             del self.messages[message_id]
         return True

@@ -89,7 +89,7 @@ class SettledMessages:
             or queue.id in self._paging.queues
         ):
             return False
-        queue.charge_to(address.account)
+        queue.account = address.account
         return True
 
     def note_order(self, queue: Queue, sequence: int) -> None:

@@ -43,10 +43,6 @@ class StoredMessage:
         self.file_bytes: int = 0
         self.file_crc: int = 0
 
-    def set_routes(self, routes: list[StoredRoute]) -> None:
-        """Sets the routes that the message has left."""
-        self.routes = routes
-
 
 def join_ids(known: bytes, more: bytes) -> bytes:
     """Returns the binding ids of both (8 bytes each), every one once, those of `more` first."""

@@ -63,10 +63,6 @@ class QueueChanges:
         self.auto_delete_message_count: int | None = None
         self.user: str | None = None
 
-    def give_to(self, user: str) -> None:
-        """Sets the user to whom the queue is to belong."""
-        self.user = user
-
     def problem(self) -> str:
         """Returns the first invalid field, named as in a file; "" if all are valid."""
         bounds = (

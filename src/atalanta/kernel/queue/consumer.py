@@ -55,9 +55,6 @@ class ConsumerCounts:
         self.delivered_bytes += size
         self.delivered_at = now
 
-    def note_acknowledged(self, now: int) -> None:
-        self.acknowledged_at = now
-
     def note_checked(self, now: int, taken: int) -> None:
         self.checked_at = now
         self.checked_taken = taken

@@ -73,10 +73,6 @@ class LogState:
         """Hides from readers all messages beyond those already shown."""
         self.show_until = self.shown_through
 
-    def show_all(self) -> None:
-        """Lifts the limit of `hide_new`."""
-        self.show_until = -1
-
     def stable_end(self, durable_through: int) -> int:
         """Returns the last sequence that may be shown, if those up to `durable_through` are durable."""
         return self.show_until if 0 <= self.show_until < durable_through else durable_through

@@ -398,10 +398,6 @@ class Queue:
         """Continues the delivery to consumers."""
         self.paused = False
 
-    def charge_to(self, account: Account) -> None:
-        """Charges the queue's messages to the account of its address."""
-        self.account = account
-
     def set_filter(self, selector: Filter | None) -> None:
         """Replaces the filter, as an update of the queue does."""
         self.filter = selector
@@ -427,10 +423,6 @@ class Queue:
         message_ids = self.acknowledging
         self.acknowledging = []
         return message_ids
-
-    def record_stored(self, lsn: int) -> None:
-        """Records the lsn of the newest record of the queue's definition."""
-        self.lsn = lsn
 
     def delete(self) -> list[Reference]:
         """Marks the queue as deleted and empties it; returns its references, which are finished and still charged."""

@@ -85,10 +85,6 @@ class QueueSpec:
         self.durable = False
         self.temporary = True
 
-    def set_user(self, user: str) -> None:
-        """Sets the user to whom the queue belongs."""
-        self.user = user
-
     def set_filter(self, text: str | None) -> None:
         """Sets the filter; None takes every message."""
         self.filter_text = text

@@ -175,11 +175,11 @@ class QueueRegistry:
             copies.batch.add(records.QUEUE, encode_queue(queue))
         lsn = self.plans.append(copies.batch, copies.plans, copies.references, None, 0)
         if queue.durable:
-            queue.record_stored(lsn)
+            queue.lsn = lsn
 
     def store(self, queue: Queue) -> None:
         """Writes the queue's definition to the journal."""
-        queue.record_stored(self.journal.append(records.QUEUE, encode_queue(queue)))
+        queue.lsn = self.journal.append(records.QUEUE, encode_queue(queue))
 
     # -- changes ------------------------------------------------------------------------------------
     def update(self, now: int, name: str, changes: QueueChanges) -> Queue:

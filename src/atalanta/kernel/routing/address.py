@@ -127,7 +127,7 @@ class Address:
 
     def add_queue(self, queue: Queue) -> None:
         self.group(queue.routing_name()).locals.append(queue)
-        queue.charge_to(self.account)
+        queue.account = self.account
         self.local_count += 1
         if queue.spec.routing_type == ANYCAST:
             self.anycast_count += 1

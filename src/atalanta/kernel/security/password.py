@@ -68,10 +68,6 @@ class StoredPassword:
             and self.plain == other.plain
         )
 
-    def refuse_after(self, rounds: int) -> None:
-        """Sets `refusal_rounds`."""
-        self.refusal_rounds = rounds
-
     def verify_plain(self, password: str) -> bool:
         """Returns True if the password is stored as plain text, and is this one."""
         given = password.encode("utf-8", "surrogatepass")

@@ -265,7 +265,7 @@ class Security:
         if self.rounds_max == 0:
             return NOBODY_PLAIN if known is None else known.password
         found = self.nobody if known is None else known.password
-        found.refuse_after(self.rounds_max)
+        found.refusal_rounds = self.rounds_max
         return found
 
     def verified(self, user: str, stored: StoredPassword, ok: bool) -> Identity | None:

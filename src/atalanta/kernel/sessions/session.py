@@ -377,7 +377,7 @@ class Session(TransactionOwner):
         held = consumer.unacknowledged
         first = held.pop_first(message_id)
         if first is not None:
-            consumer.counts.note_acknowledged(now)
+            consumer.counts.acknowledged_at = now
             if self.auto_commit_acks:
                 self.services.store.acknowledge_one(first, self.endpoint, token)
             else:
@@ -398,7 +398,7 @@ class Session(TransactionOwner):
             self._refuse_acknowledge(
                 f"AMQ229027: message {message_id} is not delivered to consumer {consumer_id}: cannot acknowledge"
             )
-        consumer.counts.note_acknowledged(now)
+        consumer.counts.acknowledged_at = now
         if self.auto_commit_acks:
             self.services.store.acknowledge(taken, self.endpoint, token)
         else:
@@ -437,7 +437,7 @@ class Session(TransactionOwner):
             raise BrokerError(
                 ILLEGAL_STATE, f"AMQ229027: message {message_id} is not delivered to consumer {consumer_id}"
             )
-        consumer.counts.note_acknowledged(now)
+        consumer.counts.acknowledged_at = now
         if reject:
             if reference.state == DELIVERING or consumer.queue.has(reference):
                 services.dead_letters.move(now, reference, "rejected by its consumer", cause)

@@ -49,10 +49,6 @@ class QueueOwner:
         """Records that this client is a network bridge of this node, before its first session."""
         self.bridge = True
 
-    def use_connection_id(self, connection_id: str) -> None:
-        """Records the id that the client of the connection chose, before its first session."""
-        self.connection_id = connection_id
-
     def names(self, temporary: str) -> bool:
         """Returns True if the client makes that name of a temporary destination: of its connection's id and a number.
 
@@ -209,7 +205,7 @@ class SessionQueues:
         self.registry.command.begin_change()
         former.temporary_queues.pop(name, None)
         owner.temporary_queues[name] = queue
-        spec.set_user(identity.user)
+        spec.user = identity.user
         self.addresses.temporaries.add(name, identity.user)
 
     def delete(self, now: int, identity: Identity, owner: QueueOwner, name: str) -> None:

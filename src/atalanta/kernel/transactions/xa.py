@@ -73,10 +73,6 @@ class Branch:
         self.lsn: int = 0
         self.stored_bytes: int = 0
 
-    def belong_to(self, user: str | None) -> None:
-        """Sets the user to whom the branch belongs."""
-        self.user = user
-
     def hold_queues(self) -> None:
         """Holds the queues that a prepared branch will send to, so that they are not deleted as unused."""
         for plan in self.plans:

@@ -51,7 +51,7 @@ def restore(
         count = reader.int32("xa.delivery_count")
         if known is not None:
             _hold_back(branches.store, now, branch, known, message_id, count)
-    branch.belong_to(decode_user(reader))
+    branch.user = decode_user(reader)
     branches.add_prepared(branch, len(payload))
 
 

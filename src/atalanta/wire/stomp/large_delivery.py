@@ -147,5 +147,5 @@ def acknowledge_delivered(kernel: Session, consumer: Consumer, reference: Refere
     """Acknowledges a message of a subscription with the mode auto, which is written."""
     consumer.unacknowledged.pop(reference.message.id)
     store = kernel.services.store
-    consumer.counts.note_acknowledged(store.now)
+    consumer.counts.acknowledged_at = store.now
     store.acknowledge([reference], None, 0)

@@ -249,7 +249,7 @@ def test_a_durable_subscription_of_an_earlier_build_belongs_to_the_bridge_that_t
     server.lost(other.conn)
     server.openwire_client().publish("1", NEWS)
     changes = QueueChanges()
-    changes.give_to(early)  # as earlier builds have written it
+    changes.user = early
     server.broker.queue_registry.update(server.now, kept(server), changes)
     server.settle()
     server.restart()
@@ -272,7 +272,7 @@ def test_a_subscription_of_a_connector_of_this_node_is_none_of_a_neighbour(serve
     advise(other, durable(1))
     server.lost(other.conn)
     changes = QueueChanges()
-    changes.give_to(CONNECTOR_USER)
+    changes.user = CONNECTOR_USER
     server.broker.queue_registry.update(server.now, kept(server), changes)
     server.openwire_client().publish("1", NEWS)
     for user in ("admin", GUEST):

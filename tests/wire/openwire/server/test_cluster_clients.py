@@ -46,7 +46,7 @@ class Members(ClusterMembers):
 def serving(options: str, members: ClusterMembers | None = None) -> OpenWireServer:
     server = OpenWireServer(acceptor=parse_acceptor("a", f"tcp://0.0.0.0:61616?{options}"))
     if members is not None:
-        server.openwire.node_clients.peers.use_cluster(members)
+        server.openwire.node_clients.peers.members = members
     return server
 
 

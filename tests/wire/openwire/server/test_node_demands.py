@@ -40,7 +40,7 @@ def demand(number: int, way: int = 0, priority: int = 0, brokers: int = 1) -> De
     info = ConsumerInfo(consumer_id, priority=priority, broker_path=path, network_consumer_path=ways)
     made = Demand(info, ConsumerId("ID:bridge", 1, number), ORDERS, False)
     if way:
-        made.let_suppress()
+        made.suppressible = True
     return made
 
 

@@ -88,10 +88,6 @@ class FollowerStream:
         self._reading: int = -1  # the large body that is being read
         self._jumped: bool = False
 
-    def favour(self, favoured: bool) -> None:
-        """Sets whether the member is to get the service."""
-        self.favoured = favoured
-
     def fail(self, why: str) -> None:
         """Records that the stream cannot go on."""
         self.failed = why

@@ -115,7 +115,7 @@ class Replicator(Part):
         if self.active.last != self.journal.last:
             raise AssertionError(f"the journal ends at {self.journal.last}, the member at {self.active.last}")
         self.journal.begin_epoch(self.active.epoch)
-        self.journal.set_group(self)
+        self.journal.group = self
         self._reports = GroupReports(self.trace, self.in_sync(), seat.min_in_sync)
         self.begun = True
 
@@ -345,7 +345,7 @@ class Replicator(Part):
         wanted = self.followers.wanted
         for name, stream in self.streams.items():
             chosen = name == wanted if wanted else stream.connection.primary
-            stream.favour(chosen and name in self._reports.in_sync)
+            stream.favoured = chosen and name in self._reports.in_sync
         self._announce_backup(now)
 
     # --- handover -----------------------------------------------------------------------------------------------------

@@ -264,7 +264,7 @@ class CoreSession(SessionEndpoint):
     def _pre_acknowledge(self, consumer: Consumer, reference: Reference) -> None:
         consumer.unacknowledged.pop(reference.message.id)
         broker = self.connection.host.broker
-        consumer.counts.note_acknowledged(broker.store.now)
+        consumer.counts.acknowledged_at = broker.store.now
         broker.store.acknowledge([reference], None, 0)
 
     def drained(self, consumer: Consumer, token: int) -> None:

@@ -130,10 +130,6 @@ class Sender:
         self.space = NETWORK if trusted else user_space(NETWORK_USER, user)
         self.bridge = True
 
-    def remember_route(self, route: Route) -> None:
-        """Keeps the route of the last message."""
-        self.last_route = route
-
     def may_repeat(self, user: str) -> None:
         """Records that the client of that user sends again after a failover."""
         self.space = user_space(CLIENT, user)
@@ -187,7 +183,7 @@ def sent_message(
             duplicate_id = _duplicate_id(sender, message_id, text, target, hops)
     message = properties.finish(body)
     if not schedule:
-        message.name_for_sender(duplicate_id)
+        message.sent_id = duplicate_id
         if original is None and not named:
             sender.learn(source, target, message, text)
         return message
@@ -197,7 +193,7 @@ def sent_message(
         scheduler.pass_over(sender.trace, sender.client_id)
     # A copy has its properties encoded only: messages may wait long, and there may be many.
     found = message.copy(0)
-    found.name_for_sender(duplicate_id)
+    found.sent_id = duplicate_id
     return found
 
 

@@ -58,7 +58,7 @@ class SentPattern:
             number, self._user_id_high, self._user_id_low | number, expiration_ms, timestamp_ms, body
         )
         if self._sent_begin:
-            message.name_for_sender(b"%s%d" % (self._sent_begin, number))
+            message.sent_id = b"%s%d" % (self._sent_begin, number)
         return message
 
 

@@ -230,7 +230,7 @@ class LooseReader(FieldReader):
             if last is None:
                 first = found
             else:
-                last.with_cause(found)
+                last.cause = found
             if not self._stack_traces:
                 return first
             last = found

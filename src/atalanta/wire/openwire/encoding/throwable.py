@@ -42,10 +42,6 @@ class Throwable:
         self.stack: list[StackFrame] = stack or []
         self.cause = cause
 
-    def with_cause(self, cause: Throwable) -> None:
-        """Sets the cause, which the wire has behind the stack."""
-        self.cause = cause
-
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Throwable)

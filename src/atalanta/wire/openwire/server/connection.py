@@ -271,7 +271,7 @@ class OpenWireConnection(OpenWireOutput):
         self.check_admission(identity)
         self.came_back = command.failover_reconnect
         self.client.client_id = client_id
-        self.client.use_connection_id(command.connection_id.value or "")
+        self.client.connection_id = command.connection_id.value or ""
         self._take_client_id(client_id, identity, self.came_back)
         broker.clients.count_login()
         self.login_command = None

@@ -134,10 +134,6 @@ class PeerBrokers:
         """
         return uri_at(self.serving[0], address) if self.serving else None
 
-    def use_cluster(self, members: ClusterMembers) -> None:
-        """Registers the cluster of the node."""
-        self.members = members
-
     def tell(self, now: int, key: str, peer: PeerBroker | None) -> None:
         """Records a neighbour in a network of brokers, by a key of the caller; None: its bridge is lost."""
         if peer is None:

@@ -76,13 +76,6 @@ class Demand:
         return any(way in other.ways for way in self.ways)
 
     # -- state ----------------------------------------------------------------------------------
-    def let_suppress(self) -> None:
-        """Records that it is not used where a better way leads to the same consumer."""
-        self.suppressible = True
-
-    def let_return(self) -> None:
-        """Records that it takes messages back to a broker that they have passed."""
-        self.returning = True
 
     def open(self) -> None:
         """Records that its consumer exists."""

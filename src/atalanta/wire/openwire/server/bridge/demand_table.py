@@ -181,7 +181,7 @@ class DemandTable:
         info = self._consumer(part, selector, rules.priority(len(path)), path, ways, name, source.exclusive)
         demand = self._entered(info, part, network, permanent)
         if ways and rules.suppresses(is_queue(part)):
-            demand.let_suppress()
+            demand.suppressible = True
         return demand
 
     def _consumer(
@@ -218,7 +218,7 @@ class DemandTable:
         path = list(demand.info.broker_path or [])
         info = self._consumer(demand.destination, selector, priority, path, [], None, False, False)
         found = self._entered(info, demand.destination, True, True)
-        found.let_return()
+        found.returning = True
         self._count()
         return found
 

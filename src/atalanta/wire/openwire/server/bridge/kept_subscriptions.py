@@ -55,5 +55,5 @@ class KeptSubscriptions:
         user = self.identity.user
         if self.security.enabled and queue.spec.user != user:
             changes = QueueChanges()
-            changes.give_to(user)
+            changes.user = user
             self.queues.update(now, queue.name, changes)

@@ -87,7 +87,7 @@ def send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
     try:
         return _send(session, now, command)
     except BrokerError as error:
-        session.set_inflation(None)
+        session.inflation = None
         fail(session, command.transaction_id, error)
         raise
 
@@ -159,7 +159,7 @@ def _inflation(
             for target in targets:
                 session.kernel.check("send", target.name())
             inflation = session.inflations.begin(now, session, command, session.sender.body_bytes_max)
-            session.set_inflation(inflation)
+            session.inflation = inflation
         if inflation.done:
             inflation.check()
     except InflatedTooLarge as error:
@@ -183,7 +183,7 @@ def _converted_inflated(
         return _converted(session, now, command, targets, original)
     finally:
         command.content, command.compressed = content, True
-        session.set_inflation(None)
+        session.inflation = None
 
 
 def _check_temporary(session: OpenWireSession, targets: list[Target]) -> None:
@@ -220,7 +220,7 @@ def _route(session: OpenWireSession, destination: ActiveMQDestination | None) ->
     if is_advisory(destination):
         raise ProtocolError(f"{destination.physical_name}: only the broker sends advisories")
     route = Route(destination, _targets(session, parts_of(destination)))
-    sender.remember_route(route)
+    sender.last_route = route
     return route
 
 
@@ -235,5 +235,5 @@ def _token(session: OpenWireSession, command: OpenWireMessage, size: int, parts:
     answer = Answer(command.command_id)
     if producer_id is not None:
         answer.confirm_bytes(producer_id, size + MESSAGE_BYTES)
-    answer.set_parts(parts)
+    answer.parts = parts
     return session.answers.add(answer)

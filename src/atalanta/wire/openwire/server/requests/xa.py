@@ -297,7 +297,7 @@ def _recover(session: OpenWireSession, info: TransactionInfo) -> None:
     for key in branches.in_doubt(right_of(session.kernel)):
         found.append(xid_of(key))
     answer = Answer(info.command_id)
-    answer.set_data(found)
+    answer.data = found
     token = session.answers.add(answer)
     session.kernel.services.store.reply_when_durable(branches.newest_lsn(), session, token)
 

@@ -40,17 +40,9 @@ class Answer:
         self.producer_id = producer_id
         self.size = size
 
-    def set_parts(self, parts: int) -> None:
-        """Sets how often `done` is called: a composite destination has several parts."""
-        self.parts = parts
-
     def set_result(self, result: int) -> None:
         """Makes the answer one with a number."""
         self.result = result
-
-    def set_data(self, data: list[DataStructure]) -> None:
-        """Makes the answer one with structures."""
-        self.data = data
 
     def count_done(self) -> bool:
         """Counts one part; returns True with the last one."""

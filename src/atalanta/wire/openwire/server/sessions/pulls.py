@@ -56,7 +56,7 @@ class Pulls:
 
     def end(self, subscription: Subscription) -> None:
         """Ends the pull of a consumer: it got a message, or it closes."""
-        subscription.end_pull()
+        subscription.pulling = False
 
     def delivered(self, kernel: Session, subscription: Subscription, number: int) -> None:
         """Ends the pull that the kernel's consumer `number` has answered; the other parts get no message for it."""

@@ -77,10 +77,6 @@ class OpenWireSession(SenderControl):
         self.last_consumer: int = 0
         self.last_delivery: int = 0
 
-    def set_inflation(self, inflation: Inflation | None) -> None:
-        """Keeps the inflation of the message that waits for it or for room, or forgets it."""
-        self.inflation = inflation
-
     # -- registers ------------------------------------------------------------------------------
     def add_session(self, session_id: SessionId) -> None:
         """Registers a session of the client. BrokerError if there are too many."""

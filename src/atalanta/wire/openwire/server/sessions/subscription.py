@@ -121,10 +121,6 @@ class Subscription:
         """Returns True while the pull of that number waits for a message."""
         return self.pulling and self.pull_number == number
 
-    def end_pull(self) -> None:
-        """Records that no pull waits."""
-        self.pulling = False
-
     def add_part(self, part: Part) -> None:
         self.parts[part.number] = part
         self._parts_of[part.destination] = part.number
