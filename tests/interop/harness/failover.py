@@ -28,6 +28,14 @@ class Failover(Load[Counts]):
         arguments = (url, USER, PASSWORD, queue, str(pairs), str(pause_ms))
         super().__init__(Counts, "Failover", *arguments, classes=classes)
 
+    def pause(self) -> Counts:
+        """Lets no sender begin a message. Returns the counts when all that was begun is confirmed."""
+        return self._asked("pause")
+
+    def go(self) -> Counts:
+        """Ends a pause."""
+        return self._asked("go")
+
     def over(self) -> None:
         """Ends the load. Nothing is lost, nothing came again after it was taken."""
         counts = self.ended()

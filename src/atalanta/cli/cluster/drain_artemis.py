@@ -4,8 +4,8 @@ Artemis answers nothing and reports no progress: it closes its connections, move
 the end. Its JVM stays. When a member leaves, each other Artemis moves the messages that it has for that one to queues
 of the same name at the target, and drops those whose queue it does not know there (QueueImpl.moveBetweenSnFQueues). So
 every queue is made at the target first, and every real member has to know it. Even then it drops the messages that it
-has sent and that were not answered, as its bindings are gone with the connection (AMQ222188). So the clients that
-consume at the leaving node are disconnected just before: while nobody consumes there, no member sends anything there.
+has sent and that were not answered, as its bindings are gone with the connection (AMQ222188). So nothing begins while
+there are any, and senders have to pause: nothing that management can do keeps a member from sending more.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ LEAVING: Final = "leaving"  # its phase, the last one that can be seen
 CONNECTOR: Final = "atalanta-drain"  # the name of the target in the node that leaves
 INTERNAL: Final = ("$.artemis.", "$sys.")
 POLL_INTERVAL_S: Final = 0.5
-LINK_POLL_INTERVAL_S: Final = 0.05  # shorter than the retryInterval of most clients
-QUIET_COUNT: Final = 3  # polls in a row without a consumer and without a message under way
+LINK_POLL_INTERVAL_S: Final = 0.1
+QUIET_COUNT: Final = 5  # polls in a row without a message under way
 MEETING_S: Final = 20.0
 CLOSING_S: Final = 60.0
 # Artemis' names in a list of queues (QueueView), and in a queue's configuration (QueueConfiguration).
@@ -101,7 +101,7 @@ async def drained_artemis(management: Management, node: str, leaving: Target, to
     made = await prepare_target(management, node, leaving, to, rows, members)
     await management.call(BROKER, "addConnector", CONNECTOR, to if "://" in to else f"tcp://{to}")
     if members.places:
-        await empty_links(management, node, leaving, members, {str(row["name"]) for row in rows})
+        await empty_links(management, node, leaving, members)
     await begin_scale_down(management, node)
     return {"phase": LEAVING, "messages": sum(count_of(row) for row in rows), "queues_made": made, "target": to}
 
@@ -188,13 +188,8 @@ async def until_known(member: Management, place: str, leaving_id: str, target_id
             raise Refused(f"{why}. Nothing was moved: see the log of {place}")
 
 
-async def empty_links(
-    management: Management, node: str, leaving: Target, members: RealMembers, names: set[str]
-) -> None:
-    """Disconnects the clients that consume from the queues in `names`, until no real member has messages under way.
-
-    A client comes back after its retryInterval: they are disconnected as often as it needs.
-    """
+async def empty_links(management: Management, node: str, leaving: Target, members: RealMembers) -> None:
+    """Waits until the real members have had no messages under way to the node for a while."""
     leaving_id = str(await management.get(BROKER, "NodeID"))
     async with AsyncExitStack() as stack:
         queues = []
@@ -205,29 +200,19 @@ async def empty_links(
 
         async def empty() -> bool:
             nonlocal quiet
-            consuming = await disconnect_consumers(management, names)
             counts = [await member.get(f"queue.{name}", "MessageCount") for member, names in queues for name in names]
-            quiet = 0 if consuming or any(counts) else quiet + 1
+            quiet = 0 if any(counts) else quiet + 1
             return quiet == QUIET_COUNT
 
         if not await holds_in_time(empty, LINK_POLL_INTERVAL_S):
-            why = f"other members have messages under way to {node}, and could lose them: its clients come back at once"
-            raise Refused(f"{why}. Nothing was moved: give them a longer retryInterval, or pause the senders")
+            why = f"other members have messages under way to {node}, and Artemis would lose them"
+            raise Refused(f"{why}. Nothing was moved: pause the senders until this command has ended")
 
 
 async def links_to(member: Management, node_id: str) -> list[str]:
     """Returns the names of the store-and-forward queues that a member has for a node."""
     names = [str(row["name"]) for row in await queue_rows(member, None)]
     return [name for name in names if ".sf." in name and name.endswith(f".{node_id}")]
-
-
-async def disconnect_consumers(management: Management, names: set[str]) -> int:
-    """Closes the connections that consume from the queues in `names`. Returns their number."""
-    rows: list[dict[str, object]] = json.loads(str(await management.call(BROKER, "listAllConsumersAsJSON")))
-    consuming = {str(row["connectionID"]) for row in rows if row["queueName"] in names}
-    for connection_id in consuming:
-        await management.call(BROKER, "closeConnectionWithID", connection_id)
-    return len(consuming)
 
 
 async def is_real_artemis(management: Management) -> bool:

@@ -29,6 +29,8 @@ import org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory;
  * connections of their own: every second pair in transactions, the others one by one. Lines on stdin:
  *
  *   quiet     nobody begins a new message any more; answered when all that was begun is confirmed
+ *   pause     nobody begins a new message until "go"; answered when all that was begun is confirmed
+ *   go        ends the pause
  *   counts    confirmed, lost (confirmed, and every delivery of it was surely rolled back), doubled (delivered again after
  *             its acknowledgement or its commit was confirmed), rolled back (transactions that the client was told so),
  *             failed (other calls of senders and receivers)
@@ -53,6 +55,8 @@ final class Failover {
   private final String password;
   private final String queue;
   private volatile boolean sending = true;
+  private volatile boolean paused;
+  private final AtomicInteger begun = new AtomicInteger();
 
   private Failover(String[] arguments) {
     factory = new ActiveMQConnectionFactory(arguments[0]);
@@ -71,6 +75,12 @@ final class Failover {
     System.out.flush();
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line = in.readLine(); line != null; line = in.readLine()) {
+      if (line.equals("pause") || line.equals("go")) {
+        failover.paused = line.equals("pause");
+        while (failover.paused && failover.begun.get() > 0) {
+          pause(10);
+        }
+      }
       if (line.equals("quiet")) {
         failover.sending = false;
         for (Thread sender : failover.senders) {
@@ -111,10 +121,17 @@ final class Failover {
       for (int i = 0; i < count; i++) {
         texts.add(name + "/" + n + "." + i);
       }
+      begun.incrementAndGet();
+      while (paused) {
+        begun.decrementAndGet();
+        pause(10);
+        begun.incrementAndGet();
+      }
       while (!sent(session, producer, texts)) {
         pause(50);
       }
       confirmed.addAll(texts);
+      begun.decrementAndGet();
       pause(pauseMs);
     }
   }
