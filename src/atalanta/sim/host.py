@@ -321,6 +321,7 @@ class Host(Machine):
     def run_node(self) -> None:
         """Starts a node on the disk."""
         self.outbox = []
+        self.lives.begin(self.life)
         self.node = self.make_node(self.ports())
         self.disk.attach(self._committed, self._disk_failed, self._no_room)
         self.node.recover(self.now())

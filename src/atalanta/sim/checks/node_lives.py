@@ -25,11 +25,15 @@ class NodeLives:
         # By life: the last instants of the clock of the node and of the world. A successor may have heard any last.
         self._shown: dict[int, tuple[int, int]] = {}
 
+    def begin(self, life: int) -> None:
+        """Records that a life begins. Its machine may stand still then, until others have followed."""
+        self._numbers_before.setdefault(life, max(self._numbers, default=0))
+
     def note(self, life: int, node: Node) -> None:
         """Records what the node of that life has used until now. Raises Violation if another life has used it."""
         broker = node.broker
         bindings = broker.bindings
-        before = self._numbers_before.setdefault(life, max(self._numbers, default=0))
+        before = self._numbers_before[life]
         if broker.reserved_ids.awaited_lsn > node.journal.durable:
             return  # nothing of it has left
         self._note(MESSAGE_ID, life, broker.store.next_message_id, broker.store.next_message_id)

@@ -9,8 +9,9 @@ from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.client import then
 from atalanta.sim.clients.readers import GROUP, LEASE_MS, LogReader
 from atalanta.sim.host import BEHIND_NS
+from atalanta.sim.world.machine_clock import SKEWS_NS
 from atalanta.sim.world.network import Network
-from atalanta.sim.world.world import World
+from atalanta.sim.world.world import SECOND, World
 from atalanta.wire.core.client.errors import ClientError
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.request import FAIL
@@ -23,8 +24,10 @@ LIMITS: Final = ((2_000, 0), (8_000, 0), (60_000, 0), (3_000, 2_000), (60_000, 3
 REPLAY_SHARE: Final = 0.3  # of the steps with nothing unfinished
 REPLAYED_MAX: Final = 3  # messages that a replay reads at once
 REPLAY_PAUSE_NS_MAX: Final = 1_500_000_000  # between two reads of a replay: limits are exceeded meanwhile
-# The node keeps times in ms. What it acknowledged by a clock that was set back is older by that for the next life.
-SLACK_NS: Final = 2_000_000 - min(BEHIND_NS)
+# The node keeps times in ms. What it acknowledged by a clock that was set back, or that stood, is older by that for the
+# next life, and by the skew of a successor's machine.
+STOOD_NS_MAX: Final = 5 * SECOND
+SLACK_NS: Final = 2_000_000 - min(BEHIND_NS) + max(SKEWS_NS) + STOOD_NS_MAX
 
 
 class ReplayingReader(LogReader):

@@ -212,6 +212,7 @@ class ReplicaMachine(GroupMember):
         known = follower.view.known
         assert known is not None
         self.epoch = known.epoch
+        self.lives.begin(self.epoch)
         for other in self.group.machines:
             if other is not self:
                 self.network.outdate(other)
