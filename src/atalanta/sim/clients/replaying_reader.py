@@ -24,10 +24,10 @@ LIMITS: Final = ((2_000, 0), (8_000, 0), (60_000, 0), (3_000, 2_000), (60_000, 3
 REPLAY_SHARE: Final = 0.3  # of the steps with nothing unfinished
 REPLAYED_MAX: Final = 3  # messages that a replay reads at once
 REPLAY_PAUSE_NS_MAX: Final = 1_500_000_000  # between two reads of a replay: limits are exceeded meanwhile
-# The node keeps times in ms. What it acknowledged by a clock that was set back, or that stood, is older by that for the
-# next life, and by the skew of a successor's machine.
-STOOD_NS_MAX: Final = 5 * SECOND
-SLACK_NS: Final = 2_000_000 - min(BEHIND_NS) + max(SKEWS_NS) + STOOD_NS_MAX
+# The node keeps times in ms. What it acknowledged by a clock that was set back is older by that for the next life. A
+# node with several machines has their clocks: one may stand, and a successor's be ahead.
+SLACK_NS: Final = 2_000_000 - min(BEHIND_NS)
+MACHINES_SLACK_NS: Final = SLACK_NS + max(SKEWS_NS) + 5 * SECOND
 
 
 class ReplayingReader(LogReader):
@@ -39,9 +39,10 @@ class ReplayingReader(LogReader):
     """
 
     def __init__(
-        self, world: World, network: Network, name: str, target: str, ledger: Ledger, queue: str
+        self, world: World, network: Network, name: str, target: str, ledger: Ledger, queue: str, slack_ns: int
     ) -> None:
         super().__init__(world, network, name, target, ledger, queue)
+        self.slack_ns = slack_ns
         self.age_ms, self.bytes_max = self.random.choice(LIMITS)
         self.past: dict[int, tuple[str, int]] = {}
         self.acknowledgements: list[tuple[int, int]] = []  # (time of the request, end)
@@ -179,7 +180,7 @@ class ReplayingReader(LogReader):
             raise Violation(f"{self.name} at {self.target}: {error.text} (code {error.code})")
         behind = [each for each in sorted(self.past) if each > start]
         acknowledged_at = next(at for at, end in self.acknowledgements if end >= behind[0])
-        kept_until = acknowledged_at + self.age_ms * 1_000_000 - SLACK_NS
+        kept_until = acknowledged_at + self.age_ms * 1_000_000 - self.slack_ns
         old = self.age_ms > 0 and self.world.now >= kept_until
         many = 0 < self.bytes_max <= 2 * sum(self.past[each][1] for each in behind)
         if not (old or many) or self._pins():

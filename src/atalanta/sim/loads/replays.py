@@ -8,7 +8,7 @@ from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Violation
-from atalanta.sim.clients.replaying_reader import ReplayingReader
+from atalanta.sim.clients.replaying_reader import MACHINES_SLACK_NS, SLACK_NS, ReplayingReader
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
@@ -34,9 +34,10 @@ class Replays(SenderLoad):
                     self.world, self.network, f"hp{index}", host.name, self.ledger, CHRONICLE, total, 3.0
                 )
             )
+            slack_ns = SLACK_NS if host.clock is None else MACHINES_SLACK_NS
             self.takers.append(
                 ReplayingReader(
-                    self.world, self.network, f"hr{index}", host.name, self.ledger, CHRONICLE
+                    self.world, self.network, f"hr{index}", host.name, self.ledger, CHRONICLE, slack_ns
                 )
             )
 
