@@ -97,6 +97,6 @@ def test_a_member_causes_no_failed_logins(jms: Jms, brokers: Lineup, kinds: str,
             return [node.log.read_text(errors="replace").count("AMQ229031") for node in nodes if node.kind == "artemis"]
 
         before = failed_logins()
-        assert max(before) <= 2, nodes[0].tail()
+        assert max(before) <= 10, before
         time.sleep(10)  # at first there were some 200 a minute
         assert failed_logins() == before
