@@ -65,7 +65,9 @@ class FrameConnection(ClientOutput):
     def start_frame(self, packet_type: int, channel: i64, body_bytes: i64) -> BytesWriter:
         """Writes the header of a frame; the caller writes exactly `body_bytes` into the returned writer."""
         out = self.out
-        self.flush_later()
+        if not self.dirty:  # as `flush_later` does; here it is no call, for every message
+            self.dirty = True
+            self.host.dirty.append(self.conn)
         write_frame_header(out, packet_type, channel, body_bytes)
         return out
 

@@ -20,6 +20,7 @@ from atalanta.message.codec import decode_message, write_message
 from atalanta.message.encoding.buffer import DecodeError, Reader
 from atalanta.message.message import EMBEDDED, Message
 from atalanta.message.repetition import disclaim
+from atalanta.wire.client_output import DELIVERED_BYTES_MAX
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.confirmations import Confirmations
@@ -244,7 +245,8 @@ class CoreSession(SessionEndpoint):
         write_i64_be(out, consumer.id)
         count: i32 = reference.delivery_count
         write_i32_be(out, count)
-        connection.delivered()
+        if len(out) > DELIVERED_BYTES_MAX:  # as `delivered` does; here it is no call, for every message
+            connection.delivered_enough()
         if consumer.pre_acknowledge:
             self._pre_acknowledge(consumer, reference)
         return body_bytes + FRAME_OVERHEAD_BYTES
