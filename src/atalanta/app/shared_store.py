@@ -323,11 +323,11 @@ class ActiveRun:
         """Begins to read the files of the passive processes, for the node that has just been built."""
         self._node = node
         node.status.ha = HaStatus(
-                "Shared Store Primary" if self.runs.colocated is None else COLOCATED_POLICY,
-                True,
-                self.runs.policy.failover_on_shutdown,
-                self.held.epoch,
-            )
+            "Shared Store Primary" if self.runs.colocated is None else COLOCATED_POLICY,
+            True,
+            self.runs.policy.failover_on_shutdown,
+            self.held.epoch,
+        )
         self._attendance = self.shell.loop.create_task(self._attend())
 
     async def _attend(self) -> None:

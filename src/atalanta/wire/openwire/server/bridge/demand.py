@@ -76,7 +76,6 @@ class Demand:
         return any(way in other.ways for way in self.ways)
 
     # -- state ----------------------------------------------------------------------------------
-
     def open(self) -> None:
         """Records that its consumer exists."""
         self.refused = False
