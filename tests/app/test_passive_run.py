@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.app import passive_run
-from atalanta.app.passive_run import PassiveRun, StoreWait
+from atalanta.app.store import passive_run
+from atalanta.app.store.passive_run import PassiveRun, StoreWait
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.policy import HaPolicy
 from atalanta.runtime.ha.member_file import MemberRecord
@@ -32,7 +32,7 @@ class FullStore(SharedStore):
         raise OSError(errno.ENOSPC, "no space left on device")
 
 
-class CountedDoors:
+class CountedPorts:
     opened = 0
 
     def listen_early(self) -> None:
@@ -51,7 +51,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FullStore:
     )
 
 
-def runs_of(store: SharedStore, store_wait: StoreWait, doors: CountedDoors) -> list[PassiveRun]:
+def runs_of(store: SharedStore, store_wait: StoreWait, ports: CountedPorts) -> list[PassiveRun]:
     """Runs until the store is taken, or nobody waits any more; all runs belong to one wait."""
     own = MemberRecord("own", "primary", {}, "failback", 0)
     members = PairMembers(store.members_folder, own, time.monotonic_ns)
@@ -61,7 +61,7 @@ def runs_of(store: SharedStore, store_wait: StoreWait, doors: CountedDoors) -> l
         while not runs or runs[-1].again:
             run = PassiveRun(store, HaPolicy(), members, "test", time.monotonic_ns, store_wait)
             runs.append(run)
-            held = await run.wait(doors, lambda view: None)
+            held = await run.wait(ports, lambda view: None)
             if held is not None:
                 held.stop("released")
 
@@ -73,11 +73,11 @@ def test_a_store_that_cannot_be_taken_is_told_once(
     store: FullStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    doors = CountedDoors()
-    runs = runs_of(store, StoreWait(HaPolicy(), time.monotonic_ns), doors)
+    ports = CountedPorts()
+    runs = runs_of(store, StoreWait(HaPolicy(), time.monotonic_ns), ports)
     assert store.attempts == 4
     # The first attempt has opened the ports: they are bound anew, and wait for an attempt that succeeds.
-    assert (len(runs), doors.opened) == (2, 1)
+    assert (len(runs), ports.opened) == (2, 1)
     events = [getattr(each, "event", "") for each in caplog.records]
     assert events.count("store_unreadable") == 1
     assert events.count("store_free") == 1
@@ -86,6 +86,6 @@ def test_a_store_that_cannot_be_taken_is_told_once(
 def test_the_longest_wait_counts_from_its_begin(store: FullStore) -> None:
     store.full = 1_000_000
     begin = time.monotonic()
-    runs = runs_of(store, StoreWait(HaPolicy(), time.monotonic_ns, 300), CountedDoors())
+    runs = runs_of(store, StoreWait(HaPolicy(), time.monotonic_ns, 300), CountedPorts())
     assert runs[-1].timed_out and len(runs) == 2
     assert time.monotonic() - begin >= 0.3

@@ -49,7 +49,7 @@ NOT_LOADED = (
     "typer", "click", "rich", "pydantic_core", "cryptography", "dns", "aiohttp", "importlib.metadata", "email",
     "tempfile", "tomllib", "zipfile",
     "atalanta.client", "atalanta.sim", "atalanta.spark", "atalanta.web",
-    "atalanta.app.passive_run", "atalanta.app.shared_store", "atalanta.app.user_files",
+    "atalanta.app.store.passive_run", "atalanta.app.store.activation", "atalanta.app.user_files",
     "atalanta.cluster.balancing.balancers", "atalanta.cluster.connection.cluster_connections",
     "atalanta.cluster.connection_routers.routers", "atalanta.cluster.grouping.handler", "atalanta.cluster.scale_down",
     "atalanta.config.wildfly.reader", "atalanta.ha.manager_config", "atalanta.ha.policy_elements",

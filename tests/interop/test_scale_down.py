@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 import pytest
@@ -32,11 +34,19 @@ SCALE_DOWN = """
          <connectors><connector-ref>target</connector-ref></connectors>
          <commit-interval>20</commit-interval>
       </scale-down></primary-only></ha-policy>"""
+BY_DISCOVERY = """
+      <ha-policy><primary-only><scale-down>
+         <discovery-group-ref discovery-group-name="discover"/>
+         <commit-interval>20</commit-interval>
+      </scale-down></primary-only></ha-policy>"""
 Result = TypeVar("Result")
 LARGE = bytes(range(256)) * 1500
 
 
-@pytest.fixture(params=["first-leaves", "second-leaves"])
+WAYS = ("first-leaves", "second-leaves")
+
+
+@pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, lineup: str, brokers: Lineup, jms: Jms) -> Iterator[Way]:
     """A pair that knows both, with little redistribution, of which one is going to leave."""
 
@@ -45,14 +55,34 @@ def way(request: pytest.FixtureRequest, lineup: str, brokers: Lineup, jms: Jms) 
         cluster = Cluster(peers=(other,), load_balancing="OFF")
         return Shape(cluster, -1, core=SCALE_DOWN, connectors=(("target", other),))
 
-    nodes = brokers.cluster(lineup, shape)
-    for node in nodes:
-        node.start()
-    for node in nodes:
-        until(f"{node.name} knows both", lambda node=node: len(jms.topology(node)) == 2)  # type: ignore[misc]
-    yield (nodes[0], nodes[1]) if request.param == "first-leaves" else (nodes[1], nodes[0])
-    for node in nodes:
-        node.close()
+    with started(brokers.cluster(lineup, shape), jms) as nodes:
+        yield (nodes[0], nodes[1]) if request.param == "first-leaves" else (nodes[1], nodes[0])
+
+
+@pytest.fixture(params=WAYS)
+def discovered_way(request: pytest.FixtureRequest, lineup: str, brokers: Lineup, jms: Jms) -> Iterator[Way]:
+    """The same pair, whose members and target are found by UDP."""
+    group = (f"231.7.7.{random.randrange(1, 255)}", random.randrange(20000, 30000))
+
+    def shape(index: int, ports: list[int]) -> Shape:
+        return Shape(Cluster(group=group, load_balancing="OFF"), -1, core=BY_DISCOVERY)
+
+    with started(brokers.cluster(lineup, shape), jms) as nodes:
+        yield (nodes[0], nodes[1]) if request.param == "first-leaves" else (nodes[1], nodes[0])
+
+
+@contextmanager
+def started(nodes: list[BrokerProcess], jms: Jms) -> Iterator[list[BrokerProcess]]:
+    """Runs the nodes. They know each other."""
+    try:
+        for node in nodes:
+            node.start()
+        for node in nodes:
+            until(f"{node.name} knows both", lambda node=node: len(jms.topology(node)) == 2)  # type: ignore[misc]
+        yield nodes
+    finally:
+        for node in nodes:
+            node.close()
 
 
 def leave(leaving: BrokerProcess, target: BrokerProcess) -> None:
@@ -91,7 +121,15 @@ def texts(connection: Connection, queue: str, count: int) -> list[str]:
 
 
 def test_queues_go_to_the_other_in_order_behind_what_is_there(way: Way) -> None:
-    leaving, target = way
+    queues_arrive_in_order(*way)
+
+
+def test_queues_go_to_a_target_found_by_discovery(discovered_way: Way) -> None:
+    queues_arrive_in_order(*discovered_way)
+
+
+def queues_arrive_in_order(leaving: BrokerProcess, target: BrokerProcess) -> None:
+    """Lets a node leave that has queues of its own; the other has all of its messages, behind those that it had."""
     with to(target) as there:
         producer = there.producer("work", routing="anycast")
         for number in range(5):
@@ -124,7 +162,15 @@ def test_queues_go_to_the_other_in_order_behind_what_is_there(way: Way) -> None:
 
 
 def test_scheduled_and_large_messages_and_duplicate_ids_come_along(way: Way) -> None:
-    leaving, target = way
+    contents_come_along(*way)
+
+
+def test_scheduled_and_large_messages_come_to_a_target_found_by_discovery(discovered_way: Way) -> None:
+    contents_come_along(*discovered_way)
+
+
+def contents_come_along(leaving: BrokerProcess, target: BrokerProcess) -> None:
+    """Lets a node leave that has a large message, a scheduled one, and the duplicate id of a third."""
     with to(leaving) as here:
         producer = here.producer("mixed", routing="anycast")
         producer.send(Message(body=LARGE))

@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 import atalanta.app.running_node
-import atalanta.app.shared_store
+import atalanta.app.store.activation
 import atalanta.cli.run  # noqa: F401
 from atalanta.cli import main
 from tests.stress.faults import Faults, Plan

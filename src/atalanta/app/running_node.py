@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from atalanta.app.configuration_files import change_settings, read_again, watched_files
 from atalanta.app.startup_error import StartupError
@@ -43,9 +43,16 @@ log = logging.getLogger("atalanta.app")
 Ready = Callable[[list[str]], None]
 
 
-def bound_shell(configuration: Configuration, signals: bool, clock: Clock | None = None) -> Shell:
+class BoundPorts(Protocol):
+    """The bound ports of a shell, which do not listen yet."""
+
+    def listen_early(self) -> None:
+        """Lets clients connect and wait."""
+
+
+def bound_shell(configuration: Configuration, clock: Clock | None = None) -> Shell:
     """Returns a shell whose ports are bound, in the running loop. StartupError names what cannot be used."""
-    shell = Shell(asyncio.get_running_loop(), limits_of_this_process(), signals=signals, clock=clock)
+    shell = Shell(asyncio.get_running_loop(), limits_of_this_process(), clock=clock)
     try:
         shell.links.secure(secure_connectors(configuration))
         shell.bind(listens(configuration))

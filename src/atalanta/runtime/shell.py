@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -34,7 +34,7 @@ from atalanta.runtime.passwords import ThreadPasswords
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.allocator import settle_allocator, trim_allocator
 from atalanta.runtime.process.event_loop import rest_collector, settle_collector
-from atalanta.runtime.process.signals import StopSignals
+from atalanta.runtime.process.signals import deadly_signals
 from atalanta.runtime.timers import LoopTimers
 from atalanta.runtime.trace import LogTrace
 
@@ -63,17 +63,13 @@ class StoppableDisk(Protocol):
 
 
 class Shell(Process):
-    """Owns the ports of one node. Create it inside the event loop that will run it.
-
-    `signals` False: SIGTERM, SIGINT and SIGHUP are for the network guard.
-    """
+    """Owns the ports of one node. Create it inside the event loop that will run it."""
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         limits: Limits | None = None,
         trace: LogTrace | None = None,
-        signals: bool = True,
         clock: Clock | None = None,
     ) -> None:
         self.loop = loop
@@ -90,7 +86,6 @@ class Shell(Process):
         self._ends = ""  # PAUSED or LEFT; "" while it serves, and after another request
         self._give_store: Callable[[], None] | None = None
         self._lifecycle = Lifecycle()
-        self._handles_signals = signals
         self._disk: StoppableDisk | None = None
         self._stop = asyncio.Event()
         self._status = exit_codes.STOPPED
@@ -138,12 +133,13 @@ class Shell(Process):
             settle_allocator()
             rest_collector()
             try:
-                self.driver.recover()
+                # A node that is alone ends in a long recovery at once. In a pair another one would take over.
+                with deadly_signals() if self._give_store is None else nullcontext():
+                    self.driver.recover()
             finally:
                 settle_collector()
                 trim_allocator()
-            with self._signals():
-                await self._serve(ready)
+            await self._serve(ready)
         finally:
             self.driver.detach()
             self._close_everything()
@@ -151,11 +147,6 @@ class Shell(Process):
             await asyncio.sleep(0)
         self.trace.event("node_stopped", {"status": self._status})
         return self._status
-
-    def _signals(self) -> AbstractContextManager[object]:
-        if not self._handles_signals:
-            return nullcontext()
-        return StopSignals(self.loop, self.request_stop, self.request_reload)
 
     async def _serve(self, ready: Callable[[list[str]], None]) -> None:
         lifecycle = self._lifecycle

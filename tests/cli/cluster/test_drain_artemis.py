@@ -18,6 +18,7 @@ from atalanta.cli.cluster.drain_artemis import (
     empty_links,
     make_queues,
     until_known,
+    way_to,
 )
 from atalanta.cli.output.outcome import Refused
 from atalanta.cli.target import Target
@@ -88,11 +89,39 @@ def test_the_target_gets_the_queues_that_it_lacks_with_their_settings() -> None:
     }  # fmt: skip
 
 
-def test_a_connector_is_no_target_of_a_real_artemis() -> None:
-    leaving = Target("tcp://a:1", None, None)
-    for to in (None, "connector"):
-        with pytest.raises(Refused, match="--to HOST:PORT"):
-            asyncio.run(drained_artemis(as_management(Answers(lambda *_: None)), "a:1", leaving, to))
+CONNECTORS = [
+    {"name": "self", "params": {"host": "a", "port": "1"}},
+    {"name": "to-b", "params": {"host": "b", "port": "2", "sslEnabled": "true"}},
+]
+
+
+@pytest.mark.parametrize(
+    ("leaving", "to", "found"),
+    [
+        ("tcp://a:1", "to-b", ("to-b", "b:2")),
+        ("tcp://a:1?sslEnabled=true", "b:2", ("to-b", "b:2")),
+        ("tcp://a:1", "c:3", (None, "c:3")),
+        ("tcp://a:1", "tcp://c:3?sslEnabled=true", (None, "c:3")),
+        ("tcp://a:1", "tcp://b:2?trustStorePath=other", (None, "b:2")),
+    ],
+)
+def test_a_connector_of_the_leaving_node_is_preferred(leaving: str, to: str, found: tuple[str | None, str]) -> None:
+    node = as_management(Answers(lambda *_: json.dumps(CONNECTORS)))
+    assert asyncio.run(way_to(node, "a:1", Target(leaving, None, None), to)) == found
+
+
+@pytest.mark.parametrize(
+    ("leaving", "to", "why"),
+    [
+        ("tcp://a:1", None, "--to HOST:PORT"),
+        ("tcp://a:1", "elsewhere", "has no connector 'elsewhere'"),
+        ("tcp://a:1?sslEnabled=true", "c:3", "with TLS it needs one"),
+    ],
+)
+def test_a_target_that_the_leaving_node_cannot_dial_is_refused(leaving: str, to: str | None, why: str) -> None:
+    node = as_management(Answers(lambda *_: json.dumps(CONNECTORS)))
+    with pytest.raises(Refused, match=why):
+        asyncio.run(drained_artemis(node, "a:1", Target(leaving, None, None), to))
 
 
 def test_the_end_of_the_connection_is_the_answer_to_scale_down(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +135,7 @@ def test_the_end_of_the_connection_is_the_answer_to_scale_down(monkeypatch: pyte
         raise ConnectionLost("it is gone")
 
     node = Answers(answer)
-    asyncio.run(begin_scale_down(as_management(node), "a:1"))
+    asyncio.run(begin_scale_down(as_management(node), "a:1", "drain"))
     assert [asked[0] for asked in node.asked] == ["scaleDown", "getVersion", "getVersion", "getVersion"]
 
 

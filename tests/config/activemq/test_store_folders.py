@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.app.shared_store import open_store
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import open_storage
+from atalanta.app.store.activation import open_store
 from atalanta.config.configuration import Configuration
 from atalanta.config.folder_owner import OWNER_NAME
 from atalanta.runtime.process.exit_codes import FOLDER_TAKEN

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Final
 from atalanta.app.group.handover import Handover
 from atalanta.app.group.member import GroupMember
 from atalanta.app.group.replica_run import ATTEND_S
-from atalanta.app.node_config import node_config
-from atalanta.app.running_node import NewNode, new_node, run_node
+from atalanta.app.ha_run import HaRun
+from atalanta.app.life import Life
+from atalanta.app.running_node import NewNode, new_node
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage
 from atalanta.cluster.replication.active.seat import ReplicationSeat
-from atalanta.config.problems import ConfigError
 from atalanta.ha.manager_config import GuardVoter, has_only_voter
 from atalanta.ha.policy import BACKUP
 from atalanta.ha.replication.follower import Follower
 from atalanta.kernel.broker.recovery import Recovery
-from atalanta.kernel.security.security import Security
 from atalanta.management.status import COLOCATED_POLICY, HaStatus, ReplicaStatus
 from atalanta.node.config import NodeConfig
 from atalanta.runtime.clock import steady_ns
@@ -28,8 +27,6 @@ from atalanta.runtime.ha.group.disk_watch import DiskWatch
 from atalanta.runtime.ha.group.member_status import FollowerStatus
 from atalanta.runtime.ha.group.register_calls import RegisterCalls
 from atalanta.runtime.ha.store_requests import HANDOVER, take_request, withdraw_requests
-from atalanta.runtime.lifecycle.takeover_scale_down import TakeoverScaleDown
-from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.event_loop import unsettle_collector
 from atalanta.runtime.process.logs import log_event
 
@@ -39,7 +36,6 @@ if TYPE_CHECKING:
     from atalanta.runtime.disk.disk import FileDisk
     from atalanta.runtime.disk.memory_disk import MemoryDisk
     from atalanta.runtime.shell import Shell
-    from atalanta.web.server import WebServer
 
 log = logging.getLogger("atalanta.app")
 
@@ -50,32 +46,22 @@ DROP_S: Final = 1.0
 HANDOVER_LOOK_S: Final = 0.05
 
 
-class ActiveRun:
+class MemberRun(HaRun):
     """One epoch of this process: from the takeover to its end. Its node can be prepared before."""
 
-    def __init__(
-        self, member: GroupMember, security: Security, server: WebServer | None, shell: Shell, kept_messages: bool
-    ) -> None:
-        """`kept_messages`: a scale-down of this process could not move all. It does not try it again."""
-        self.kept_messages = kept_messages
+    def __init__(self, life: Life, member: GroupMember, shell: Shell) -> None:
+        super().__init__(life, shell, member.colocated)
         self.member = member
-        self.security = security
-        self.server = server
-        self.shell = shell
         self.follower: Follower
-        self.status = exit_codes.BUG  # until the run has ended without an error
-        self.gives = ""  # why the service is given to another member
+        self._replay: CopyReplay | None = None
         self._calls: RegisterCalls | None = None
         self._storage: Storage
         self._config: NodeConfig
         self._seat: ReplicationSeat
         self._new: NewNode | None = None
-        self._node: Node | None = None
         self._serves = False
-        self._attendance: asyncio.Task[None] | None = None
-        self._scale_down = TakeoverScaleDown(shell, member.configuration.empties_itself)
         self._disk_watch: DiskWatch | None = None
-        self._handover = Handover(shell.driver.timer, self._give)
+        self._handover = Handover(shell.driver.timer, self.give)
         self._primary_since = -1.0  # since when a primary is in sync
 
     def prepare(self) -> Recovery | None:
@@ -92,7 +78,7 @@ class ActiveRun:
         replaced = self._new is not None
         self._close()
         self._storage = member.storage(reserved=True)
-        self._config = self._configure(self._storage)
+        self._config = self.configure(self._storage)
         if self._calls is None:
             self._calls = RegisterCalls(member.manager, self.shell.driver)
         self._seat = ReplicationSeat(
@@ -124,42 +110,38 @@ class ActiveRun:
         if self._calls is not None:
             await self._calls.close()
 
-    async def run(self, follower: Follower, replay: CopyReplay | None) -> bool:
-        """Serves to the end of the epoch. Returns whether the process ends then; `status` is its exit status.
-
-        `replay`: that of the node that was prepared last.
-        """
-        member = self.member
+    def take_over(self, follower: Follower, replay: CopyReplay | None) -> None:
+        """Records what the member has as a follower. `replay`: that of the node that was prepared last."""
         self.follower = follower
-        register = follower.view.known
+        self._replay = replay
+
+    async def run(self) -> bool:
+        """Implements ActiveRun.run."""
+        member = self.member
+        register = self.follower.view.known
         epoch = 0 if register is None else register.epoch
         name, role, why = member.folder.member, member.policy.role, member.why_active
         log_event(log, "member_active", {"member": name, "role": role, "epoch": epoch, "why": why})
         try:
-            if replay is None:
+            if self._replay is None:
                 self._make()
             new = self._new
             assert new is not None
-            self._seat.take(follower, None if member.guard is None else member.guard.begin(epoch), replay)
+            guard = None if member.guard is None else member.guard.begin(epoch)
+            self._seat.take(self.follower, guard, self._replay)
             self.shell.give_store_with(self._fail_over)
             withdraw_requests(member.folder.journal)
-            self.status = await run_node(
-                self.shell, self._config, member.configuration, self._storage, self._ready, self.server, self._begun,
-                new,
-            )  # fmt: skip
+            await self.serve(self._storage, self._config, new)
         finally:
-            if self._attendance is not None:
-                self._attendance.cancel()
-            self._scale_down.end()
             if self._disk_watch is not None:
                 self._disk_watch.stop()
             await self.close()
-        deposed = "" if self._node is None else self._node.deposed
+        deposed = "" if self.node is None else self.node.deposed
         if deposed:
             log_event(log, "member_deposed", {"epoch": epoch, "why": deposed})
         why = deposed or self.gives
-        if self._scale_down.has_ended_run:
-            self.kept_messages = self._scale_down.messages_left()
+        if self.scale_down.has_ended_run:
+            member.kept_messages = self.scale_down.messages_left()
             why = why or "it has given its messages to another node"
         if not why:
             self._warn_of_no_successor()
@@ -173,28 +155,17 @@ class ActiveRun:
             why = "no other member is in sync: start this one again, and the others before the next stop"
             log_event(log, "stopped_without_successor", {"member": member, "why": why})
 
-    def _configure(self, storage: Storage) -> NodeConfig:
-        """Returns the configuration of the node, with the settings that the group has stored."""
-        member = self.member
-        try:
-            storage.settings.read(member.configuration)
-        except ConfigError as error:
-            lines = [str(problem) for problem in error.problems]
-            raise StartupError(exit_codes.BAD_CONFIGURATION, lines) from error
-        return node_config(member.configuration, self.security, storage.node_id)
+    def tries_scale_down(self) -> bool:
+        """Implements HaRun.tries_scale_down."""
+        return not self.member.kept_messages
 
-    def _ready(self, words: list[str]) -> None:
+    def on_ready(self) -> None:
+        """Implements HaRun.on_ready."""
         self._serves = True
         self.member.told_active()
-        member, node = self.member, self._node
-        member.ready(["role=active", *words])
-        if node is not None:
-            self._scale_down.begin(node, not self.kept_messages)
-        # The files may have changed while this process was passive.
-        self.shell.loop.call_soon(self.shell.request_reload, "the node is active")
 
-    def _begun(self, node: Node, disk: FileDisk | MemoryDisk) -> None:
-        self._node = node
+    def begin(self, node: Node, disk: FileDisk | MemoryDisk) -> None:
+        """Implements HaRun.begin: watches the disk."""
         timeout_ms = self.member.policy.disk_timeout_ms
         if timeout_ms:
             shell = self.shell
@@ -202,10 +173,9 @@ class ActiveRun:
                 shell.loop, timeout_ms / 1_000, lambda: disk.busy_since, node.has_successor, shell.driver.disk_failed
             )
             self._disk_watch.start()
-        self._attendance = self.shell.loop.create_task(self._attend(node))
 
-    async def _attend(self, node: Node) -> None:
-        """Tells how far the followers are, and hands over when an operator or a primary asks for it."""
+    async def attend(self, node: Node) -> None:
+        """Implements HaRun.attend: tells how far the followers are, and hands over when somebody asks for it."""
         member = self.member
         while True:
             followers = self._followers(node)
@@ -248,8 +218,8 @@ class ActiveRun:
 
     def _fail_over(self) -> None:
         """Gives the service away at the request of a management client."""
-        if self._node is not None:
-            self._handover.want(self._node.replicator, "an operator asked for a failover")
+        if self.node is not None:
+            self._handover.want(self.node.replicator, "an operator asked for a failover")
 
     def _followers(self, node: Node) -> list[FollowerStatus]:
         replicator = node.replicator
@@ -284,8 +254,3 @@ class ActiveRun:
         if not back or self._primary_since < 0:
             self._primary_since = now
         return back and now - self._primary_since >= policy.failback_after_s
-
-    def _give(self, why: str) -> None:
-        """Stops the node, without a wait for its clients: they follow to the member that takes over."""
-        if self.shell.pause(why):
-            self.gives = why

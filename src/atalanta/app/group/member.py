@@ -7,9 +7,9 @@ import contextlib
 import logging
 import uuid
 
+from atalanta.app.connectors import announced_connectors, transport
 from atalanta.app.group.process_guard import process_guard
 from atalanta.app.running_node import Ready
-from atalanta.app.shared_store import announced_connectors, transport
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage, refuse_artemis_journal
 from atalanta.cluster.connection.colocation_seat import ColocationSeat
@@ -112,6 +112,7 @@ class GroupMember:
         self._beat = 0
         self._told = ""
         self._told_passive = False
+        self.kept_messages = False  # a scale-down could not move all: this process does not try it again
         # Why the role is what it is.
         self.why_active = ""
         self.why_passive = "the process starts"

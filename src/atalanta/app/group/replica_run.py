@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.app.group.member import GroupMember
-from atalanta.app.passive_run import Doors
+from atalanta.app.running_node import BoundPorts
 from atalanta.app.startup_error import StartupError
 from atalanta.app.transports import secure_connectors
 from atalanta.cluster.config import DiscoveryGroupConfig
@@ -65,7 +65,7 @@ class ReplicaRun:
     def __init__(
         self,
         member: GroupMember,
-        doors: Doors,
+        bound: BoundPorts,
         prepare: Callable[[], GrowingReplay | None],
         repair: bool = False,
     ) -> None:
@@ -83,11 +83,11 @@ class ReplicaRun:
         self.node_id: uuid.UUID | None = None
         self.show_passive: Callable[[PassiveStatus], None] = lambda status: None  # the HTTP server's, if there is one
         self.founded = False  # the node id is a new one
-        self._doors = doors
+        self._bound = bound
         self._shell: PassiveShell | None = None
         self._backup: Backup | None = None
 
-    # --- asked by the network guard ---------------------------------------------------------------
+    # --- asked by the network watch ---------------------------------------------------------------
 
     def pause(self, why: str) -> bool:
         """Ends the run in order to begin again."""
@@ -218,7 +218,7 @@ class ReplicaRun:
     def _listen(self) -> None:
         """Lets clients that have lost the active node wait here."""
         self.listens = True
-        self._doors.listen_early()
+        self._bound.listen_early()
 
     def _passive_status(self, seen: BackupStatus) -> PassiveStatus:
         in_sync = bool(seen.active) and self.member.folder.member in seen.in_sync

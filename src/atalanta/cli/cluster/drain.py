@@ -8,9 +8,10 @@ from typing import Final
 
 import typer
 
-from atalanta.cli.admin.answers import row_of, rows_of
+from atalanta.cli.admin.answers import row_of
 from atalanta.cli.cluster.drain_artemis import (
     LEAVING,
+    connector_places,
     drained_artemis,
     is_real_artemis,
     moved_queues,
@@ -39,6 +40,7 @@ def run_drain(
     with reported():
         url = node if "://" in node else f"tcp://{node}"
         target = Target(url, user, password)
+        node = node.partition("?")[0]  # options may have passwords
 
         async def conversation() -> Progress:
             async with target.connect() as connection:
@@ -87,11 +89,9 @@ async def prepare_connector(management: Management, node: str, leaving: Target, 
     members = await real_members(management, leaving)
     if not members.places:
         return
-    text = await management.get(BROKER, "ConnectorsAsJSON")
-    for row in rows_of(text, BROKER, "ConnectorsAsJSON", name=str, params=dict):
-        if row["name"] == to:
-            place = f"{row['params'].get('host', 'localhost')}:{row['params'].get('port', '61616')}"
-            await prepare_target(management, node, leaving, place, await moved_queues(management), members)
+    place = (await connector_places(management)).get(to)
+    if place is not None:
+        await prepare_target(management, node, leaving, place, await moved_queues(management), members)
 
 
 async def progress_of(management: Management, node: str) -> Progress:

@@ -18,17 +18,25 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
+from atalanta.cli.admin.answers import rows_of
 from atalanta.cli.admin.queues import is_internal, queue_rows
 from atalanta.cli.cluster.survey import member_places
 from atalanta.cli.output.outcome import USAGE, Refused
-from atalanta.client import CallTimedOut, ClientError, ConnectionLost, Management, ManagementFailed
+from atalanta.client import (
+    CallTimedOut,
+    ClientError,
+    ConnectionLost,
+    Management,
+    ManagementFailed,
+    NotAuthorized,
+)
 
 if TYPE_CHECKING:
     from atalanta.cli.target import Target
 
 BROKER: Final = "broker"
 LEAVING: Final = "leaving"  # its phase, the last one that can be seen
-CONNECTOR: Final = "atalanta-drain"  # the name of the target in the node that leaves
+CONNECTOR: Final = "atalanta-drain"  # the name of a target for which the node that leaves has no connector
 INTERNAL: Final = ("$.artemis.", "$sys.")
 POLL_INTERVAL_S: Final = 0.5
 LINK_POLL_INTERVAL_S: Final = 0.1
@@ -73,7 +81,7 @@ class RealMembers:
 
 
 async def real_members(management: Management, leaving: Target) -> RealMembers:
-    """Asks each member what it is."""
+    """Asks each member what it is. Refused if the user may not manage one: it could lose messages unseen."""
     found = RealMembers()
     leaving_id = await management.get(BROKER, "NodeID")
     for node_id, place in (await member_places(management)).items():
@@ -83,26 +91,33 @@ async def real_members(management: Management, leaving: Target) -> RealMembers:
             async with leaving.at(place).connect() as connection:
                 if await is_real_artemis(connection.management()):
                     found.places[node_id] = place
+        except NotAuthorized as error:
+            why = f"the user needs the permission manage at {place}, too: {error}"
+            raise Refused(f"{why}. Nothing was moved") from error
         except ClientError as error:
             found.silent[place] = error
     return found
 
 
 async def drained_artemis(management: Management, node: str, leaving: Target, to: str | None) -> dict[str, object]:
-    """Lets a real Artemis move its messages to the node at `to` (host:port or a URL), and end its broker.
+    """Lets a real Artemis move its messages to the node at `to` (host:port, a URL, or the name of a connector in its
+    broker.xml), and end its broker.
 
     Returns the number of messages that it had before, and of queues that were made at the target. Refused if the target
     is not a member of its cluster, if the members do not learn of its queues, or if the node does not leave.
     """
-    if to is None or ":" not in to:
+    if to is None:
         raise Refused(f"{node} is a real Artemis: --to HOST:PORT names the member that gets its messages", USAGE)
+    connector, place = await way_to(management, node, leaving, to)
     rows = await moved_queues(management)
     members = await real_members(management, leaving)
-    made = await prepare_target(management, node, leaving, to, rows, members)
-    await management.call(BROKER, "addConnector", CONNECTOR, to if "://" in to else f"tcp://{to}")
+    made = await prepare_target(management, node, leaving, place, rows, members)
+    if connector is None:
+        connector = CONNECTOR
+        await management.call(BROKER, "addConnector", CONNECTOR, to if "://" in to else f"tcp://{to}")
     if members.places:
         await empty_links(management, node, leaving, members)
-    await begin_scale_down(management, node)
+    await begin_scale_down(management, node, connector)
     return {"phase": LEAVING, "messages": sum(count_of(row) for row in rows), "queues_made": made, "target": to}
 
 
@@ -226,11 +241,41 @@ async def is_real_artemis(management: Management) -> bool:
     return False
 
 
-async def begin_scale_down(management: Management, node: str) -> None:
+async def way_to(management: Management, node: str, leaving: Target, to: str) -> tuple[str | None, str]:
+    """Returns the connector by which the node that leaves dials `to`, None if it has none; and the target's host:port.
+
+    A connector of its own is preferred: it says how, with the files for TLS of that host. Options of a URL are for the
+    node, too: this command dials the target as it has dialled the node.
+    """
+    named = await connector_places(management)
+    if to in named:
+        return to, named[to]
+    place = to.partition("://")[2].partition("?")[0] if "://" in to else to
+    if ":" not in place:
+        raise Refused(f"{node} has no connector {to!r}: name one of its broker.xml, or the target as HOST:PORT", USAGE)
+    for name, where in named.items():
+        if where == place and "://" not in to:
+            return name, place
+    if "://" not in to and "sslEnabled=true" in leaving.url:
+        why = f"{node} has no connector to {to}, and with TLS it needs one"
+        raise Refused(f"{why}: add one to its broker.xml, or give a URL with the paths of that host's files", USAGE)
+    return None, place
+
+
+async def connector_places(management: Management) -> dict[str, str]:
+    """Returns the host:port of each connector in a node's broker.xml, by name."""
+    text = await management.get(BROKER, "ConnectorsAsJSON")
+    rows = rows_of(text, BROKER, "ConnectorsAsJSON", name=str, params=dict)
+    return {
+        row["name"]: f"{row['params'].get('host', 'localhost')}:{row['params'].get('port', '61616')}" for row in rows
+    }
+
+
+async def begin_scale_down(management: Management, node: str, connector: str) -> None:
     """Calls scaleDown, and returns when the node has closed its connections. Nobody answers the call."""
     loop = asyncio.get_running_loop()
     end = loop.time() + CLOSING_S
-    asked: tuple[str, ...] = ("scaleDown", CONNECTOR)
+    asked: tuple[str, ...] = ("scaleDown", connector)
     while loop.time() < end:
         with suppress(CallTimedOut):
             try:

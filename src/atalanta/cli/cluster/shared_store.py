@@ -11,7 +11,7 @@ from typing import Final
 
 import typer
 
-from atalanta.app.shared_store import announced_connectors
+from atalanta.app.connectors import announced_connectors
 from atalanta.cli.output.outcome import NOT_THERE, TIMED_OUT, Refused, reported
 from atalanta.cli.output.tables import show_table
 from atalanta.config.broker_xml import read_broker_xml

@@ -18,7 +18,7 @@ To = Annotated[
     str | None,
     typer.Option(
         "--to",
-        help="the node that gets the messages: a connector in the node's broker.xml; host:port for a real Artemis",
+        help="the node that gets the messages: a connector in the node's broker.xml; also host:port for a real Artemis",
         metavar="TARGET",
     ),
 ]
@@ -42,8 +42,9 @@ def drain(
     atalanta drain broker2:61616 --to broker1-connector --json
     atalanta drain artemis2:61616 --to broker1:61616
 
-    A real Artemis is asked by its management. First the queues that it has are made at the target. It reports no
-    progress: its log says AMQ221002 at the end, and its JVM stays.
+    A real Artemis is asked by its management. First the queues that it has are made at the target. While another real
+    Artemis stays, senders have to pause until the command has ended. The node reports no progress: its log says
+    AMQ221002 at the end, and its JVM stays.
 
     Exit status 3: the node ended (or could not leave) with messages left; they are still in its journal.
     """

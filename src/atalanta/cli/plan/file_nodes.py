@@ -7,9 +7,9 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 
+from atalanta.app.connectors import announced_connectors, transport
 from atalanta.app.group.replica_run import candidates
 from atalanta.app.node_config import node_config
-from atalanta.app.shared_store import announced_connectors, transport
 from atalanta.cli.plan.pairs import FilePairs
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.checks.reachability import WILDCARD_HOSTS

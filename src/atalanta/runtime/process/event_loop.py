@@ -67,6 +67,6 @@ def settle_collector() -> None:
 
 def unsettle_collector() -> None:
     """Undoes `settle_collector` when a node has ended and starts again in this process
-    (runtime/network_check/guard.py)."""
+    (runtime/network_check/network_watch.py)."""
     gc.unfreeze()
     gc.collect()

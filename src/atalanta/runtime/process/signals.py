@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -45,3 +46,14 @@ class StopSignals:
             # Everything confirmed is on disk: an immediate exit breaks no promise.
             os._exit(128 + number)
         self._stop(number.name)
+
+
+@contextmanager
+def deadly_signals() -> Iterator[None]:
+    """Lets a stop signal end the process at once while the loop cannot handle it, as in a long recovery."""
+    former = [(number, signal.signal(number, signal.SIG_DFL)) for number in STOP_SIGNALS]
+    try:
+        yield
+    finally:
+        for number, handler in former:
+            signal.signal(number, handler)

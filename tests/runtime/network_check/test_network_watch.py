@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 
-from atalanta.runtime.network_check.guard import NetworkGuard
+from atalanta.runtime.network_check.network_watch import NetworkWatch
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.event_loop import run
 from tests.runtime.net.echo import DEADLINE_S
@@ -53,14 +53,14 @@ class Life:
 
 
 class Bench:
-    """A guard that runs, with every life it begins."""
+    """A watch that runs, with every life it begins."""
 
     def __init__(self, check: Check) -> None:
         self.check = check
         self.lives: list[Life] = []
         self.refused = 0
-        self.guard = NetworkGuard(asyncio.get_running_loop(), check, 0.002)
-        self.task = asyncio.get_running_loop().create_task(self.guard.run(self.live))
+        self.watch = NetworkWatch(asyncio.get_running_loop(), check, 0.002)
+        self.task = asyncio.get_running_loop().create_task(self.watch.run(self.live))
 
     async def live(self) -> int | None:
         if self.refused:
@@ -68,7 +68,7 @@ class Bench:
             return None
         life = Life()
         self.lives.append(life)
-        self.guard.born(life)
+        self.watch.begun(life)
         return await life.over
 
     async def until(self, lives: int) -> None:

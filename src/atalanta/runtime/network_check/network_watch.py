@@ -1,4 +1,4 @@
-"""The network guard: runs the node only while the network is available (network-check-list,
+"""The watch of the network: runs the node only while the network is available (network-check-list,
 network-check-URL-list).
 
 When no address answers, the node stops. Its journal stays, it accepts no connections, clients and peers are
@@ -52,7 +52,7 @@ class NodeRun(Protocol):
         """Reads the configuration again."""
 
 
-class NetworkGuard:
+class NetworkWatch:
     """Starts and stops the node with the network. Handles stop signals, whether the node runs or not."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, check: Check, period_s: float) -> None:
@@ -70,7 +70,7 @@ class NetworkGuard:
     async def run(self, live: Callable[[], Awaitable[int | None]]) -> int:
         """Runs the node until it ends for good. Returns the exit status of the last run.
 
-        `live` is one run of the node, from start to end. It calls `born` as soon as it can be stopped. Its
+        `live` is one run of the node, from start to end. It calls `begun` as soon as it can be stopped. Its
         result is the exit status, or None: it could not start, and is tried again.
         """
         with StopSignals(self._loop, self._stop, self._hangup):
@@ -79,7 +79,7 @@ class NetworkGuard:
             finally:
                 self._check.close()
 
-    def born(self, living: NodeRun) -> None:
+    def begun(self, living: NodeRun) -> None:
         """Records the run that has just begun."""
         self._living = living
         if self._stopping:

@@ -12,8 +12,9 @@ import contextlib
 import logging
 import sys
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
+from atalanta.app.running_node import BoundPorts
 from atalanta.app.startup_error import StartupError
 from atalanta.ha.folder_lease import ACTIVE, STOPPED
 from atalanta.ha.policy import PRIMARY, HaPolicy
@@ -31,13 +32,6 @@ LOOK_S: Final = 0.05
 # A backup lets a waiting primary go first: after a failback both see that the store is free.
 PRIMARY_FIRST_S: Final = 1.0
 RETRY_S: Final = 1.0
-
-
-class Doors(Protocol):
-    """The bound ports of the shell."""
-
-    def listen_early(self) -> None:
-        """Lets clients connect and wait."""
 
 
 class StoreWait:
@@ -85,10 +79,10 @@ class PassiveRun:
         self._free_since_ns = -1
         self._began_ns = monotonic_ns()
         self._locked = False  # the holder was seen to live
-        self._doors: Doors | None = None
-        self._watch = HolderWatch(asyncio.get_running_loop(), self._wake.set, self._open_doors)
+        self._ports: BoundPorts | None = None
+        self._watch = HolderWatch(asyncio.get_running_loop(), self._wake.set, self._let_clients_wait)
 
-    # --- asked by the network guard ---------------------------------------------------------------
+    # --- asked by the network watch ---------------------------------------------------------------
 
     def pause(self, why: str) -> bool:
         """Ends the wait in order to begin again."""
@@ -108,15 +102,15 @@ class PassiveRun:
 
     # --- the wait ---------------------------------------------------------------------------------
 
-    async def wait(self, doors: Doors, waiting: Callable[[StoreView], None]) -> HeldEpoch | None:
+    async def wait(self, ports: BoundPorts, waiting: Callable[[StoreView], None]) -> HeldEpoch | None:
         """Returns the epoch when it was taken, None after a stop or the longest wait, or with `again`.
 
         `waiting` is called once if the store is not free.
         """
-        self._doors = doors
+        self._ports = ports
         try:
             while not self._stopping and not self.again:
-                held = await self._try(doors, waiting)
+                held = await self._try(ports, waiting)
                 if held is not None:
                     return held
                 if self._has_waited():
@@ -142,7 +136,7 @@ class PassiveRun:
         if not self._stopping:
             self._wake.clear()
 
-    async def _try(self, doors: Doors, waiting: Callable[[StoreView], None]) -> HeldEpoch | None:
+    async def _try(self, ports: BoundPorts, waiting: Callable[[StoreView], None]) -> HeldEpoch | None:
         try:
             await self.members.beat()
             view = await asyncio.to_thread(self.store.look)
@@ -158,7 +152,7 @@ class PassiveRun:
                 self._waits(view, waiting)
             return None
         if not self._wait.failing:
-            self._listen(doors)
+            self._listen(ports)
             log_event(log, "store_free", {"epoch": view.epoch, "why": why})
         try:
             held = await asyncio.to_thread(self.store.take, self.title)
@@ -184,19 +178,19 @@ class PassiveRun:
             self._wait.told = "waits"
             waiting(view)
 
-    def _listen(self, doors: Doors) -> None:
+    def _listen(self, ports: BoundPorts) -> None:
         self._listens = True
-        doors.listen_early()
+        ports.listen_early()
 
-    def _open_doors(self) -> None:
+    def _let_clients_wait(self) -> None:
         """Lets clients wait as soon as the holder's process has ended, in the thread that has noticed it.
 
         Not after a stop in good order: then no backup serves, and clients must be refused.
         """
-        doors = self._doors
+        ports = self._ports
         with contextlib.suppress(OSError):  # the next look reports it
-            if doors is not None and look_at_store(self.store.journal).state == ACTIVE:
-                self._listen(doors)
+            if ports is not None and look_at_store(self.store.journal).state == ACTIVE:
+                self._listen(ports)
 
     def _may_take(self, view: StoreView) -> str:
         """Returns the reason why the store may be taken now, "" if it may not."""
