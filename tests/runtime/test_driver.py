@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.node.clock import Clock
 from atalanta.runtime.driver import ANSWERED_FIRST_BYTES, Driver
 from atalanta.runtime.ha.epoch_lost import EpochLost
@@ -39,11 +40,11 @@ class TurnDisk:
         if self.breaks:
             self.tokens.clear()
             self.node.failed = "the disk is gone"
-            self.shell.driver.disk_failed("the disk is gone")
+            self.shell.driver.post(NodeInputs.on_disk_failed, "the disk is gone")
         else:
             token = self.tokens.pop(0)
             self.story.append(f"sync {token}")
-            self.shell.driver.committed(token)
+            self.shell.driver.post(NodeInputs.on_committed, token)
         return self.size
 
     def idle(self) -> bool:
@@ -71,7 +72,7 @@ async def play(
     disk.breaks = breaks
     disk.gives = gives
     disk.size = size
-    disk.shell.driver.timer("any")
+    disk.shell.driver.post(NodeInputs.on_timer, "any")
     await passes(count)
     story, disk.story = disk.story, []
     return disk, story
@@ -171,7 +172,7 @@ def test_output_is_held_until_the_lease_allows_it() -> None:
     async def held() -> list[str]:
         disk = TurnDisk(Shell(asyncio.get_running_loop()), [])
         disk.shell.driver.hold_output(lambda: disk.story.append("hold"))
-        disk.shell.driver.timer("any")
+        disk.shell.driver.post(NodeInputs.on_timer, "any")
         await passes(1)
         disk.shell.connections.close_all("the end")
         return disk.story
@@ -186,7 +187,7 @@ def test_nothing_leaves_after_the_loss_of_the_epoch() -> None:
     async def play_lost() -> tuple[list[str], bool, int]:
         disk = TurnDisk(Shell(asyncio.get_running_loop()), [7])
         disk.shell.driver.hold_output(lost)
-        disk.shell.driver.timer("any")
+        disk.shell.driver.post(NodeInputs.on_timer, "any")
         await passes(2)
         return disk.story, disk.shell.driver.broken, disk.shell._status
 

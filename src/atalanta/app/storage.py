@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from atalanta.app.startup_error import StartupError
 from atalanta.config.configuration import Configuration
 from atalanta.config.stored_settings import STORED_SETTINGS_NAME, StoredSettingsFile
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.runtime.disk.data_folder import make_folder, open_data_folder
 from atalanta.runtime.disk.disk import FileDisk
 from atalanta.runtime.disk.folder_lock import DataFolderDamaged, DataFolderError
@@ -63,17 +64,17 @@ class Storage:
     ) -> FileDisk | MemoryDisk:
         """Returns the Disk port for the node of `driver`."""
         if self.folder is None:
-            return MemoryDisk(loop.call_soon, driver.committed)
+            return MemoryDisk(loop.call_soon, driver.callback(NodeInputs.on_committed))
         elsewhere = {} if self.pages is None else {NAME_PREFIX: self.pages}
         disk = FileDisk(
             self.folder.journal,
             loop.call_soon_threadsafe,
-            driver.committed,
-            driver.disk_failed,
+            driver.callback(NodeInputs.on_committed),
+            driver.callback(NodeInputs.on_disk_failed),
             elsewhere,
             self.folder.check_locks,
             self.reserve,
-            lambda name: driver.room(False, name),
+            lambda name: driver.post(NodeInputs.on_room, False, name),
             None if self.epoch is None else self.epoch.check,
         )
         if commits_in_loop:
@@ -93,18 +94,18 @@ class Storage:
             return MemoryLargeFiles(
                 memory_bytes_max,
                 loop.call_soon,
-                driver.large_written,
-                driver.large_synced,
-                driver.large_failed,
-                driver.large_read,
+                driver.callback(NodeInputs.on_large_written),
+                driver.callback(NodeInputs.on_large_synced),
+                driver.callback(NodeInputs.on_large_failed),
+                driver.callback(NodeInputs.on_large_read),
             )
         return FolderLargeFiles(
             self.large,
             loop.call_soon_threadsafe,
-            driver.large_written,
-            driver.large_synced,
-            driver.large_failed,
-            driver.large_read,
+            driver.callback(NodeInputs.on_large_written),
+            driver.callback(NodeInputs.on_large_synced),
+            driver.callback(NodeInputs.on_large_failed),
+            driver.callback(NodeInputs.on_large_read),
             sync,
         )
 

@@ -21,6 +21,7 @@ from atalanta.kernel.broker.disk_limit import DiskLimit
 from atalanta.kernel.broker.live_records import LiveRecords
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.broker.recovery import Recovery
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.kernel.journal import records
 from atalanta.kernel.ports import BrokerPorts, Pages
 from atalanta.kernel.security.user_operation import UserAnswer
@@ -70,8 +71,8 @@ def registered_resources(config: NodeConfig) -> ResourceRegistry:
     return resources
 
 
-class Node:
-    """A node. Inputs are `on_*`, called one at a time; `flush` is called once after each batch of inputs."""
+class Node(NodeInputs):
+    """The active node. Inputs are called one at a time; `flush` is called once after each batch of inputs."""
 
     replicator: Replicator | None = None  # the active side of the node's group
 
@@ -79,7 +80,6 @@ class Node:
         self.config = config
         self.ports = ports
         self.command = ports.command
-        self.failed: str | None = None
         self.stopped = False
         # Why this node is no longer the active one of its group. `failed` is set, too: the shell ends the run.
         self.deposed = ""
@@ -580,7 +580,7 @@ class Node:
         self.status.disk_used = used_fraction
         self.disk_limit.update(used_fraction, free_bytes)
 
-    def on_room(self, now: int, room: bool, name: str) -> None:
+    def on_room(self, now: int, room: bool, name: str = "") -> None:
         """Handles whether the journal's disk is full: what is left of it then is for acknowledgements."""
         self.journal.set_room(room, name)
         self.disk_limit.set_exhausted(not room)

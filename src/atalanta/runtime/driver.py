@@ -13,22 +13,17 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Concatenate, ParamSpec, Protocol
 
 from mypy_extensions import mypyc_attr
 
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.node.clock import Clock
 from atalanta.runtime.ha.epoch_lost import EpochLost
-from atalanta.runtime.inputs import NodeInputs
 from atalanta.runtime.process.logs import log_event
 from atalanta.runtime.read_pause import ReadPause
 
-if TYPE_CHECKING:
-    from atalanta.ha.register import Register
-    from atalanta.kernel.security.user_operation import UserAnswer
-    from atalanta.kernel.settings.broker_config import StoredSettings
-    from atalanta.node.config import NodeConfig
-    from atalanta.wire.core.transport import TransportConfiguration
+Parameters = ParamSpec("Parameters")
 
 # Few clients wait for a commit that small, and they send nothing meanwhile: each gets its answer before any
 # delivery. After larger commits an answer shares a write with the deliveries of its connection.
@@ -184,7 +179,7 @@ class Driver:
         log_event(logger, "node_bug", {"input": where}, error)
         self._on_bug(f"{where}: {type(error).__name__}: {error}")
 
-    # --- inputs; `data` is the hot one, the others share `_call` ----------------------------------
+    # --- inputs; `data` is the hot one ------------------------------------------------------------
 
     def data(self, conn: int, data: bytes) -> None:
         """Passes received data to the node (on_data)."""
@@ -199,157 +194,32 @@ class Driver:
         except Exception as error:
             self._bug("on_data", error)
 
-    def _call(self, name: str, *arguments: object) -> None:
+    def post(
+        self,
+        handler: Callable[Concatenate[Any, int, Parameters], None],
+        *arguments: Parameters.args,
+        **named: Parameters.kwargs,
+    ) -> None:
+        """Makes an input of the node: `post(NodeInputs.on_closed, number, why)` calls its `on_closed` with the time."""
         node = self._node
         if node is None:
             return
         self.open_turn()
+        name = handler.__name__
         try:
-            getattr(node, name)(self._clock.now(), *arguments)
+            getattr(node, name)(self._clock.now(), *arguments, **named)
         except Exception as error:
             self._bug(name, error)
+
+    def callback(self, handler: Callable[Concatenate[Any, int, Parameters], None]) -> Callable[Parameters, None]:
+        """Returns a function that makes this input, for a port."""
+
+        def made(*arguments: Parameters.args, **named: Parameters.kwargs) -> None:
+            self.post(handler, *arguments, **named)
+
+        return made
 
     def recover(self) -> None:
         """Runs the node's recovery. Its errors, of the disk or the data, are raised."""
         if self._node is not None:
             self._node.recover(self._clock.now())
-
-    def start(self) -> None:
-        """Calls `start` of the node."""
-        self._call("start")
-
-    def leave(self) -> None:
-        """Calls `leave` of the node."""
-        self._call("leave")
-
-    def stop(self) -> None:
-        """Calls `stop` of the node."""
-        self._call("stop")
-
-    def accepted(
-        self,
-        conn: int,
-        acceptor: str,
-        remote: str,
-        server_name: str | None = None,
-        certificate: str = "",
-    ) -> None:
-        """Calls `on_accept` of the node."""
-        if certificate:
-            self._call("on_accept", conn, acceptor, remote, server_name, certificate)
-        elif server_name is None:
-            self._call("on_accept", conn, acceptor, remote)
-        else:
-            self._call("on_accept", conn, acceptor, remote, server_name)
-
-    def closed(self, conn: int, why: str) -> None:
-        """Calls `on_closed` of the node."""
-        self._call("on_closed", conn, why)
-
-    def blocked(self, conn: int) -> None:
-        """Calls `on_blocked` of the node."""
-        self._call("on_blocked", conn)
-
-    def unblocked(self, conn: int) -> None:
-        """Calls `on_unblocked` of the node."""
-        self._call("on_unblocked", conn)
-
-    def hung_up(self, conn: int) -> None:
-        """Calls `on_hung_up` of the node."""
-        self._call("on_hung_up", conn)
-
-    def dialed(self, conn: int, key: str) -> None:
-        """Calls `on_dialed` of the node."""
-        self._call("on_dialed", conn, key)
-
-    def dial_failed(self, key: str, why: str) -> None:
-        """Calls `on_dial_failed` of the node."""
-        self._call("on_dial_failed", key, why)
-
-    def timer(self, key: str) -> None:
-        """Calls `on_timer` of the node."""
-        self._call("on_timer", key)
-
-    def datagram(self, group: str, data: bytes) -> None:
-        """Calls `on_datagram` of the node."""
-        self._call("on_datagram", group, data)
-
-    def resolved(self, key: str, endpoints: list[tuple[str, int]], why: str) -> None:
-        """Calls `on_resolved` of the node."""
-        self._call("on_resolved", key, endpoints, why)
-
-    def posted(self, key: str, files: dict[str, bytes], why: str) -> None:
-        """Calls `on_posted` of the node."""
-        self._call("on_posted", key, files, why)
-
-    def backups(self, backups: dict[str, TransportConfiguration]) -> None:
-        """Calls `on_backups` of the node."""
-        self._call("on_backups", backups)
-
-    def register(self, version: int, register: Register | None) -> None:
-        """Calls `on_register` of the node."""
-        self._call("on_register", version, register)
-
-    def register_uncertain(self, why: str) -> None:
-        """Calls `on_register_uncertain` of the node."""
-        self._call("on_register_uncertain", why)
-
-    def process_ended(self, epoch: int) -> None:
-        """Calls `on_process_ended` of a passive member."""
-        self._call("on_process_ended", epoch)
-
-    def promote(self, lossy: bool) -> None:
-        """Calls `promote` of a passive member."""
-        self._call("promote", lossy)
-
-    def committed(self, token: int) -> None:
-        """Calls `on_committed` of the node."""
-        self._call("on_committed", token)
-
-    def disk_usage(self, used_fraction: float, free_bytes: int) -> None:
-        """Calls `on_disk_usage` of the node."""
-        self._call("on_disk_usage", used_fraction, free_bytes)
-
-    def room(self, room: bool, name: str = "") -> None:
-        """Calls `on_room` of the node."""
-        self._call("on_room", room, name)
-
-    def disk_failed(self, why: str) -> None:
-        """Calls `on_disk_failed` of the node."""
-        self._call("on_disk_failed", why)
-
-    def verified(self, token: int, ok: bool) -> None:
-        """Calls `on_verified` of the node."""
-        self._call("on_verified", token, ok)
-
-    def users(self, token: int, answer: UserAnswer) -> None:
-        """Calls `on_users` of the node."""
-        self._call("on_users", token, answer)
-
-    def reload(self, config: NodeConfig) -> None:
-        """Calls `on_reload` of the node."""
-        self._call("on_reload", config)
-
-    def reload_done(self, done: Callable[[int, str], None], problem: str) -> None:
-        """Calls `on_reload_done` of the node."""
-        self._call("on_reload_done", done, problem)
-
-    def settings_changed(self, token: int, stored: StoredSettings | None, why: str) -> None:
-        """Calls `on_settings_changed` of the node."""
-        self._call("on_settings_changed", token, stored, why)
-
-    def large_written(self, file: int, size: int) -> None:
-        """Calls `on_large_written` of the node."""
-        self._call("on_large_written", file, size)
-
-    def large_synced(self, file: int) -> None:
-        """Calls `on_large_synced` of the node."""
-        self._call("on_large_synced", file)
-
-    def large_failed(self, file: int, why: str) -> None:
-        """Calls `on_large_failed` of the node."""
-        self._call("on_large_failed", file, why)
-
-    def large_read(self, token: int, data: bytes) -> None:
-        """Calls `on_large_read` of the node."""
-        self._call("on_large_read", token, data)

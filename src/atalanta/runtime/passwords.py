@@ -9,6 +9,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.kernel.ports import Passwords
 from atalanta.kernel.security.password import StoredPassword
 from atalanta.runtime.driver import Driver
@@ -33,7 +34,7 @@ class ThreadPasswords(Passwords):
     def _work(self, token: int, stored: StoredPassword, password: str) -> None:
         ok = stored.verify(password)
         if not self._closed:
-            self._loop.call_soon_threadsafe(self._driver.verified, token, ok)
+            self._loop.call_soon_threadsafe(self._driver.post, NodeInputs.on_verified, token, ok)
 
     def close(self) -> None:
         """Waits for the verification in progress and drops the others."""

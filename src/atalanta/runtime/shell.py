@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.kernel.ports import Process
 from atalanta.kernel.security.user_operation import UserAnswer, UserOperation
 from atalanta.kernel.settings.settings_change import SettingsChange
@@ -23,7 +24,6 @@ from atalanta.runtime.disk.disk_monitor import DiskMonitor
 from atalanta.runtime.disk.reserve import DiskReserve
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
-from atalanta.runtime.inputs import NodeInputs
 from atalanta.runtime.lifecycle.lifecycle import ActiveMember, Lifecycle
 from atalanta.runtime.lifecycle.reloader import ReloadDone, Reloaded
 from atalanta.runtime.net.acceptor import Acceptor, Listen
@@ -79,7 +79,7 @@ class Shell(Process):
         self.ids = SystemIds()
         self.driver = Driver(loop, self.clock, self._on_bug, self._on_failed)
         self.connections = Connections(loop, self.driver, self.limits)
-        self.timers = LoopTimers(loop, self.clock, self.driver.timer)
+        self.timers = LoopTimers(loop, self.clock, self.driver.callback(NodeInputs.on_timer))
         self.links = LoopLinks(self.connections, self.trace)
         self.passwords = ThreadPasswords(loop, self.driver)
         self.acceptors: list[Acceptor] = []
@@ -151,7 +151,7 @@ class Shell(Process):
     async def _serve(self, ready: Callable[[list[str]], None]) -> None:
         lifecycle = self._lifecycle
         self._check_clock()
-        self.driver.start()
+        self.driver.post(NodeInputs.start)
         if lifecycle.analyzer is not None:
             lifecycle.analyzer.start()
         if self._monitor is not None:
@@ -208,7 +208,7 @@ class Shell(Process):
 
     def reload(self, why: str, done: Callable[[int, str], None]) -> None:
         """Implements Process.reload."""
-        self.request_reload(why, lambda problem: self.driver.reload_done(done, problem))
+        self.request_reload(why, lambda problem: self.driver.post(NodeInputs.on_reload_done, done, problem))
 
     def change_settings(self, token: int, change: SettingsChange) -> None:
         """Implements Process.change_settings."""
@@ -217,7 +217,7 @@ class Shell(Process):
         if reloader is None or write is None:
             super().change_settings(token, change)
         else:
-            reloader.change(lambda: write(change), partial(self.driver.settings_changed, token))
+            reloader.change(lambda: write(change), partial(self.driver.callback(NodeInputs.on_settings_changed), token))
 
     def operate_users(self, token: int, operation: UserOperation) -> None:
         """Implements Process.operate_users."""
@@ -227,7 +227,7 @@ class Shell(Process):
         else:
             reloader.change(
                 lambda: users(operation),
-                lambda answer, why: self.driver.users(token, answer or UserAnswer(why)),
+                lambda answer, why: self.driver.post(NodeInputs.on_users, token, answer or UserAnswer(why)),
             )
 
     def stop_later(self, delay_ns: int, why: str) -> None:
@@ -256,7 +256,7 @@ class Shell(Process):
             if acceptor.tls is not None:
                 acceptor.tls = reloaded.acceptors.get(acceptor.listen.name, acceptor.tls)
         self.links.secure(reloaded.connectors)
-        self.driver.reload(reloaded.config)
+        self.driver.post(NodeInputs.on_reload, reloaded.config)
 
     def accept_no_more(self) -> None:
         """Implements Process.accept_no_more: the operating system refuses new connections."""
@@ -267,7 +267,7 @@ class Shell(Process):
         member = self._lifecycle.member
         at_stop = scale_down.wanted_at_stop() and (member is None or not member.has_successor())
         if at_stop and not scale_down.under_way() and not scale_down.frozen:
-            self.driver.leave()
+            self.driver.post(NodeInputs.leave)
         while scale_down.under_way() and not self.driver.broken:
             await asyncio.sleep(STOP_LOOK_S)
         wanted = at_stop or scale_down.frozen
@@ -289,7 +289,7 @@ class Shell(Process):
         deadline = self.loop.time() + self.limits.stop_deadline_s
         self._close_acceptors()
         self.links.close()
-        self.driver.stop()
+        self.driver.post(NodeInputs.stop)
         self.driver.end_turn()
         arriving = lifecycle.arriving
         if arriving is not None:

@@ -23,13 +23,13 @@ from atalanta.ha.register_port import RegisterPort
 from atalanta.ha.replication.copy_replay import CopyReplay
 from atalanta.ha.replication.follower import Follower
 from atalanta.ha.replication.messages import Activate, Answer, Heartbeat, Offer
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.kernel.ports import Links, Timers, Wire
 from atalanta.kernel.security.security import PERMISSIONS, Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.node import Node
-from atalanta.runtime.inputs import NodeInputs
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
 from atalanta.store.config import JournalConfig

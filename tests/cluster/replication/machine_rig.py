@@ -18,11 +18,11 @@ from atalanta.cluster.replication.passive.backup_config import (
 from atalanta.ha.guard_port import GuardPort
 from atalanta.ha.replication.follower import Follower
 from atalanta.kernel.broker.recovery import Recovery
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.kernel.ports import Ids, Links
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.node.node import Node
-from atalanta.runtime.inputs import NodeInputs
 from atalanta.store.config import JournalConfig
 from atalanta.store.pages import page_number
 from atalanta.store.segment import SEGMENT_HEAD_SIZE

@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.runtime.lifecycle.lifecycle import Lifecycle
 from atalanta.runtime.net.acceptor import Listen
 from atalanta.runtime.net.limits import Limits
@@ -34,7 +35,7 @@ class MemoryDisk:
         self.closed = True
 
 
-class EchoNode:
+class EchoNode(NodeInputs):
     """Answers every chunk with itself, then closes after "bye"; "boom" is a bug of its own."""
 
     def __init__(self, shell: Shell) -> None:
@@ -153,9 +154,6 @@ class EchoNode:
     def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
         self.usage.append(used_fraction)
 
-    def on_room(self, now: int, room: bool, name: str) -> None:
-        """Nothing changes."""
-
     def on_disk_failed(self, now: int, why: str) -> None:
         """Noted."""
         self._note(now, "disk_failed", why)
@@ -201,9 +199,6 @@ class EchoNode:
 
     def on_register_uncertain(self, now: int, why: str) -> None:
         raise AssertionError("it is in no group")
-
-    def may_send(self, now: int) -> bool:
-        return True
 
     def flush_answers(self, now: int) -> None:
         """Noted."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.runtime.net import tls_handshakes
 from atalanta.runtime.net.tls_connection import SecureConnection
 from atalanta.runtime.process.event_loop import run
@@ -273,7 +274,7 @@ def test_dialing(plain: bool, sides: Sides) -> None:
         assert key == "a"
         assert isinstance(number, int)
         running.shell.connections.write(number, b"bye")
-        running.shell.driver.timer("turn")
+        running.shell.driver.post(NodeInputs.on_timer, "turn")
         await running.until(lambda: len(running.node.words("closed")) == 2)
 
     _, node = run(with_echo(use, tls=sides.server), plain)

@@ -20,6 +20,7 @@ from atalanta.ha.manager_config import GuardVoter, has_only_voter
 from atalanta.ha.policy import BACKUP
 from atalanta.ha.replication.follower import Follower
 from atalanta.kernel.broker.recovery import Recovery
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.management.status import COLOCATED_POLICY, HaStatus, ReplicaStatus
 from atalanta.node.config import NodeConfig
 from atalanta.runtime.clock import steady_ns
@@ -61,7 +62,7 @@ class MemberRun(HaRun):
         self._new: NewNode | None = None
         self._serves = False
         self._disk_watch: DiskWatch | None = None
-        self._handover = Handover(shell.driver.timer, self.give)
+        self._handover = Handover(shell.driver.callback(NodeInputs.on_timer), self.give)
         self._primary_since = -1.0  # since when a primary is in sync
 
     def prepare(self) -> Recovery | None:
@@ -170,8 +171,9 @@ class MemberRun(HaRun):
         if timeout_ms:
             shell = self.shell
             self._disk_watch = DiskWatch(
-                shell.loop, timeout_ms / 1_000, lambda: disk.busy_since, node.has_successor, shell.driver.disk_failed
-            )
+                shell.loop, timeout_ms / 1_000, lambda: disk.busy_since, node.has_successor,
+                shell.driver.callback(NodeInputs.on_disk_failed),
+            )  # fmt: skip
             self._disk_watch.start()
 
     async def attend(self, node: Node) -> None:

@@ -213,7 +213,7 @@ class ReplicaRun:
         """Handles that the process that was active in `epoch` has provably ended."""
         shell = self._shell
         if shell is not None:
-            shell.driver.process_ended(epoch)
+            shell.driver.post(Backup.on_process_ended, epoch)
 
     def _listen(self) -> None:
         """Lets clients that have lost the active node wait here."""
@@ -242,7 +242,7 @@ class ReplicaRun:
                 member.tell_unusable(str(error))
                 continue
             if promoted or forced:
-                shell.driver.promote(lossy=forced)
+                shell.driver.post(Backup.promote, lossy=forced)
 
 
 def colocated_candidate(configuration: Configuration, host: str, port: int) -> Candidate:

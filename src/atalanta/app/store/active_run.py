@@ -14,6 +14,7 @@ from atalanta.app.life import Life
 from atalanta.app.storage import epoch_storage
 from atalanta.ha.folder_lease import RELEASED, STOPPED
 from atalanta.ha.policy import BACKUP
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.management.status import COLOCATED_POLICY, HaStatus
 from atalanta.runtime.disk.message_deletion import delete_messages
 from atalanta.runtime.ha.shared_store import HeldEpoch
@@ -87,7 +88,7 @@ class SharedStoreRun(HaRun):
         """Records the loss of the epoch, from any thread, and ends the node also when it has nothing to send."""
         self.lost = why
         with contextlib.suppress(RuntimeError):  # the loop has ended
-            self.shell.loop.call_soon_threadsafe(self.shell.driver.disk_failed, why)
+            self.shell.loop.call_soon_threadsafe(self.shell.driver.post, NodeInputs.on_disk_failed, why)
 
     def _end(self) -> None:
         """Tells the others how this epoch ended. After a failure the release of the lock tells it."""
@@ -138,7 +139,7 @@ class SharedStoreRun(HaRun):
         backups = {name: transport(name, values) for name, values in connectors.items()}
         if described(backups) != described(self._backups):
             self._backups = backups
-            self.shell.driver.backups(backups)
+            self.shell.driver.post(NodeInputs.on_backups, backups)
 
     def _gives_back(self) -> bool:
         policy = self.activation.policy

@@ -10,6 +10,7 @@ import logging
 import os
 from pathlib import Path
 
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.runtime.disk.reserve import DiskReserve
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.process.logs import log_event
@@ -44,10 +45,10 @@ class DiskMonitor:
         except OSError as error:
             log_event(logger, "disk_usage_unknown", {"folder": self._folder, "why": error})
             return
-        self._driver.room(room)
+        self._driver.post(NodeInputs.on_room, room)
         total = found.f_blocks * found.f_frsize
         free = found.f_bavail * found.f_frsize
-        self._driver.disk_usage(1 - free / total if total else 0.0, free)
+        self._driver.post(NodeInputs.on_disk_usage, 1 - free / total if total else 0.0, free)
 
     def stop(self) -> None:
         """Stops the checks."""

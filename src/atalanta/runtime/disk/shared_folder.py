@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from atalanta.files.regular import NotRegular, read_regular
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.runtime.driver import Driver
 
 FILE_BYTES_MAX = 1 << 17
@@ -47,7 +48,7 @@ class SharedFolders:
         self._asking.pop(key, None)
         if not self._closed and not done.cancelled():
             files, why = done.result()
-            self._driver.posted(key, files, why)
+            self._driver.post(NodeInputs.on_posted, key, files, why)
 
     def unpost(self, folder: str, name: str) -> None:
         """Implements Links.unpost; also deletes the file of a write in progress."""

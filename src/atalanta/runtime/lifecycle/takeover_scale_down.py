@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, Protocol
 
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.runtime.lifecycle.graceful_shutdown import ScaleDownAtStop
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class TakeoverScaleDown:
     async def _empty(self, scale_down: ScaleDownAtStop) -> None:
         """Gives all messages to another member, as soon as there is one. Then the node ends by itself."""
         while not scale_down.frozen:
-            self._shell.driver.leave()
+            self._shell.driver.post(NodeInputs.leave)
             while scale_down.under_way() and not scale_down.frozen:
                 await asyncio.sleep(LOOK_S)
             if not scale_down.frozen:

@@ -14,6 +14,7 @@ import ssl
 from dataclasses import dataclass
 from typing import cast
 
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.kernel.security.remote_host import RefusalLimit
 from atalanta.runtime.net.connections_by_host import Closable, ConnectionsByHost
 from atalanta.runtime.net.tcp import Connection, Connections, address_text
@@ -164,7 +165,7 @@ class Acceptor:
         `certificate` the subject of its certificate."""
         self._trace.count("connections.accepted")
         remote = self.connections.remote_address(number)
-        self.connections.driver.accepted(number, self.listen.name, remote, server_name, certificate)
+        self.connections.driver.post(NodeInputs.on_accept, number, self.listen.name, remote, server_name, certificate)
 
 
 class AcceptedConnection(Connection):

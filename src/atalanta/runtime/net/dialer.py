@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.runtime.net.tcp import Connection, Connections
 from atalanta.runtime.net.tls_connection import SecureConnection
 from atalanta.tls.context import ClientTls
@@ -94,14 +95,14 @@ class Dialer:
             nonlocal opened
             opened = True
             self._rate.answered(host, port)
-            driver.dialed(number, key)
+            driver.post(NodeInputs.on_dialed, number, key)
 
         connections = self._connections
         wait_s = self._rate.wait_s(host, port, connections.loop.time())
         if wait_s:
             await asyncio.sleep(wait_s)
         if connections.descriptors() >= connections.limits.connections_max + DIALS_BEYOND:
-            driver.dial_failed(key, f"not tried: {host}:{port} is above the limit of connections")
+            driver.post(NodeInputs.on_dial_failed, key, f"not tried: {host}:{port} is above the limit of connections")
             return
         if connector:
             connecting = self._secure(on_open, host, port, connector, timeout_s)
@@ -122,7 +123,7 @@ class Dialer:
             connections.dialing -= 1
         # The connection opened and was lost at once: on_closed reports this, not on_dial_failed.
         if not opened:
-            driver.dial_failed(key, why)
+            driver.post(NodeInputs.on_dial_failed, key, why)
 
     async def _plain(self, on_open: Callable[[int], None], host: str, port: int) -> None:
         loop = self._connections.loop

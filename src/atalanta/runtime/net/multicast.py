@@ -13,6 +13,7 @@ import socket
 import struct
 from dataclasses import dataclass
 
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.net.group_address import (
     ANY,
@@ -120,7 +121,7 @@ class Multicast:
             except OSError as error:
                 self._failed(membership.group.name, error)
                 return
-            self._driver.datagram(membership.group.name, data)
+            self._driver.post(NodeInputs.on_datagram, membership.group.name, data)
             if self._joined.get(membership.group.name) is not membership:
                 return  # an input made the node leave the group
 

@@ -9,6 +9,7 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING
 
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.runtime.driver import Driver
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Resolver:
             why = error.strerror or str(error)
         except UnicodeError as error:
             why = str(error)
-        self._driver.resolved(key, endpoints, why)
+        self._driver.post(NodeInputs.on_resolved, key, endpoints, why)
 
     async def _addresses(self, name: str, port: int) -> Endpoints:
         found = await self._loop.getaddrinfo(name, port, type=socket.SOCK_STREAM)

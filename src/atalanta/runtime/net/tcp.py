@@ -13,6 +13,7 @@ from typing import Final, cast
 
 from mypy_extensions import mypyc_attr
 
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.kernel.ports import Wire
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.net.connections_by_host import ConnectionsByHost
@@ -269,7 +270,7 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """Records that the peer reads too slowly: the node should deliver no more to it."""
         if not self.closing:
-            self._driver.blocked(self.number)
+            self._driver.post(NodeInputs.on_blocked, self.number)
 
     def resume_writing(self) -> None:
         """Records that the backlog was sent."""
@@ -277,7 +278,7 @@ class Connection(asyncio.Protocol):
             self._blocked = False
             self.listen()
         if not self.closing:
-            self._driver.unblocked(self.number)
+            self._driver.post(NodeInputs.on_unblocked, self.number)
 
     def write_out(self) -> None:
         """Sends all output of an iteration in one write, then closes if requested."""
@@ -346,7 +347,7 @@ class Connection(asyncio.Protocol):
     def hung_up(self) -> None:
         """Reports to the node that the peer has gone, or sends no more, while nothing is read from it."""
         if not self.closing:
-            self._driver.hung_up(self.number)
+            self._driver.post(NodeInputs.on_hung_up, self.number)
 
     def abort(self) -> None:
         """Closes the connection now and drops unsent output."""
@@ -360,7 +361,7 @@ class Connection(asyncio.Protocol):
             self._connections.hang_ups.unwatch(self)
         self._connections.remove(self.number)
         why = self.closing or (str(exc) if exc is not None else "closed by the peer")
-        self._driver.closed(self.number, why)
+        self._driver.post(NodeInputs.on_closed, self.number, why)
 
 
 def address_text(address: object) -> str:

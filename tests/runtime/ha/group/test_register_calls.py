@@ -6,22 +6,30 @@ import asyncio
 from pathlib import Path
 
 from atalanta.ha.register import CompareAndSet, Register
+from atalanta.kernel.inputs import NodeInputs
+from atalanta.runtime.clock import system_clock
+from atalanta.runtime.driver import Driver
 from atalanta.runtime.ha.group.register_calls import RegisterCalls
 from atalanta.runtime.ha.managers.file_manager import FileManager
 from atalanta.runtime.ha.managers.manager import Answer, Found, ManagerUnavailable
 from tests.runtime.ha.managers.manager_contract import register
 
 
-class Told:
-    """The inputs, as words."""
+class Told(NodeInputs):
+    """A node that has its inputs as words."""
 
     def __init__(self) -> None:
         self.story: list[str] = []
+        self.driver = Driver(asyncio.get_running_loop(), system_clock(), self._never, self._never)
+        self.driver.attach(self)
 
-    def register(self, version: int, register: Register | None) -> None:
+    def _never(self, why: str) -> None:
+        raise AssertionError(why)
+
+    def on_register(self, now: int, version: int, register: Register | None) -> None:
         self.story.append(f"version {version} epoch {'none' if register is None else register.epoch}")
 
-    def register_uncertain(self, why: str) -> None:
+    def on_register_uncertain(self, now: int, why: str) -> None:
         self.story.append(f"uncertain: {why}")
 
     async def until(self, count: int) -> list[str]:
@@ -52,7 +60,7 @@ class HangingManager:
 def test_calls_of_a_folder_are_answered_in_order(tmp_path: Path) -> None:
     async def play() -> list[str]:
         told = Told()
-        calls = RegisterCalls(FileManager(tmp_path, "group"), told)
+        calls = RegisterCalls(FileManager(tmp_path, "group"), told.driver)
         calls.read()
         calls.compare_and_set(CompareAndSet(0, register(1)))
         calls.compare_and_set(CompareAndSet(0, register(2)))  # a conflict: the register is read
@@ -67,7 +75,7 @@ def test_calls_of_a_folder_are_answered_in_order(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_uncertain_and_not_an_empty_register(tmp_path: Path) -> None:
     async def play() -> list[str]:
         told = Told()
-        calls = RegisterCalls(FileManager(tmp_path / "not mounted", "group"), told)
+        calls = RegisterCalls(FileManager(tmp_path / "not mounted", "group"), told.driver)
         calls.read()
         calls.compare_and_set(CompareAndSet(0, register(1)))
         await told.until(2)
@@ -82,7 +90,7 @@ def test_a_manager_that_hangs_is_called_once_and_its_late_answer_counts() -> Non
     async def play() -> tuple[list[str], list[str]]:
         told = Told()
         manager = HangingManager()
-        calls = RegisterCalls(manager, told, 0.02)
+        calls = RegisterCalls(manager, told.driver, 0.02)
         calls.read()
         await told.until(1)
         calls.read()
@@ -109,7 +117,7 @@ def test_nothing_is_told_after_the_close() -> None:
     async def play() -> list[str]:
         told = Told()
         manager = HangingManager()
-        calls = RegisterCalls(manager, told)
+        calls = RegisterCalls(manager, told.driver)
         calls.read()
         await asyncio.sleep(0)
         await calls.close()

@@ -35,7 +35,6 @@ from atalanta.cluster.replication.passive.doors import Doors
 from atalanta.cluster.replication.passive.first_register import FirstRegister
 from atalanta.cluster.replication.passive.follower_store import FollowerStore
 from atalanta.cluster.replication.passive.incoming_stream import IncomingStream, StreamFailed
-from atalanta.cluster.replication.passive.passive_inputs import PassiveInputs
 from atalanta.ha.register import (
     CompareAndSet,
     Read,
@@ -57,6 +56,7 @@ from atalanta.ha.replication.messages import (
     Send,
     Store,
 )
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.kernel.ports import PageError
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.store.errors import JournalDamaged
@@ -80,7 +80,7 @@ PROMOTED: Final = "serve if this member is in sync"
 FORCED: Final = "serve, whatever the register says"
 
 
-class Backup(PassiveInputs):
+class Backup(NodeInputs):
     """A passive member. `outcome` and `failed` end it; each is None before.
 
     `follower` and `store` are None in a folder without a node id, or with a damaged journal: `damage` says what is
@@ -329,7 +329,7 @@ class Backup(PassiveInputs):
             self.store.copy.on_failed(why)
         self._fail(why)
 
-    def on_room(self, now: int, room: bool, name: str) -> None:
+    def on_room(self, now: int, room: bool, name: str = "") -> None:
         """Implements NodeInputs.on_room."""
         if self.store is not None:
             self.store.copy.set_room(room, name)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.runtime.clock import steady_ns, system_clock
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
-from atalanta.runtime.inputs import NodeInputs
 from atalanta.runtime.net.limits import Limits
 from atalanta.runtime.net.links import LoopLinks
 from atalanta.runtime.net.tcp import Connections
@@ -17,6 +17,9 @@ from atalanta.runtime.shell import StoppableDisk
 from atalanta.runtime.timers import LoopTimers
 from atalanta.runtime.trace import LogTrace
 from atalanta.tls.context import ClientTls
+
+if TYPE_CHECKING:
+    from atalanta.cluster.replication.passive.backup import Backup
 
 STOP_S = 5.0
 LOOK_S = 0.01
@@ -27,14 +30,6 @@ class PassiveFiles(Protocol):
 
     def close(self) -> None:
         """Releases files and threads."""
-
-
-class PassiveNode(NodeInputs, Protocol):
-    """A passive member."""
-
-    @property
-    def outcome(self) -> object:
-        """Returns None until it has ended: it has taken over, or learned its node id."""
 
 
 class PassiveShell:
@@ -52,12 +47,12 @@ class PassiveShell:
         self.ids = SystemIds()
         self.driver = Driver(loop, self.clock, self._on_bug, self._on_failed)
         self.connections = Connections(loop, self.driver, limits)
-        self.timers = LoopTimers(loop, self.clock, self.driver.timer)
+        self.timers = LoopTimers(loop, self.clock, self.driver.callback(NodeInputs.on_timer))
         self.links = LoopLinks(self.connections, self.trace)
         self.links.secure(connectors)
         self.failed = ""  # why the member cannot go on
         self.bug = False
-        self._node: PassiveNode | None = None
+        self._node: Backup | None = None
         self._ended = asyncio.Event()
         self.driver.after_flush(self._look)
 
@@ -65,7 +60,7 @@ class PassiveShell:
         """Ends the run, whatever its outcome."""
         self._ended.set()
 
-    async def run(self, node: PassiveNode, disk: StoppableDisk, large: PassiveFiles) -> None:
+    async def run(self, node: Backup, disk: StoppableDisk, large: PassiveFiles) -> None:
         """Drives `node` until it has an outcome, has failed, or `end`. Errors of recovery are raised.
 
         Everything is closed afterwards, whatever the end.
@@ -75,7 +70,7 @@ class PassiveShell:
         collect_young_only()
         try:
             self.driver.recover()
-            self.driver.start()
+            self.driver.post(NodeInputs.start)
             await self._ended.wait()
             self.connections.close_all("the member stops to follow")
             deadline = self.loop.time() + STOP_S

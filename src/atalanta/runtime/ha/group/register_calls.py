@@ -6,11 +6,13 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
-from atalanta.ha.register import CompareAndSet, Register, RegisterDamaged
+from atalanta.ha.register import CompareAndSet, RegisterDamaged
 from atalanta.ha.register_port import RegisterPort
 from atalanta.ha.voter import Outcome
+from atalanta.kernel.inputs import NodeInputs
+from atalanta.runtime.driver import Driver
 from atalanta.runtime.ha.managers.manager import Manager, ManagerUnavailable
 from atalanta.runtime.process.logs import log_event
 
@@ -18,16 +20,6 @@ log = logging.getLogger("atalanta.runtime")
 
 # A manager has limits of its own; this one is for a folder that hangs.
 TIMEOUT_S: Final = 10.0
-
-
-class RegisterInputs(Protocol):
-    """The driver, as it gets the answers."""
-
-    def register(self, version: int, register: Register | None) -> None:
-        """Passes on what the register is: the answer to a read, or to a write that has succeeded."""
-
-    def register_uncertain(self, why: str) -> None:
-        """Passes on that a call has no certain outcome."""
 
 
 class RegisterCalls(RegisterPort):
@@ -38,9 +30,9 @@ class RegisterCalls(RegisterPort):
     file system keeps one thread, not all of them.
     """
 
-    def __init__(self, manager: Manager, inputs: RegisterInputs, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, manager: Manager, driver: Driver, timeout_s: float = TIMEOUT_S) -> None:
         self._manager = manager
-        self._inputs = inputs
+        self._driver = driver
         self._timeout_s = timeout_s
         self._requests: deque[CompareAndSet | None] = deque()  # None: a read
         self._task: asyncio.Task[None] | None = None
@@ -101,17 +93,17 @@ class RegisterCalls(RegisterPort):
     async def _read(self) -> Callable[[], None]:
         found = await self._manager.read()
         if found is None:
-            return lambda: self._inputs.register(0, None)
-        return lambda: self._inputs.register(found.version, found.register)
+            return lambda: self._driver.post(NodeInputs.on_register, 0, None)
+        return lambda: self._driver.post(NodeInputs.on_register, found.version, found.register)
 
     async def _write(self, request: CompareAndSet) -> Callable[[], None]:
         answer = await self._manager.compare_and_set(request)
         if answer.outcome is Outcome.DONE:
-            return lambda: self._inputs.register(answer.version, request.value)
+            return lambda: self._driver.post(NodeInputs.on_register, answer.version, request.value)
         if answer.outcome is Outcome.CONFLICT:
             return await self._read()
-        return lambda: self._inputs.register_uncertain(answer.why)
+        return lambda: self._driver.post(NodeInputs.on_register_uncertain, answer.why)
 
     def _uncertain(self, why: str) -> None:
         if not self._closed:
-            self._inputs.register_uncertain(why)
+            self._driver.post(NodeInputs.on_register_uncertain, why)

@@ -1,10 +1,16 @@
-"""The inputs of a node, as a type that `atalanta.node.node.Node` implements."""
+"""The inputs of a node: what a shell calls. The ports (kernel/ports.py) are the other direction.
+
+A shell makes each input by its name: `driver.post(NodeInputs.on_closed, number, why)` (runtime/driver.py); the
+simulator calls the node itself. A new input is a method here, its override, and the call that makes it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from atalanta.ha.register import Register
     from atalanta.kernel.security.user_operation import UserAnswer
     from atalanta.kernel.settings.broker_config import StoredSettings
@@ -12,11 +18,15 @@ if TYPE_CHECKING:
     from atalanta.wire.core.transport import TransportConfiguration
 
 
-class NodeInputs(Protocol):
-    """The node as the shell sees it. All times are integer nanoseconds since the epoch and never decrease between
-    calls."""
+class NodeInputs:
+    """The node as the shell sees it: the active one (node/node.py), and a passive member of a group.
 
-    failed: str | None  # set when the node cannot continue; the shell then stops it
+    An input that is not overridden has no effect: a passive member has no clients, users and management, and reads its
+    configuration again when it becomes active. All times are integer nanoseconds since the epoch and never decrease
+    between calls.
+    """
+
+    failed: str | None = None  # set when the node cannot continue; the shell then stops it
 
     def recover(self, now: int) -> None:
         """Reads the data folder, before any other input; errors name the damaged file and offset."""
@@ -106,12 +116,15 @@ class NodeInputs(Protocol):
     def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
         """Reports the disk usage: the used fraction, 0.0 to 1.0, and the bytes that may still be written."""
 
-    def on_room(self, now: int, room: bool, name: str) -> None:
+    def on_room(self, now: int, room: bool, name: str = "") -> None:
         """Reports whether the disk has room for new files. Without room only its reserve is left, if any, and the spare
         file `name` does not exist ("": no file is missing)."""
 
     def on_reload(self, now: int, config: NodeConfig) -> None:
         """Applies a configuration that was read again and is valid."""
+
+    def on_reload_done(self, now: int, done: Callable[[int, str], None], problem: str) -> None:
+        """Reports the end of a reload, with its problem, "" without one, to the one who asked for it."""
 
     def on_settings_changed(
         self, now: int, token: int, stored: StoredSettings | None, why: str
@@ -125,8 +138,9 @@ class NodeInputs(Protocol):
         """Reports that a request to the RegisterPort has no certain outcome."""
 
     def may_send(self, now: int) -> bool:
-        """Tells whether output to clients may leave now. If not, it stays in its buffers; the shell asks again after
+        """Returns whether output to clients may leave now. If not, it stays in its buffers; the shell asks again after
         each batch of inputs. Connections that are exempt (`Wire.exempt`) are not asked about."""
+        return True
 
     def flush(self, now: int) -> None:
         """Writes the node's output; called once after each batch of inputs of an event-loop iteration."""
