@@ -351,7 +351,8 @@ def test_a_follower_goes_on_as_the_journal() -> None:
     assert 0 < agreed < rig.journal.last
     heir = Rig(rig.config)
     heir.disk, heir.schedule = member.disk, member.schedule
-    heir.journal = journal = Journal(heir.disk, heir.config, heir, heir.trace)
+    heir.journal = journal = Journal(heir.disk, heir.config, heir.timers, heir.trace)
+    journal.listen(heir, heir.on_failed)
     heir.disk.attach(lambda token: journal.on_committed(0, token), heir.failures.append)
     journal.take_over(member.copy.state(), None)
     journal.begin_epoch(1)
@@ -393,6 +394,12 @@ class Group:
 
     def on_stored(self, now: int, lsn: int) -> None:
         self.stored.append(lsn)
+
+    def after_flush(self, now: int) -> None:
+        """It sends nothing."""
+
+    def resign(self, now: int, why: str) -> None:
+        raise AssertionError(why)
 
 
 def test_nothing_counts_as_durable_and_nothing_is_deleted_before_the_group_says_so() -> None:

@@ -6,7 +6,7 @@ import heapq
 import random
 from collections.abc import Callable
 
-from atalanta.kernel.ports import Trace
+from atalanta.kernel.ports import Timers, Trace
 from atalanta.sim.world.disk import SimDisk
 from atalanta.store.block import BLOCK_HEAD_SIZE, encode_block_head
 from atalanta.store.config import JournalConfig
@@ -82,6 +82,16 @@ class Collector:
         return [payload for _, _, payload in self.records]
 
 
+class RigTimers(Timers):
+    """The timers that were set; none comes by itself."""
+
+    def __init__(self) -> None:
+        self.at: dict[str, int] = {}
+
+    def set(self, key: str, at_ns: int) -> None:
+        self.at[key] = at_ns
+
+
 class Rig:
     """Owner of journals on one disk; `start` is a process start, `crash` a power cut."""
 
@@ -90,17 +100,18 @@ class Rig:
         self.schedule = Schedule()
         self.disk = SimDisk(self.schedule.at, random.Random(seed))
         self.trace = CollectingTrace()
+        self.timers = RigTimers()
         self.durable: list[int] = []
         self.failures: list[str] = []
         self.journal: Journal
         self.report: RecoveryReport
 
-    # --- the owner --------------------------------------------------------------------------------
+    # --- the listener --------------------------------------------------------------------------------
 
     def on_durable(self, now: int, lsn: int) -> None:
         self.durable.append(lsn)
 
-    def on_journal_failed(self, now: int, why: str) -> None:
+    def on_failed(self, now: int, why: str) -> None:
         self.failures.append(why)
 
     # --- life -------------------------------------------------------------------------------------
@@ -110,7 +121,8 @@ class Rig:
         replay = Collector()
         self.durable = []
         self.failures = []
-        journal = Journal(self.disk, self.config, self, self.trace)
+        journal = Journal(self.disk, self.config, self.timers, self.trace)
+        journal.listen(self, self.on_failed)
         self.disk.attach(
             lambda token: journal.on_committed(self.schedule.now, token),
             lambda why: journal.on_failed(self.schedule.now, why),

@@ -275,4 +275,4 @@ def test_what_the_replay_raises_ends_the_recovery() -> None:
             raise LookupError(f"record {lsn}")
 
     with pytest.raises(LookupError, match="record 1"):
-        Journal(rig.disk, rig.config, rig, rig.trace).recover(Refusing())
+        Journal(rig.disk, rig.config, rig.timers, rig.trace).recover(Refusing())

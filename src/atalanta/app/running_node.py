@@ -180,7 +180,7 @@ def lifecycle(
         graceful_shutdown,
         node.arriving,
         lambda change: change_settings(configuration, storage, change),
-        None if node.replicator is None else node,
+        node.replicator,
     )
 
 

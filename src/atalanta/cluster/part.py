@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
 
 class Part:
-    """Base of all parts. Overriding a method is optional. The node calls them one at a time, with its `now`."""
+    """Base of all parts. Overriding a method is optional. The node calls them one at a time, with its `now`.
+
+    `wants_turn`: it has work in each event-loop iteration, so `flush` is called.
+    """
+
+    wants_turn: bool = False
 
     def start(self, now: int) -> None:
         """Starts the part. The journal is read, and the configured queues exist."""
@@ -40,9 +45,13 @@ class Part:
     def on_posted(self, now: int, key: str, files: dict[str, bytes], why: str) -> None:
         """Handles the files of a shared folder. `why` is the error, "" if there is none."""
 
+    def on_settings_stored(self) -> None:
+        """Handles that a management request has changed the stored settings. It is answered when what the part appends
+        to the journal now is durable."""
+
     def on_accepted(self, now: int, conn: int, key: str) -> Connection | None:
         """Handles a connection accepted by a listener of `Links.listen`. Returns None to refuse it."""
         return None
 
     def flush(self, now: int) -> None:
-        """Runs once per event-loop iteration, before the connections write."""
+        """Runs once per event-loop iteration while the part wants a turn, before the connections write."""

@@ -36,6 +36,7 @@ from atalanta.message.encoding.buffer import DecodeError
 from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.parts import Parts
 from atalanta.store.errors import JournalDamaged
+from atalanta.store.journal import PREFIX as JOURNAL_TIMERS
 from atalanta.store.journal import Journal
 from atalanta.store.pages import PageFiles
 from atalanta.wire.connection import ClientConnection, Connection, ProtocolError
@@ -52,11 +53,6 @@ DISCOVERY_PART: Final = "discovery"
 VERSION: Final = "0.1.0"
 HUNG_UP: Final = "closed by the peer"
 TTL_TIMER: Final = "wire.ttl"
-COMPACT_TIMER: Final = "store.compact"
-COMMIT_TIMER: Final = "store.commit"
-# Acknowledgements without a waiting client are written with the next message's record, or alone
-# after this time.
-IDLE_RECORDS_NS: Final = 5_000_000
 
 
 def registered_resources(config: NodeConfig) -> ResourceRegistry:
@@ -81,15 +77,13 @@ class Node(NodeInputs):
         self.ports = ports
         self.command = ports.command
         self.stopped = False
-        # Why this node is no longer the active one of its group. `failed` is set, too: the shell ends the run.
-        self.deposed = ""
-        self.commit_timer = False
+        self.over = False  # it serves no more: it has failed, or another member of its group has the service
         self.connections: dict[int, Connection] = {}
         self.acceptors = {acceptor.name: acceptor for acceptor in config.acceptors}
         self.journal = Journal(
             ports.disk,
             config.journal,
-            self,
+            ports.timers,
             ports.trace,
             records.PLAIN_MESSAGE,
             records.PASSING,
@@ -102,6 +96,7 @@ class Node(NodeInputs):
             config.node_id,
             config.own.producer_window_bytes,
         )
+        self.journal.listen(self.broker, self._on_journal_failed)
         self.disk_limit = DiskLimit(config.broker, self.broker.memory, ports.trace)
         self.notifications = Notifications(
             config.broker,
@@ -133,7 +128,6 @@ class Node(NodeInputs):
         self.management = Management(
             self.broker, self.notifications, resources, self.status, ports.process
         )
-        # Most parts do nothing in `flush`, and an empty call is expensive when batches are short.
         self._turning = [part for part in self.parts.values() if type(part).flush is not Part.flush]
         self.clusters = parts.clusters
         self.scale_down = parts.scale_down
@@ -165,7 +159,7 @@ class Node(NodeInputs):
         if ports.replication is not None:
             self.replicator = replicator = Replicator(
                 ports.replication, self.journal, files, large, ports.timers, ports.trace,
-                lambda: self.broker.reserved_ids.renew(), self._end_service, self.on_backups,
+                lambda: self.broker.reserved_ids.renew(), self._end, self.on_backups,
             )  # fmt: skip
             pages, large = replicator.pages, replicator.large
         return BrokerPorts(
@@ -228,8 +222,6 @@ class Node(NodeInputs):
         if self.broker.log_views.any_leased():
             self.broker.log_views.end_leases(now)
         self.bridges.name_queues()
-        if self.replicator is not None:
-            self.replicator.begin_service(now)
         if self.scale_down is None or not self.scale_down.resume(now):
             for part in self.parts.values():
                 part.start(now)
@@ -467,8 +459,9 @@ class Node(NodeInputs):
         In a group the answer waits until every member in sync has stored them.
         """
         if self.failed is None and not self.stopped:
-            if self.replicator is not None and stored is not None:
-                self.replicator.settings_changed()
+            if stored is not None:
+                for part in self.parts.values():
+                    part.on_settings_stored()
             self.management.settings.changed(now, token, stored, why)
 
     # -- files of large messages ----------------------------------------------------------------
@@ -522,7 +515,7 @@ class Node(NodeInputs):
 
     # -- timers ---------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:
-        if self.failed is not None or self._has_ended():
+        if self.over:
             return
         if key == MANAGEMENT_TIMER:
             self.management.on_timer(now)
@@ -530,11 +523,8 @@ class Node(NodeInputs):
             self.management.counters.on_timer(now)
         elif key == TTL_TIMER:
             self._check_alive(now)
-        elif key == COMMIT_TIMER:
-            self.commit_timer = False
-            self.journal.hurry()
-        elif key == COMPACT_TIMER:
-            self._compact(now)
+        elif key.startswith(JOURNAL_TIMERS):
+            self.journal.on_timer(now, key)
         elif key.startswith("kernel."):
             self.broker.on_timer(now, key)
         elif key.startswith("wire."):
@@ -585,27 +575,21 @@ class Node(NodeInputs):
         self.journal.set_room(room, name)
         self.disk_limit.set_exhausted(not room)
 
-    def on_durable(self, now: int, lsn: int) -> None:
-        """Passes the durable LSN to the broker, and starts compaction if old segments can be removed."""
-        self.broker.on_durable(now, lsn)
-        if self.journal.wants_compaction():
-            self.ports.timers.set(COMPACT_TIMER, now)
-
-    def on_journal_failed(self, now: int, why: str) -> None:
+    def _on_journal_failed(self, now: int, why: str) -> None:
         """Fails the node: nothing can be confirmed any more, so the shell must end it."""
-        self.failed = f"journal failed: {why}"
         self.ports.trace.event("journal_failed", {"why": why})
-        if self.replicator is not None:
-            self.replicator.resign(now, self.failed)
+        self._end(f"journal failed: {why}")
 
-    def _compact(self, now: int) -> None:
-        if self.journal.compact_step(now):
-            self.ports.timers.set(COMPACT_TIMER, now)
+    def _end(self, why: str) -> None:
+        """Ends the service for good. The shell ends the run if the node has failed: `why` says why, "" otherwise."""
+        self.over = True
+        if why:
+            self.failed = why
 
     # -- batches of inputs ----------------------------------------------------------------------
     def flush(self, now: int) -> None:
         """Delivers, writes to the connections, and starts the next commit. A failed node does nothing more."""
-        if self.failed is not None or self._has_ended():
+        if self.over:
             return
         if self.host.resumed:
             self._resume(now)
@@ -613,7 +597,8 @@ class Node(NodeInputs):
         if self.host.unsent:
             self.host.settle_unsent(now)
         for part in self._turning:
-            part.flush(now)
+            if part.wants_turn:
+                part.flush(now)
         if self.host.dirty:
             self._write(now)
         if self.host.closing:
@@ -624,11 +609,6 @@ class Node(NodeInputs):
         if self.broker.stopping:
             self.journal.hurry()
         self.journal.flush(now)
-        if not self.commit_timer and self.journal.idles():
-            self.commit_timer = True
-            self.ports.timers.set(COMMIT_TIMER, now + IDLE_RECORDS_NS)
-        if self.replicator is not None:
-            self.replicator.after_flush(now)  # the block in flight leaves in the same turn
 
     def flush_answers(self, now: int) -> None:
         """Writes the pending answers to the connections; `flush` follows."""
@@ -660,34 +640,6 @@ class Node(NodeInputs):
         """Handles that a request to the register has no certain outcome."""
         if self.replicator is not None and self.failed is None:
             self.replicator.on_register_uncertain(now, why)
-
-    def hand_over(self, now: int) -> bool:
-        """Gives the service to a member of the group that has everything. `stop` was called, and clients are gone.
-
-        Returns False if that is not possible now: not everything is confirmed, or nobody is in sync.
-        """
-        return self.replicator is not None and self.failed is None and self.replicator.hand_over(now)
-
-    @property
-    def handed_over(self) -> bool:
-        """Tells whether another member has the service: it has closed its connection."""
-        return self.replicator is not None and self.replicator.handed_over
-
-    def has_successor(self) -> bool:
-        """Tells whether a member of the group is connected and in sync."""
-        return self.replicator is not None and self.replicator.has_successor()
-
-    def _has_ended(self) -> bool:
-        return self.replicator is not None and self.replicator.stopped != ""
-
-    def _end_service(self, now: int, why: str) -> None:
-        """Ends the service for good: the node has handed it over, or another member has it, or its disk failed."""
-        replicator = self.replicator
-        if replicator is not None and replicator.successor:
-            self.ports.trace.event("replication_handed_over", {"to": replicator.successor})
-        elif self.failed is None:
-            self.deposed = why
-            self.failed = f"deposed: {why}"
 
     def validate(self) -> None:
         """Asserts the invariants that hold between inputs (used by the simulator)."""

@@ -8,19 +8,20 @@ for others. A failed write or sync ends the journal: after a failed fsync the co
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from typing import Final
 
 import google_crc32c
 from librt.strings import BytesWriter
 
 from atalanta.kernel import ports
-from atalanta.kernel.ports import Disk, Trace
+from atalanta.kernel.ports import Disk, Timers, Trace
 from atalanta.store.block import BLOCK_HEAD_SIZE, EPOCH_MAX, encode_block_head
 from atalanta.store.commit_buffer import CommitBuffer
 from atalanta.store.compaction import Compaction
 from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged, JournalFailed
-from atalanta.store.ports import JournalGroup, JournalOwner, LiveRecords, Replay
+from atalanta.store.ports import JournalGroup, JournalListener, LiveRecords, Replay
 from atalanta.store.recovery import CUT_NOTHING, read_back
 from atalanta.store.recovery_report import RecoveredState, RecoveryReport
 from atalanta.store.segment import (
@@ -35,6 +36,12 @@ from atalanta.store.segment import (
 SIZE_STEP: Final = 4096
 # Maximum number of files of deleted segments that are kept for reuse.
 SET_ASIDE_MAX: Final = 2
+# Keys of the timers.
+PREFIX: Final = "store."
+COMPACT_TIMER: Final = "store.compact"
+COMMIT_TIMER: Final = "store.commit"
+# Acknowledgements without a waiting client are written with the next message's record, or alone after this time.
+IDLE_RECORDS_NS: Final = 5_000_000
 
 
 class BlockInFlight:
@@ -52,13 +59,13 @@ class BlockInFlight:
 
 
 class Journal(ports.Journal):
-    """The journal of one node. Call `recover` first, once."""
+    """The journal of one node. Call `listen` and `recover` first, once."""
 
     def __init__(
         self,
         disk: Disk,
         config: JournalConfig,
-        owner: JournalOwner,
+        timers: Timers,
         trace: Trace,
         plain_kind: int = -1,
         passing_kinds: bytes = b"",
@@ -66,8 +73,10 @@ class Journal(ports.Journal):
         """`plain_kind`: the kind of records that `forget` is called for; `passing_kinds` need never be kept."""
         self.disk = disk
         self.config = config
-        self.owner = owner
+        self.timers = timers
         self.trace = trace
+        self.listener: JournalListener
+        self._on_failed: Callable[[int, str], None]
         self.live_records: LiveRecords | None = None
         self.failed: str | None = None
         self.last = 0
@@ -88,8 +97,9 @@ class Journal(ports.Journal):
         # The epoch of the next block.
         self._epoch = 0
         self.waiting = CommitBuffer(config.block_size_bytes_max)
-        # The owner waits for one of the buffered records.
+        # Somebody waits for one of the buffered records.
         self._hurried: bool = False
+        self._idle_timer: bool = False  # COMMIT_TIMER is set
         self.plain_kind = plain_kind
         self.passing_kinds = passing_kinds
         # Plain records that were forgotten before they were committed.
@@ -106,6 +116,11 @@ class Journal(ports.Journal):
             )
 
     # --- life -------------------------------------------------------------------------------------
+
+    def listen(self, listener: JournalListener, on_failed: Callable[[int, str], None]) -> None:
+        """Sets who hears that records are durable, and who hears, once, why no further ones will be."""
+        self.listener = listener
+        self._on_failed = on_failed
 
     def recover(
         self, replay: Replay, live_records: LiveRecords | None = None, cut: int = CUT_NOTHING
@@ -198,10 +213,6 @@ class Journal(ports.Journal):
         """Implements kernel.ports.Journal.hurry."""
         self._hurried = True
 
-    def idles(self) -> bool:
-        """Tells whether appended records wait for further ones. The owner must not let them wait for long."""
-        return self.block_in_flight is None and self.waiting.count > 0 and not self._hurried
-
     def begin(self, kind: int) -> BytesWriter:
         """Implements kernel.ports.Journal.begin."""
         if self.failed is not None:
@@ -253,8 +264,22 @@ class Journal(ports.Journal):
 
     def flush(self, now: int) -> None:
         """Starts a commit of the appended records if none is in flight. Called once per event-loop iteration."""
-        if self.block_in_flight is None and self.waiting.count and self._hurried:
-            self._commit()
+        if self.block_in_flight is None and self.waiting.count:
+            if self._hurried:
+                self._commit()
+            elif not self._idle_timer:
+                self._idle_timer = True
+                self.timers.set(COMMIT_TIMER, now + IDLE_RECORDS_NS)
+        if self.group is not None:
+            self.group.after_flush(now)
+
+    def on_timer(self, now: int, key: str) -> None:
+        """Handles a timer of the journal."""
+        if key == COMMIT_TIMER:
+            self._idle_timer = False
+            self.hurry()
+        elif key == COMPACT_TIMER and self.compact_step(now):
+            self.timers.set(COMPACT_TIMER, now)
 
     def _commit(self) -> None:
         """Writes as many buffered records as fit into one block of the current segment."""
@@ -355,7 +380,7 @@ class Journal(ports.Journal):
     # --- answers of the disk ----------------------------------------------------------------------
 
     def on_committed(self, now: int, token: int) -> None:
-        """Records that the block in flight is on the disk, starts the next commit, informs the owner or the group."""
+        """Records that the block in flight is on the disk, starts the next commit, tells the listener or the group."""
         if self.failed is not None:
             return
         flight = self.block_in_flight
@@ -370,7 +395,7 @@ class Journal(ports.Journal):
             self.group.on_stored(now, token)
 
     def confirm(self, now: int, lsn: int) -> None:
-        """Records that everything up to `lsn` is durable, on all nodes that must have it, and informs the owner.
+        """Records that everything up to `lsn` is durable, on all nodes that must have it, and informs the listener.
 
         A `group` calls it. Only then segments whose records it replaces are deleted.
         """
@@ -378,7 +403,9 @@ class Journal(ports.Journal):
             return
         self.durable = lsn
         self._compaction.on_durable()
-        self.owner.on_durable(now, lsn)
+        self.listener.on_durable(now, lsn)
+        if self.failed is None and self._compaction.has_work():
+            self.timers.set(COMPACT_TIMER, now)
 
     def on_failed(self, now: int, why: str) -> None:
         """Records that a job of the disk failed: no further lsn is reported durable."""
@@ -387,7 +414,9 @@ class Journal(ports.Journal):
         self.failed = why
         self.waiting = CommitBuffer(self._block_size_bytes_max)
         self.block_in_flight = None
-        self.owner.on_journal_failed(now, why)
+        self._on_failed(now, why)
+        if self.group is not None:
+            self.group.resign(now, f"journal failed: {why}")
 
     def set_room(self, room: bool, name: str = "") -> None:
         """Records whether the disk has room for new files; the spare `name`, if any, could not be made.

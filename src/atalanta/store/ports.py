@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class JournalOwner(Protocol):
-    """The node as the journal sees it. The journal calls it from `on_committed`, `on_failed` and `compact_step`."""
+class JournalListener(Protocol):
+    """Hears what the journal has made durable: the broker of a node."""
 
     def on_durable(self, now: int, lsn: int) -> None:
         """Reports that every record up to `lsn` is durable; `lsn` grows from call to call."""
-
-    def on_journal_failed(self, now: int, why: str) -> None:
-        """Reports that no further record will become durable. Called at most once per journal."""
 
 
 class JournalGroup(Protocol):
@@ -20,6 +17,12 @@ class JournalGroup(Protocol):
 
     def on_stored(self, now: int, lsn: int) -> None:
         """Reports that every record up to `lsn` is on this node's disk. `Journal.confirm` follows, now or later."""
+
+    def after_flush(self, now: int) -> None:
+        """Reports that a commit may have begun: the block in flight leaves in the same turn."""
+
+    def resign(self, now: int, why: str) -> None:
+        """Reports that no further record will be on this node's disk."""
 
 
 class LiveRecords(Protocol):

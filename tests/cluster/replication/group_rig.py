@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from atalanta.cluster.replication.active.replicator import Replicator
 from atalanta.cluster.replication.active.seat import ReplicationSeat
 from atalanta.cluster.replication.member_codec import (
     FromActive,
@@ -243,6 +244,17 @@ class Member:
     def inputs(self) -> NodeInputs:
         """What runs."""
         return self.node
+
+    @property
+    def replicator(self) -> Replicator:
+        assert self.node.replicator is not None
+        return self.node.replicator
+
+    def hand_over(self) -> bool:
+        """Lets the active node give its service away, if it can now."""
+        done = self.replicator.hand_over(self.now)
+        self.end_turn()
+        return done
 
     @property
     def now(self) -> int:

@@ -154,7 +154,7 @@ class Machine(Member):
         return self.node if self.backup is None else self.backup
 
     def serving(self) -> bool:
-        return self.up and self.backup is None and self.node.failed is None and not self.node.handed_over
+        return self.up and self.backup is None and self.node.failed is None and not self.replicator.handed_over
 
     def may_serve(self) -> bool:
         """Tells whether output to clients would leave now."""
@@ -256,8 +256,8 @@ class Machine(Member):
                 self.crash()
             elif backup.outcome is not None:
                 self._on_outcome(backup.outcome)
-        elif self.node.failed is not None or self.node.handed_over:
-            self.why.append(self.node.deposed or self.node.failed or "handed over")
+        elif self.node.failed is not None or self.replicator.handed_over:
+            self.why.append(self.replicator.deposed or self.node.failed or "handed over")
             if self.disk.failed:
                 self.schedule.at(5 * MS, self._repair)  # what was written leaves before
             else:

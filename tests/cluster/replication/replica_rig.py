@@ -42,7 +42,7 @@ class World(Machines):
         """Stops an active node in good order: it hands over. The machine is down then."""
         machine = self.machines[name]
         machine.input("stop")
-        self.until(lambda: bool(machine.input("hand_over")), 2_000)
+        self.until(lambda: bool(machine.hand_over()), 2_000)
         self.run(3)
         machine.crash()
 

@@ -286,7 +286,7 @@ def test_a_higher_epoch_ends_the_service_and_nothing_is_confirmed_any_more() -> 
     publish(group.active, conn, "a", -7)
     group.run(10)
     follower.say(Refusal(follower.epoch + 1))
-    assert "has epoch 2" in group.active.node.deposed
+    assert "has epoch 2" in group.active.replicator.deposed
     assert group.active.node.failed is not None
     follower.durable = follower.last
     follower.answer(group.active.now)
@@ -305,7 +305,7 @@ def test_the_register_of_another_active_node_ends_the_service() -> None:
     follower.leave()
     publish(group.active, conn, "a", -7)
     group.run(5_000)
-    assert "b has epoch 2" in group.active.node.deposed
+    assert "b has epoch 2" in group.active.replicator.deposed
     assert group.active.received(conn) == []
 
 
@@ -315,18 +315,18 @@ def test_a_node_that_stops_hands_over_to_the_follower_in_sync() -> None:
     follower = joined(group)
     publish(group.active, conn, "a", -7)
     group.active.input("stop")
-    assert group.active.input("hand_over") is False  # not everything is confirmed
-    group.until(lambda: group.active.input("hand_over") is True)
+    assert group.active.hand_over() is False  # not everything is confirmed
+    group.until(lambda: group.active.hand_over() is True)
     group.run(10)
     [message] = follower.of(HandOver)
     assert isinstance(message, HandOver)
     assert message.lsn == follower.durable == group.active.node.journal.last
     assert message.register.in_sync == ("a", "b")
     node = group.active.node
-    assert (node.handed_over, node.failed) == (False, None)
+    assert (group.active.replicator.handed_over, node.failed) == (False, None)
     assert not node.may_send(group.active.now)
     follower.leave()
-    assert (node.handed_over, node.failed) == (True, None)
+    assert (group.active.replicator.handed_over, node.failed) == (True, None)
 
 
 def test_a_node_without_a_follower_in_sync_cannot_hand_over() -> None:
@@ -334,8 +334,8 @@ def test_a_node_without_a_follower_in_sync_cannot_hand_over() -> None:
     client(group)
     group.active.input("stop")
     group.run(100)
-    assert not group.active.node.has_successor()
-    assert group.active.input("hand_over") is False
+    assert not group.active.replicator.has_successor()
+    assert group.active.hand_over() is False
 
 
 def test_a_node_whose_disk_fails_lets_a_follower_take_over_at_once() -> None:
@@ -346,7 +346,7 @@ def test_a_node_whose_disk_fails_lets_a_follower_take_over_at_once() -> None:
     last_ns = group.active.now
     group.run(10)
     assert follower.of(Ended) == [Ended(1, last_ns)]  # the exact last instant of its clock
-    assert group.active.node.deposed == ""
+    assert group.active.replicator.deposed == ""
     assert not group.active.node.may_send(group.active.now)
 
 

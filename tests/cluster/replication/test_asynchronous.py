@@ -74,7 +74,7 @@ def test_it_never_serves_by_itself_and_is_no_successor() -> None:
     send(world, conn, 0)
     world["a"].input("stop")
     world.run(500)
-    assert not world["a"].input("hand_over")
+    assert not world["a"].hand_over()
     world["a"].crash()
     world.run(30_000)
     assert not far.serving()

@@ -46,7 +46,7 @@ def test_six_takeovers_in_a_row_leave_the_clock_where_it_is(ends: str) -> None:
         if ends == "killed":
             active.crash()
         else:
-            group.until(lambda: bool(active.input("hand_over")), 2_000)  # noqa: B023
+            group.until(lambda: bool(active.hand_over()), 2_000)  # noqa: B023
         group.until(lambda: group.active() is other, 20_000)  # noqa: B023
         if ends == "killed":
             active.follow()

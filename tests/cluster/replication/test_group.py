@@ -109,7 +109,7 @@ def fault(group: Machines, kind: str) -> None:
         active.input("stop")
         for _ in range(100):
             group.run(20)
-            if not active.serving() or active.input("hand_over"):
+            if not active.serving() or active.hand_over():
                 break
         else:
             active.crash()

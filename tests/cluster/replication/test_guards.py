@@ -102,7 +102,7 @@ def test_the_guard_of_the_next_active_node_is_watched_and_its_end_is_another() -
     """A process that has handed over, and then ends, says nothing about its successor."""
     world, watches = guarded("abc")
     world["a"].input("stop")
-    world.until(lambda: bool(world["a"].input("hand_over")), 2_000)
+    world.until(lambda: bool(world["a"].hand_over()), 2_000)
     world.until(lambda: world.manager.value is not None and world.manager.value.epoch == 2)
     [successor, other] = sorted("bc", key=lambda name: not world[name].outcomes)
     world["a"].crash()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
 
-from atalanta.kernel.ports import Trace
+from atalanta.kernel.ports import Timers, Trace
 from atalanta.runtime.disk.disk import FileDisk
 from atalanta.store.config import JournalConfig
 from atalanta.store.journal import Journal
@@ -50,6 +50,10 @@ def show(lsn: int) -> None:
     print(lsn, flush=True)
 
 
+class NoTimers(Timers):
+    """Nothing is compacted, and no record is idle."""
+
+
 class Writer:
     """The owner of one journal, with a queue for an event loop. `confirm` gets every lsn that is durable."""
 
@@ -62,7 +66,8 @@ class Writer:
     ) -> None:
         self.calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self.disk = FileDisk(folder, self.call_soon, self.committed, self.disk_failed, check=check)
-        self.journal = Journal(self.disk, config, self, NoTrace())
+        self.journal = Journal(self.disk, config, NoTimers(), NoTrace())
+        self.journal.listen(self, self.on_failed)
         self.records = Records()
         self.confirm = confirm
 
@@ -78,7 +83,7 @@ class Writer:
     def on_durable(self, now: int, lsn: int) -> None:
         self.confirm(lsn)
 
-    def on_journal_failed(self, now: int, why: str) -> None:
+    def on_failed(self, now: int, why: str) -> None:
         raise SystemExit(why)
 
     def begin(self) -> None:

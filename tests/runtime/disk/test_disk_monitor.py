@@ -8,23 +8,24 @@ from pathlib import Path
 
 import pytest
 
+from atalanta.kernel.inputs import NodeInputs
 from atalanta.runtime.disk.disk_monitor import DiskMonitor
 from atalanta.runtime.disk.reserve import DiskReserve
-from atalanta.runtime.driver import Driver
 from tests.runtime.disk.limited import LimitedRoom
+from tests.runtime.driven import driver_of
 
 
-class Told(Driver):
+class Told(NodeInputs):
     def __init__(self) -> None:
         self.found: list[tuple[float, int]] = []
         self.rooms: list[bool] = []
         self.enough = asyncio.Event()
 
-    def room(self, room: bool, name: str = "") -> None:
+    def on_room(self, now: int, room: bool, name: str = "") -> None:
         assert name == ""
         self.rooms.append(room)
 
-    def disk_usage(self, used_fraction: float, free_bytes: int) -> None:
+    def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
         self.found.append((used_fraction, free_bytes))
         if len(self.found) == 2:
             self.enough.set()
@@ -33,7 +34,7 @@ class Told(Driver):
 def test_the_disk_is_looked_at_from_the_start_and_again(tmp_path: Path) -> None:
     async def run() -> list[tuple[float, int]]:
         told = Told()
-        monitor = DiskMonitor(asyncio.get_running_loop(), told, tmp_path, 0.01)
+        monitor = DiskMonitor(asyncio.get_running_loop(), driver_of(told), tmp_path, 0.01)
         monitor.start()
         assert len(told.found) == 1
         await asyncio.wait_for(told.enough.wait(), 5)
@@ -52,7 +53,7 @@ def test_a_node_learns_whether_there_is_a_reserve(
         room = LimitedRoom(monkeypatch, tmp_path, 1_000)
         told = Told()
         reserve = DiskReserve(tmp_path, 1_000)
-        monitor = DiskMonitor(asyncio.get_running_loop(), told, tmp_path, 0.01, reserve)
+        monitor = DiskMonitor(asyncio.get_running_loop(), driver_of(told), tmp_path, 0.01, reserve)
         monitor.start()
         room.bytes = 1 << 30
         await asyncio.wait_for(told.enough.wait(), 5)
@@ -72,7 +73,7 @@ def test_a_file_system_that_cannot_reserve_room_is_checked_all_the_same(
         monkeypatch.setattr("os.posix_fallocate", refused)
         told = Told()
         reserve = DiskReserve(tmp_path, 1_000)
-        monitor = DiskMonitor(asyncio.get_running_loop(), told, tmp_path, 0.01, reserve)
+        monitor = DiskMonitor(asyncio.get_running_loop(), driver_of(told), tmp_path, 0.01, reserve)
         monitor.start()
         monitor.stop()
         return told

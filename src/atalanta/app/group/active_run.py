@@ -137,7 +137,8 @@ class MemberRun(HaRun):
             if self._disk_watch is not None:
                 self._disk_watch.stop()
             await self.close()
-        deposed = "" if self.node is None else self.node.deposed
+        replicator = None if self.node is None else self.node.replicator
+        deposed = "" if replicator is None else replicator.deposed
         if deposed:
             log_event(log, "member_deposed", {"epoch": epoch, "why": deposed})
         why = deposed or self.gives
@@ -168,10 +169,10 @@ class MemberRun(HaRun):
     def begin(self, node: Node, disk: FileDisk | MemoryDisk) -> None:
         """Implements HaRun.begin: watches the disk."""
         timeout_ms = self.member.policy.disk_timeout_ms
-        if timeout_ms:
+        if timeout_ms and node.replicator is not None:
             shell = self.shell
             self._disk_watch = DiskWatch(
-                shell.loop, timeout_ms / 1_000, lambda: disk.busy_since, node.has_successor,
+                shell.loop, timeout_ms / 1_000, lambda: disk.busy_since, node.replicator.has_successor,
                 shell.driver.callback(NodeInputs.on_disk_failed),
             )  # fmt: skip
             self._disk_watch.start()

@@ -228,9 +228,12 @@ class ReplicaRun:
     async def _attend(self, shell: PassiveShell, backup: Backup) -> None:
         """Tells how far the member is, and looks for an operator's request."""
         member = self.member
+        begun = False
         while True:
-            await asyncio.sleep(ATTEND_S)
-            member.tell_passive()
+            if begun:  # a primary that serves at once does not say that it is passive
+                await asyncio.sleep(ATTEND_S)
+                member.tell_passive()
+            begun = True
             try:
                 await asyncio.to_thread(member.folder.note_journal)
                 seen = backup.status()

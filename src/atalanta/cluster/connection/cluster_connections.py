@@ -44,6 +44,8 @@ PREFIX: Final = "cluster."
 class ClusterConnections(Part, RouteListener):
     """The cluster connections in the order of broker.xml. The first one serves acceptors that name none."""
 
+    wants_turn = True
+
     def __init__(
         self,
         settings: ClusterSettings,

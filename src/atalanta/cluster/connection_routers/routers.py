@@ -200,6 +200,7 @@ class Routers(Part, Routing):
             wait_ns = 0 if pool is None else pool.config.quorum_timeout_ms * 1_000_000
             until = now + max(wait_ns, REFUSE_AFTER_NS)
             self.waiting.append(WaitingClient(connection, router, client, until))
+            self.wants_turn = True
             self._arm()
             return False
         self._answer(now, connection, router, decision)
@@ -220,6 +221,7 @@ class Routers(Part, Routing):
                 self.waiting.append(each)
             else:
                 self._answer(now, each.connection, each.router, decision)
+        self.wants_turn = bool(self.waiting)
         self._arm()
 
     def _answer(

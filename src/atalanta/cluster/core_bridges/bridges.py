@@ -142,6 +142,7 @@ class CoreBridges(Part):
             bridge = CoreBridge(self, config, name, self.next_number)
             self.by_name[name] = bridge
             self.by_number[str(self.next_number)] = bridge
+            self.wants_turn = True
             self.next_number += 1
             bridge.start(now)
 
@@ -190,6 +191,7 @@ class CoreBridges(Part):
         if bridge.finished():
             number = bridge.prefix.split(".")[1]
             self.by_number.pop(number, None)
+            self.wants_turn = bool(self.by_number)
 
     def reload(self, now: int, settings: BridgeSettings) -> None:
         """Deploys new and changed bridges, and ends removed ones. Bridges that management created stay as they are.

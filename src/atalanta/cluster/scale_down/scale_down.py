@@ -47,6 +47,7 @@ from atalanta.cluster.scale_down.phase import (
     NONE,
     READING,
     SEEKING,
+    TRANSITIONS,
     UNDER_WAY,
     reported_phase,
 )
@@ -123,6 +124,13 @@ class ScaleDown(Part):
         """Returns True if `<scale-down>` is configured and enabled."""
         return self.cluster.settings.scale_down is not None and self.choice.config.enabled
 
+    def _enter(self, phase: str) -> None:
+        """Begins the phase (phase.py has the table)."""
+        if phase not in TRANSITIONS[self.phase]:
+            raise AssertionError(f"a scale-down that is {self.phase} becomes {phase}")
+        self.phase = phase
+        self.wants_turn = phase in (FREEZING, MOVING)
+
     def over(self) -> bool:
         return self.phase in (DONE, FAILED)
 
@@ -150,7 +158,7 @@ class ScaleDown(Part):
         """Starts the scale-down; `over` tells when it has ended."""
         if self.under_way() or self.frozen:
             return
-        self.phase = SEEKING
+        self._enter(SEEKING)
         self.why = ""
         self._seek_anew(now)
         group = self.choice.group
@@ -176,7 +184,7 @@ class ScaleDown(Part):
         self.cluster.local.report(
             "scale_down_resumed", self.target.node_id, f"{self.left()} messages here"
         )
-        self.phase = MOVING
+        self._enter(MOVING)
         self.frozen = True
         self.broker.stop()
         self.clusters.stop(now)  # no bridge to a member: messages that wait for it may be at the target
@@ -226,7 +234,7 @@ class ScaleDown(Part):
             return
         self.why = f"{candidate.transport.address}: {why}"
         if self.phase == READING:  # nothing has changed yet, so another target is possible
-            self.phase = SEEKING
+            self._enter(SEEKING)
             self.target = None
             self._seek_anew(now)
         if self.phase == SEEKING:
@@ -267,7 +275,7 @@ class ScaleDown(Part):
         self.target = Candidate(link.node_id, self.candidate.transport, link.trusted)
         self.taken = True
         self.cluster.local.report("scale_down_target", link.node_id, self.target.transport.address)
-        self.phase = READING
+        self._enter(READING)
         self.readers.settle(now, self.movable())
         self._read_step(now)
 
@@ -306,7 +314,7 @@ class ScaleDown(Part):
         Bridges of the cluster continue: messages for a member that is connected are forwarded directly.
         """
         assert self.target is not None
-        self.phase = FREEZING
+        self._enter(FREEZING)
         self.frozen = True
         self.broker.stop()
         self._pin()
@@ -352,7 +360,7 @@ class ScaleDown(Part):
             self.disconnects = None
         if self.members_disconnected:
             report_refused(self.connections)
-        self.phase = MOVING
+        self._enter(MOVING)
         return True
 
     def arrived(self, now: int, conn: int, connection: ClientConnection) -> None:
@@ -369,8 +377,6 @@ class ScaleDown(Part):
 
     # -- batches of inputs ----------------------------------------------------------------------
     def flush(self, now: int) -> None:
-        if self.phase != FREEZING and self.phase != MOVING:
-            return
         disconnects = self.disconnects
         if disconnects is not None and not disconnects.answered():
             return
@@ -423,7 +429,7 @@ class ScaleDown(Part):
             self._end(now, DONE, "")
 
     def _end(self, now: int, phase: str, why: str) -> None:
-        self.phase = phase
+        self._enter(phase)
         self.broker.timers.cancel(DEADLINE)
         self.candidate = None
         link = self.link

@@ -341,14 +341,16 @@ class ReplicaMachine(GroupMember):
         if not self.clock.stood_still:  # a successor that heard of it before counts on
             self.lives.show(self.life, self.now(), self.world.now)
         self.send_out()
-        if node.replicator is not None and node.replicator.has_wanted():
+        replicator = node.replicator
+        assert replicator is not None
+        if replicator.has_wanted():
             self.give_back()
-        if node.handed_over and self.gives_back:
+        if replicator.handed_over and self.gives_back:
             self._end_run(self._follow)
-        elif node.handed_over:
+        elif replicator.handed_over:
             self.end_process()
-        elif node.deposed:
-            self.world.note(f"{self.name} serves no more: {node.deposed}")
+        elif replicator.deposed:
+            self.world.note(f"{self.name} serves no more: {replicator.deposed}")
             self.losses += 1
             self._end_run(self._follow)
         elif node.failed is not None:

@@ -37,4 +37,5 @@ class GracefulStop:
             machine.end_process()
 
     def _hand_over(self, node: Node) -> None:
-        node.hand_over(self.machine.now())
+        assert node.replicator is not None
+        node.replicator.hand_over(self.machine.now())

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from atalanta.ha.register import CompareAndSet, Register
 from atalanta.kernel.inputs import NodeInputs
-from atalanta.runtime.clock import system_clock
-from atalanta.runtime.driver import Driver
 from atalanta.runtime.ha.group.register_calls import RegisterCalls
 from atalanta.runtime.ha.managers.file_manager import FileManager
 from atalanta.runtime.ha.managers.manager import Answer, Found, ManagerUnavailable
+from tests.runtime.driven import driver_of
 from tests.runtime.ha.managers.manager_contract import register
 
 
@@ -20,11 +19,7 @@ class Told(NodeInputs):
 
     def __init__(self) -> None:
         self.story: list[str] = []
-        self.driver = Driver(asyncio.get_running_loop(), system_clock(), self._never, self._never)
-        self.driver.attach(self)
-
-    def _never(self, why: str) -> None:
-        raise AssertionError(why)
+        self.driver = driver_of(self)
 
     def on_register(self, now: int, version: int, register: Register | None) -> None:
         self.story.append(f"version {version} epoch {'none' if register is None else register.epoch}")

@@ -62,10 +62,11 @@ LOOK_NS: Final = 2_000_000_000
 
 
 class Replicator(Part):
-    """The active member of a group. `on_stop(now, why)` ends the node; `announce` tells the cluster of the backup.
-    `append_mark` appends any record, so that there is a block.
+    """The active member of a group. `on_stop(why)` ends the service of the node, `why` is "" after a handover;
+    `announce` tells the cluster of the backup. `append_mark` appends any record, so that there is a block.
 
-    `stopped` says why the service has ended, "" before; `successor` is the member that it was handed to.
+    `stopped` says why the service has ended, "" before; `successor` is the member that it was handed to; `deposed` says
+    why another member has it against the will of this node, "" if none has.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Replicator(Part):
         timers: Timers,
         trace: Trace,
         append_mark: Callable[[], object],
-        on_stop: Callable[[int, str], None],
+        on_stop: Callable[[str], None],
         announce: Callable[[int, dict[str, TransportConfiguration]], None],
     ) -> None:
         self.seat = seat
@@ -89,6 +90,7 @@ class Replicator(Part):
         self.active: Active
         self.streams: dict[str, FollowerStream] = {}
         self.successor: str = ""
+        self.deposed: str = ""
         self.followers = KnownFollowers()
         self.changes = FileChanges(journal)
         # The ports that the node uses instead of its own.
@@ -118,9 +120,6 @@ class Replicator(Part):
         self.journal.group = self
         self._reports = GroupReports(self.trace, self.in_sync(), seat.min_in_sync)
         self.begun = True
-
-    def begin_service(self, now: int) -> None:
-        """Starts the timer: the node serves."""
         self.timers.set(TICK_TIMER, now)
         self.timers.set(LOOK_TIMER, now + LOOK_NS)
 
@@ -181,7 +180,7 @@ class Replicator(Part):
             self.timers.set(PUMP_TIMER, now)
 
     def on_large_read(self, token: int, data: bytes) -> None:
-        """Handles the part of a large body that a stream reads."""
+        """Handles the part of a large body that a stream reads. Its tokens are negative."""
         for stream in self.streams.values():
             if stream.read_token == token:
                 stream.on_large_read(data)
@@ -257,8 +256,8 @@ class Replicator(Part):
         if stream is not None and stream.connection is connection:
             stream.set_blocked(blocked)
 
-    def settings_changed(self) -> None:
-        """Sends the stored management settings to all followers, and appends a record behind them.
+    def on_settings_stored(self) -> None:
+        """Implements Part.on_settings_stored: sends the settings to all followers, and appends a record behind them.
 
         A follower stores them before any later block, so it has them when it has that record.
         """
@@ -411,6 +410,15 @@ class Replicator(Part):
         """Ends the service for good: a follower may take over at once."""
         self._do(now, self.active.resign(self._steady_ns(now), why))
 
+    def _end_service(self, why: str) -> None:
+        """Ends the service of the node: it has handed it over, or another member has it, or its disk failed."""
+        if self.successor:
+            self.trace.event("replication_handed_over", {"to": self.successor})
+            self._on_stop("")
+        elif self.journal.failed is None:
+            self.deposed = why
+            self._on_stop(f"deposed: {why}")
+
     # --- actions -----------------------------------------------------------------------------------------
 
     def _do(self, now: int, actions: list[Action]) -> None:
@@ -431,6 +439,6 @@ class Replicator(Part):
             elif isinstance(action, Read):
                 self._register.read()
             elif isinstance(action, Stop):
-                self._on_stop(now, action.why)
+                self._end_service(action.why)
             else:
                 raise AssertionError(f"{action} is not an action of an active member")
