@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from atalanta.wire.core.config import SERVED_PROTOCOLS
+from atalanta.config.acceptors import SERVED_PROTOCOLS
 from tests.source_tree import product
 
 # Tables of other things that some protocols have, and where a protocol without an entry means "none".

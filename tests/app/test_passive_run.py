@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from atalanta.app.startup_error import StartupError
 from atalanta.app.store import passive_run
 from atalanta.app.store.passive_run import PassiveRun, StoreWait
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.policy import HaPolicy
 from atalanta.runtime.ha.member_file import MemberRecord
 from atalanta.runtime.ha.pair_members import PairMembers
-from atalanta.runtime.ha.shared_store import HeldEpoch, SharedStore
+from atalanta.runtime.ha.shared_store import HeldEpoch, SharedStore, StoreView
+from atalanta.runtime.process import exit_codes
 
 
 class FullStore(SharedStore):
@@ -81,6 +83,33 @@ def test_a_store_that_cannot_be_taken_is_told_once(
     events = [getattr(each, "event", "") for each in caplog.records]
     assert events.count("store_unreadable") == 1
     assert events.count("store_free") == 1
+
+
+class LockedStore(FullStore):
+    """A store that this user may not write, after `looks` looks."""
+
+    looks = 0
+
+    def look(self) -> StoreView:
+        if self.looks:
+            self.looks -= 1
+            return super().look()
+        raise PermissionError(errno.EACCES, "not allowed")
+
+
+@pytest.mark.parametrize("looks", [0, 1])
+def test_a_store_that_this_user_may_not_write_ends_a_start_and_not_a_wait(store: FullStore, looks: int) -> None:
+    store.__class__ = LockedStore
+    assert isinstance(store, LockedStore)
+    store.looks = looks
+    store.full = 1_000_000
+    store_wait = StoreWait(HaPolicy(), time.monotonic_ns, 300)
+    if looks:
+        assert runs_of(store, store_wait, CountedPorts())[-1].timed_out
+    else:
+        with pytest.raises(StartupError, match="this user has to write there") as refused:
+            runs_of(store, store_wait, CountedPorts())
+        assert refused.value.status == exit_codes.DISK_FAILED
 
 
 def test_the_longest_wait_counts_from_its_begin(store: FullStore) -> None:

@@ -40,7 +40,6 @@ from atalanta.sim.nodes import (
 )
 from atalanta.sim.world.network import Machine, Network
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, HANDSHAKE
 from atalanta.wire.core.packets import codec
@@ -57,6 +56,7 @@ from atalanta.wire.core.packets.message import ReceiveMessage, SendMessage
 from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionResponse, SessionStart
 from atalanta.wire.core.packets.topology import SubscribeTopologyV2
+from atalanta.wire.endpoint import AcceptorConfig, ConnectorConfig
 from tests.cluster.raw_client import RawClient
 
 ROUTED_PORT = 7000

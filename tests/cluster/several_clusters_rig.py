@@ -13,7 +13,7 @@ from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.settings.broker_config import QueueConfig
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT, queue
-from atalanta.wire.core.config import ConnectorConfig
+from atalanta.wire.endpoint import ConnectorConfig
 from tests.cluster.cluster_rig import Rig, node_of
 
 WEST_PORT = 61617

@@ -13,10 +13,10 @@ from atalanta.cluster.config import (
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PASSWORD, PORT, USER
-from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.packets.connection import Ping
 from atalanta.wire.core.packets.session import CreateSession
 from atalanta.wire.core.packets.topology import ClusterTopologyV4, SubscribeTopologyV2
+from atalanta.wire.endpoint import ConnectorConfig
 from tests.cluster.cluster_rig import RawPeer, Rig, count, node_of
 from tests.cluster.several_clusters_rig import (
     WEST_PORT,

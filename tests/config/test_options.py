@@ -26,7 +26,7 @@ from atalanta.kernel.settings.broker_config import BrokerConfig, QueueConfig
 from atalanta.kernel.settings.repository import AddressSettings
 from atalanta.runtime.network_check.config import NetworkCheckConfig
 from atalanta.store.config import JournalOptions
-from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
+from atalanta.wire.endpoint import AcceptorConfig, ConnectorConfig
 from atalanta.wire.tls_config import TlsConfig
 from tests.source_tree import product
 

@@ -19,7 +19,6 @@ from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
 from atalanta.sim.world.planted_commands import PlantedCommands
 from atalanta.store.config import JournalConfig
-from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
 from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
@@ -28,6 +27,7 @@ from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.packets.session import CreateSessionV2, SessionStart
 from atalanta.wire.core.server.protocol import CoreProtocol
+from atalanta.wire.endpoint import AcceptorConfig, ConnectorConfig
 from tests.kernel.broker_rig import START, CountingIds, RecordingTimers, RecordingTrace
 from tests.wire.core.server.server_rig import RecordingWire, queue_request, text_message
 

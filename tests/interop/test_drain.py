@@ -16,7 +16,7 @@ from tests.interop.harness.broker_xml import Cluster, Shape
 from tests.interop.harness.jms import PASSWORD, USER, Jms, until
 from tests.interop.harness.lineup import Lineup
 from tests.interop.harness.node import BrokerProcess
-from tests.interop.test_tls import Stores, change
+from tests.interop.harness.tls import Stores, change
 
 pytestmark = [pytest.mark.interop, pytest.mark.versions, pytest.mark.timeout(300)]
 

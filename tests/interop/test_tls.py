@@ -2,57 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from atalanta.config.users.users_file import UserFiles
 from atalanta.kernel.security.password import hash_password
-from tests.certificates import PASSWORD, Authority
 from tests.interop.harness.broker_xml import USERS
 from tests.interop.harness.jms import Jms, JmsError, run_scenarios, until
 from tests.interop.harness.lineup import KINDS, Lineup
-from tests.interop.harness.node import BrokerProcess
+from tests.interop.harness.tls import Stores, change
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 SCENARIOS = "security.*,bodies.*,transactions.*"
 
 
-class Stores:
-    """One authority, and what both sides need of it."""
-
-    def __init__(self, folder: Path) -> None:
-        authority = Authority()
-        self.server = authority.holder("server", "localhost", "127.0.0.1").key_store(folder)
-        self.client = authority.holder("client").key_store(folder)
-        self.trust = authority.trust_store(folder)
-
-    def acceptor(self, more: str = "") -> str:
-        return f"sslEnabled=true;keyStorePath={self.server};keyStorePassword={PASSWORD}{more}"
-
-    def connector(self, mark: str = ";") -> str:
-        words = ("sslEnabled=true", f"trustStorePath={self.trust}", f"trustStorePassword={PASSWORD}")
-        return mark.join(words)
-
-    def client_key(self, mark: str = ";") -> str:
-        return mark.join((f"keyStorePath={self.client}", f"keyStorePassword={PASSWORD}"))
-
-    def asking(self) -> str:
-        trust = f"trustStorePath={self.trust};trustStorePassword={PASSWORD}"
-        return self.acceptor(f";needClientAuth=true;{trust}")
-
-
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Stores:
     return Stores(tmp_path_factory.mktemp("stores"))
-
-
-def change(node: BrokerProcess, old: str, new: str) -> None:
-    path = node.folder / "etc" / "broker.xml"
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
 
 
 @pytest.mark.parametrize("kind", KINDS)

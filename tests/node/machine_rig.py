@@ -13,13 +13,13 @@ from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.node import Node
 from atalanta.sim.world.disk import SimDisk
 from atalanta.store.config import JournalConfig
-from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import NullResponse
 from atalanta.wire.core.packets.session import CreateSessionV2
+from atalanta.wire.endpoint import AcceptorConfig
 from tests.kernel.broker_rig import START, CountingIds, RecordingTimers, RecordingTrace
 from tests.wire.core.server.server_rig import RecordingWire
 

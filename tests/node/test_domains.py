@@ -8,7 +8,6 @@ from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.node.config import NodeConfig
 from atalanta.store.config import JournalConfig
-from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets.connection import ExceptionResponse
 from atalanta.wire.core.packets.session import (
@@ -17,6 +16,7 @@ from atalanta.wire.core.packets.session import (
     ReattachSession,
     ReattachSessionResponse,
 )
+from atalanta.wire.endpoint import AcceptorConfig
 from tests.node.machine_rig import Machine
 
 

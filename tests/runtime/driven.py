@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from atalanta.kernel.inputs import NodeInputs
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.runtime.clock import system_clock
 from atalanta.runtime.driver import Driver
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from atalanta.kernel.inputs import NodeInputs
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.node.clock import Clock
 from atalanta.runtime.driver import ANSWERED_FIRST_BYTES, Driver
 from atalanta.runtime.ha.epoch_lost import EpochLost

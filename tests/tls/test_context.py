@@ -11,7 +11,7 @@ import pytest
 from atalanta.tls.ciphers import openssl_name
 from atalanta.tls.context import client_tls, server_context
 from atalanta.tls.errors import TlsError
-from atalanta.wire.core.config import read_tls
+from atalanta.wire.endpoint import read_tls
 from atalanta.wire.tls_config import TlsConfig
 from tests.certificates import PASSWORD, Authority
 

@@ -12,7 +12,7 @@ from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.message.codec import text_body
 from atalanta.message.message import TEXT, Message
-from atalanta.wire.core.config import AcceptorConfig
+from atalanta.wire.endpoint import AcceptorConfig
 from tests.kernel.broker_rig import SECOND
 from tests.wire.core.server.server_rig import Client
 from tests.wire.openwire.server.openwire_rig import OpenWireServer

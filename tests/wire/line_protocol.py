@@ -20,7 +20,7 @@ from atalanta.message.message import TEXT, TEXT_LENGTHS_BYTES, Message
 from atalanta.message.properties import Byte
 from atalanta.wire.client_output import ClientOutput
 from atalanta.wire.connection import DEFAULT_TTL_NS, ClientConnection, ProtocolError
-from atalanta.wire.core.config import AcceptorConfig
+from atalanta.wire.endpoint import AcceptorConfig
 from atalanta.wire.host import Host
 from atalanta.wire.login import LoginRequest
 from atalanta.wire.protocol import MORE, NO, YES, Peer, Protocol

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from atalanta.config.acceptors import parse_acceptor
 from atalanta.kernel.errors import SECURITY
 from atalanta.kernel.memory.memory import WAITING_ADDRESSES_MAX
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.message.message import Message
 from atalanta.wire.address_prefixes import AddressPrefixes
-from atalanta.wire.core.config import parse_acceptor
 from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets.message import ReceiveMessage, SendMessage
 from atalanta.wire.core.packets.producer import ProducerCredits, RequestProducerCredits

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from atalanta.config.acceptors import parse_acceptor
 from atalanta.config.xml.reader import BadValue, convert
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettings, AddressSettingsRepository
-from atalanta.wire.core.config import AcceptorConfig, parse_acceptor
 from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.packets.query import BindingQuery, QueueQuery
+from atalanta.wire.endpoint import AcceptorConfig
 from atalanta.wire.uri import UriError
 from tests.share import sampled
 from tests.wire.extreme_numbers_rig import (

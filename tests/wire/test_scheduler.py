@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from atalanta.config.acceptors import parse_acceptor
 from atalanta.message.properties import Int
-from atalanta.wire.core.config import parse_acceptor
 from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.openwire.commands.brokers import BrokerInfo
 from tests.wire.extreme_numbers_rig import EveryProtocol, core_message, pass_time

@@ -7,13 +7,13 @@ import tracemalloc
 import pytest
 
 from atalanta.wire.connection import ProtocolError
-from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.connection import CheckForFailover, CheckForFailoverReply, Ping
 from atalanta.wire.core.server.connection import CoreConnection
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.detect import FIRST_BYTES_MAX, NEED_MORE, UNKNOWN, detect
+from atalanta.wire.endpoint import AcceptorConfig
 from atalanta.wire.http_upgrade import UpgradeRequest
 from atalanta.wire.sniffer import Sniffer
 from tests.kernel.broker_rig import SECOND

@@ -91,3 +91,22 @@ def test_of_a_long_mistake_the_ends_are_told() -> None:
         parse_uri("tcp://host:" + "9" * 5_000, TCP)
     assert len(str(caught.value)) < 500 and str(caught.value).startswith("'host:999")
     assert str(caught.value).endswith("' is not a port")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tcp://h:1;trustStorePassword=S3CRET",
+        "h:1?trustStorePassword=S3CRET",
+        "tcp:/h:1?keyStorePassword=S3CRET;x=y",
+        "(tcp://h:1?trustStorePassword=S3CRET",
+        "udp://h:1?trustStorePassword=S3CRET",
+        "tcp://user:S3CRET@h:1",
+        "tcp://h:1?trustStorePassword=S3CRET%",
+        "tcp://h:1?trustStorePassword=S3CRET%ff",
+    ],
+)
+def test_a_password_is_in_no_error(text: str) -> None:
+    with pytest.raises(UriError) as found:
+        parse_uri_list(text, ("tcp",))
+    assert "S3CRET" not in str(found.value) and str(found.value)

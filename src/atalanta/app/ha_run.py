@@ -58,6 +58,7 @@ class HaRun:
             if attendance is not None:
                 attendance.cancel()
             self.scale_down.end()
+            life.tell_web("passive")
 
     def configure(self, storage: Storage) -> NodeConfig:
         """Returns the configuration of the node, with the settings that are stored beside its journal."""

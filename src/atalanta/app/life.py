@@ -11,20 +11,27 @@ same process.
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Protocol
 
 from atalanta.app.running_node import Ready
+from atalanta.app.startup_error import StartupError
 from atalanta.app.web import start_web
 from atalanta.config.configuration import Configuration
 from atalanta.kernel.security.security import Security
 from atalanta.runtime.network_check.check import NoCheck, network_check
 from atalanta.runtime.network_check.network_watch import NetworkWatch
+from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.allocator import trim_allocator
 from atalanta.runtime.process.event_loop import unsettle_collector
+from atalanta.runtime.process.logs import log_event
 
 if TYPE_CHECKING:
     from atalanta.app.colocation.hosted_backups import HostedBackups
     from atalanta.web.server import WebServer
+
+
+log = logging.getLogger("atalanta.app")
 
 
 class ActiveRun(Protocol):
@@ -63,17 +70,36 @@ class Life:
         self.ready = ready
         self.server = server
         self.watch = watch
+        self._first = True  # this process has not begun to wait, or to serve
+        self._told = ""
 
     async def next(self, activation: Activation) -> int | None:
-        """Becomes active and serves, again and again. Returns the exit status; None after a lost network."""
+        """Becomes active and serves, again and again. Returns the exit status; None after a lost network.
+
+        None, too, if a later start is not possible now (its port is in use, a key store is being written): it is tried
+        again.
+        """
         while True:
-            active = await activation.become_active(self)
+            try:
+                active = await activation.become_active(self)
+            except StartupError as error:
+                if self._first or error.status not in (exit_codes.UNAVAILABLE, exit_codes.BAD_CONFIGURATION):
+                    raise
+                self._tell(" ".join(error.lines))
+                return None
+            self._first, self._told = False, ""
             if active is None or isinstance(active, int):
                 return active
             if await active.run():
                 return active.status
             unsettle_collector()
             trim_allocator()
+
+    def _tell(self, why: str) -> None:
+        """Logs once why a later start is not possible."""
+        if why != self._told:
+            self._told = why
+            log_event(log, "network_start_failed", {"why": why})
 
     def tell_web(self, role: str) -> None:
         """Shows the role of this process, "active" or "passive", at the HTTP server."""

@@ -9,7 +9,6 @@ from atalanta.app.configuration_files import read_usable
 from atalanta.app.life import ActiveRun, Life
 from atalanta.app.node_config import node_config
 from atalanta.app.running_node import Ready, bound_shell, run_node
-from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage
 from atalanta.node.config import NodeConfig
 from atalanta.runtime.lifecycle.reloader import ReloadRefused
@@ -29,24 +28,15 @@ class LoneActivation:
 
     async def become_active(self, life: Life) -> ActiveRun | int | None:
         """Implements Activation.become_active. A later start reads the files again, and uses the earlier ones if these
-        have problems.
-
-        Returns None if a later start is not possible now (its port is in use, a key store is being written). The data
-        folder stays open.
+        have problems. The data folder stays open.
         """
         self._begun += 1
         first = self._begun == 1
         if not first:
             await self._read_again(life)
-        try:
-            # Steps that may be refused come before the ports are bound.
-            config = node_config(life.configuration, life.security, self._storage.node_id)
-            shell = bound_shell(life.configuration)
-        except StartupError as error:
-            if first or error.status not in (exit_codes.UNAVAILABLE, exit_codes.BAD_CONFIGURATION):
-                raise
-            log_event(log, "network_start_failed", {"why": " ".join(error.lines)})
-            return None
+        # Steps that may be refused come before the ports are bound.
+        config = node_config(life.configuration, life.security, self._storage.node_id)
+        shell = bound_shell(life.configuration)
         life.watch.begun(shell)
         return LoneRun(life, self._storage, shell, config, life.ready if first else lambda words: None)
 

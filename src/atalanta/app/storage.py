@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from atalanta.app.startup_error import StartupError
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.config.configuration import Configuration
 from atalanta.config.stored_settings import STORED_SETTINGS_NAME, StoredSettingsFile
-from atalanta.kernel.inputs import NodeInputs
 from atalanta.runtime.disk.data_folder import make_folder, open_data_folder
 from atalanta.runtime.disk.disk import FileDisk
 from atalanta.runtime.disk.folder_lock import DataFolderDamaged, DataFolderError

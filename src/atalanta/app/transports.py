@@ -9,7 +9,7 @@ from atalanta.config.configuration import Configuration
 from atalanta.runtime.net.acceptor import Listen
 from atalanta.tls.context import ClientTls, client_tls, server_context
 from atalanta.tls.errors import TlsError
-from atalanta.wire.core.config import TLS_FIELDS, AcceptorConfig, read_tls
+from atalanta.wire.endpoint import TLS_FIELDS, AcceptorConfig, read_tls
 from atalanta.wire.uri import UriError
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import Any, Final
 from atalanta.client.discovery.load_balancing import Balancing, policy_named
 from atalanta.client.discovery.udp import Finder, UdpFinder, UdpGroup
 from atalanta.tls.context import ClientTls
-from atalanta.wire.core.config import TLS_FIELDS, read_tls
+from atalanta.wire.endpoint import TLS_FIELDS, read_tls
 from atalanta.wire.tls_config import TLS_REFUSED, TLS_UNUSED, TlsConfig
 from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_uri, parse_uri_list
 

@@ -14,8 +14,8 @@ from atalanta.kernel.security.security import (
     DEFAULT_CLUSTER_USER,
     is_public_password,
 )
-from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.endpoint import ConnectorConfig
 from atalanta.wire.jgroups_discovery import JgroupsStack
 
 OFF: Final = "OFF"

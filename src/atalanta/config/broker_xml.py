@@ -14,6 +14,7 @@ from os.path import dirname, realpath
 from pathlib import Path
 from typing import Final
 
+from atalanta.config.acceptors import SERVED_PROTOCOLS, parse_acceptor
 from atalanta.config.checks.cluster_connections import link_warnings
 from atalanta.config.configuration import WILDCARD_HOSTS, Configuration, instance_folder
 from atalanta.config.native.toml_file import own_file, read_own_file, ways_alone
@@ -35,12 +36,11 @@ from atalanta.config.xml.reader import BadValue, XmlReader, boolean, into
 from atalanta.config.xml.tree import Node, TreeReader, is_classic, is_wildfly
 from atalanta.kernel.security.security import DEFAULT_CLUSTER_USER
 from atalanta.kernel.settings.broker_config import BrokerConfig
-from atalanta.wire.core.config import (
-    SERVED_PROTOCOLS,
+from atalanta.wire.endpoint import (
     AcceptorConfig,
-    parse_acceptor,
     parse_connector,
 )
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from atalanta.wire.uri import UriError
 
 ROOT: Final = "configuration"
@@ -233,7 +233,7 @@ class BrokerXml:
                 )
                 continue
             self._list_unused(child, acceptor.unused)
-            if acceptor.discovery_uri:
+            if acceptor.options(OpenWireAcceptor).discovery_uri:
                 self._published(child, acceptor)
             if others:
                 self.report.without_effect(
@@ -267,14 +267,15 @@ class BrokerXml:
         # Most nodes have no need of it.
         from atalanta.cluster.discovery.multicast_agent import parse_group
 
+        options = acceptor.options(OpenWireAcceptor)
         try:
-            parse_group(acceptor.discovery_uri)
+            parse_group(options.discovery_uri)
         except UriError as error:
             self.report.problem(node.file, node.line, f"acceptor {acceptor.name}: discoveryUri: {error}")
-        if acceptor.host in WILDCARD_HOSTS and not acceptor.published_host:
-            acceptor.published_host = socket.gethostname()
+        if acceptor.host in WILDCARD_HOSTS and not options.published_host:
+            options.published_host = socket.gethostname()
             self.configuration.warnings.append(
-                f"{node.file}:{node.line}: acceptor '{acceptor.name}' is published as {acceptor.published_host}, the"
+                f"{node.file}:{node.line}: acceptor '{acceptor.name}' is published as {options.published_host}, the"
                 " name of this machine: write publishedHost for another one"
             )
 

@@ -27,7 +27,7 @@ from atalanta.kernel.security.security import is_public_password
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.runtime.network_check.config import NetworkCheckConfig
 from atalanta.store.config import JournalOptions
-from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
+from atalanta.wire.endpoint import AcceptorConfig, ConnectorConfig
 
 if TYPE_CHECKING:
     from atalanta.config.users.logins import Logins

@@ -43,7 +43,9 @@ from atalanta.kernel.settings.broker_config import BrokerConfig, QueueConfig
 from atalanta.kernel.settings.repository import AddressSettings
 from atalanta.runtime.network_check.config import NetworkCheckConfig
 from atalanta.store.config import JournalOptions
-from atalanta.wire.core.config import REFUSED, UNUSED, AcceptorConfig, ConnectorConfig
+from atalanta.wire.endpoint import REFUSED, UNUSED, AcceptorConfig, ConnectorConfig
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
+from atalanta.wire.stomp.acceptor import StompAcceptor
 from atalanta.wire.tls_config import TLS_REFUSED, TlsConfig
 
 SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
@@ -55,6 +57,8 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         NetworkCheckConfig,
     ),
     ("`<acceptor>`", "Parameters of `tcp://host:port?key=value;key=value`.", AcceptorConfig),
+    ("`<acceptor>` for STOMP", "Parameters as above.", StompAcceptor),
+    ("`<acceptor>` for OpenWire", "Parameters as above.", OpenWireAcceptor),
     ("`<connector>`", "Parameters of `tcp://host:port?key=value;key=value`.", ConnectorConfig),
     (
         "TLS of `<acceptor>` and `<connector>`",
@@ -235,7 +239,8 @@ def page() -> str:
         parts.append(_section(title, text, described))
     parts.append(_security())
     parts.append(_list("`<core>`: known, without effect", known_elements.CORE))
-    parts.append(_list("Acceptor and connector parameters: known, without effect", UNUSED))
+    unused = {**UNUSED, **StompAcceptor.UNUSED, **OpenWireAcceptor.UNUSED}
+    parts.append(_list("Acceptor and connector parameters: known, without effect", unused))
     parts.append(_list("Acceptor and connector parameters: refused when true", REFUSED))
     parts.append(_list("TLS parameters: refused with `sslEnabled=true`", TLS_REFUSED))
     return "\n".join(parts)

@@ -6,12 +6,12 @@ from dataclasses import fields, replace
 from typing import Any, Final
 
 from atalanta.config.configuration import Configuration
-from atalanta.wire.core.config import TLS_FIELDS
+from atalanta.wire.endpoint import TLS_FIELDS
 
 # Fields of BrokerConfig that a reload applies (Broker.reload, ConfiguredResources.reload).
 RELOADED: Final = {"addresses", "address_settings", "security_rules", "stored", "diverts"}
 # Parameters of acceptors that a reload applies: keys and certificates (app/configuration_files.py), domains
-# (wire/core/config.py).
+# (wire/endpoint.py).
 ACCEPTOR_RELOADED: Final = {*TLS_FIELDS, "securityDomain"}
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from atalanta.cluster.connection.cluster_connection import ClusterConnection
 from atalanta.cluster.discovery.jgroups_channels import JGROUPS_PREFIX
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.cluster.part import Part
 from atalanta.cluster.replication.active.protocol import ReplicationProtocol
 from atalanta.cluster.replication.active.replicator import REPLICATION_PART, Replicator
@@ -21,7 +22,6 @@ from atalanta.kernel.broker.disk_limit import DiskLimit
 from atalanta.kernel.broker.live_records import LiveRecords
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.broker.recovery import Recovery
-from atalanta.kernel.inputs import NodeInputs
 from atalanta.kernel.journal import records
 from atalanta.kernel.ports import BrokerPorts, Pages
 from atalanta.kernel.security.user_operation import UserAnswer
@@ -40,9 +40,9 @@ from atalanta.store.journal import PREFIX as JOURNAL_TIMERS
 from atalanta.store.journal import Journal
 from atalanta.store.pages import PageFiles
 from atalanta.wire.connection import ClientConnection, Connection, ProtocolError
-from atalanta.wire.core.config import change_domains
 from atalanta.wire.core.server.protocol import CoreProtocol
 from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.endpoint import change_domains
 from atalanta.wire.host import TOO_MANY_WITHOUT_LOGIN, Host
 from atalanta.wire.openwire.server.protocol import OpenWireProtocol
 from atalanta.wire.protocol import Peer

@@ -21,8 +21,9 @@ from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.ports import Links, Process
 from atalanta.management.resources.registry import ResourceRegistry
 from atalanta.wire.connection import Connection
-from atalanta.wire.core.config import AcceptorConfig
+from atalanta.wire.endpoint import AcceptorConfig
 from atalanta.wire.host import Host
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from atalanta.wire.openwire.server.protocol import OpenWireProtocol
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class Parts:
         self.by_name["bridges"] = self.bridges
         agents: MulticastAgents | None = None
         heard = config.networks.multicast_uris()
-        if heard or any(acceptor.discovery_uri for acceptor in acceptors.values()):
+        if heard or any(each.options(OpenWireAcceptor).discovery_uri for each in acceptors.values()):
             from atalanta.cluster.discovery.multicast_agent import MulticastAgents, parse_group
 
             agents = MulticastAgents(links, broker.timers)
@@ -107,7 +108,8 @@ class Parts:
             self.by_name["routers"] = self.routers
         if config.networks.connectors:
             self._join_networks(config.networks, agents)
-        if config.cluster is None and any(each.rebalance_cluster_clients for each in acceptors.values()):
+        rebalances = any(each.options(OpenWireAcceptor).rebalance_cluster_clients for each in acceptors.values())
+        if config.cluster is None and rebalances:
             self._move_clients()
 
     def _move_clients(self) -> None:

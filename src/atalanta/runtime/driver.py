@@ -17,7 +17,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol
 
 from mypy_extensions import mypyc_attr
 
-from atalanta.kernel.inputs import NodeInputs
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.node.clock import Clock
 from atalanta.runtime.ha.epoch_lost import EpochLost
 from atalanta.runtime.process.logs import log_event

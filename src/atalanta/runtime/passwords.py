@@ -9,7 +9,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from atalanta.kernel.inputs import NodeInputs
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.kernel.ports import Passwords
 from atalanta.kernel.security.password import StoredPassword
 from atalanta.runtime.driver import Driver

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from atalanta.kernel.inputs import NodeInputs
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.kernel.ports import Process
 from atalanta.kernel.security.user_operation import UserAnswer, UserOperation
 from atalanta.kernel.settings.settings_change import SettingsChange
@@ -85,6 +85,8 @@ class Shell(Process):
         self.acceptors: list[Acceptor] = []
         self._ends = ""  # PAUSED or LEFT; "" while it serves, and after another request
         self._give_store: Callable[[], None] | None = None
+        # A stop signal ends a long recovery at once. Otherwise a process that is not to take over would do so.
+        self.ends_in_recovery = True
         self._lifecycle = Lifecycle()
         self._disk: StoppableDisk | None = None
         self._stop = asyncio.Event()
@@ -133,8 +135,7 @@ class Shell(Process):
             settle_allocator()
             rest_collector()
             try:
-                # A node that is alone ends in a long recovery at once. In a pair another one would take over.
-                with deadly_signals() if self._give_store is None else nullcontext():
+                with deadly_signals() if self.ends_in_recovery else nullcontext():
                     self.driver.recover()
             finally:
                 settle_collector()

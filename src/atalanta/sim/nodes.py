@@ -32,7 +32,7 @@ from atalanta.sim.host import Host
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.store.config import JournalConfig
-from atalanta.wire.core.config import ConnectorConfig
+from atalanta.wire.endpoint import ConnectorConfig
 from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, JgroupsStack
 from atalanta.wire.jgroups_discovery import MULTICAST as MULTICAST_PLACE
 

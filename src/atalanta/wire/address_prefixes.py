@@ -13,7 +13,7 @@ from atalanta.message.properties import Byte
 
 if TYPE_CHECKING:
     from atalanta.message.message import Message
-    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.endpoint import AcceptorConfig
 
 ROUTING_TYPE = "_AMQ_ROUTING_TYPE"
 

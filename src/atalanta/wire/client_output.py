@@ -10,7 +10,7 @@ from mypy_extensions import mypyc_attr
 from atalanta.wire.login import LoginConnection
 
 if TYPE_CHECKING:
-    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.host import Host
 
 # Limit of deliveries in one batch of inputs; other messages stay in their queue.

@@ -13,8 +13,8 @@ from atalanta.wire.address_prefixes import AddressPrefixes, prefixes_of
 
 if TYPE_CHECKING:
     from atalanta.kernel.errors import BrokerError
-    from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.transport import TransportConfiguration
+    from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.web_socket import WebSocket
 
 DEFAULT_HANDSHAKE_TIMEOUT_S: Final = 10

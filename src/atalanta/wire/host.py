@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
     from atalanta.kernel.sessions.session import Session
     from atalanta.wire.connection import Connection
-    from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.packets.cluster import NodeAnnounce, ScaleDownAnnouncement
     from atalanta.wire.core.transport import TransportConfiguration
+    from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.protocol import Protocol
 
 # Connections of one host that stay without a login. Each scanner of a real Artemis is one.

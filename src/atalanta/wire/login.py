@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import Consumer
     from atalanta.kernel.security.security import Identity
     from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
-    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.host import Host
 
 LOGIN_FAILURES_MAX: Final = 10

@@ -9,7 +9,7 @@ from mypy_extensions import mypyc_attr
 from atalanta.wire.connection import Connection
 
 if TYPE_CHECKING:
-    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.endpoint import AcceptorConfig
 
 # Answers of `Protocol.recognises`.
 NO: Final = 0

@@ -14,7 +14,7 @@ from atalanta.wire.http_upgrade import UpgradeAnswer
 from atalanta.wire.protocol import MORE, YES
 
 if TYPE_CHECKING:
-    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.host import Host
     from atalanta.wire.protocol import Peer, Protocol
     from atalanta.wire.web_socket import WebSocket

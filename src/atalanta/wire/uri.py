@@ -7,6 +7,7 @@ or `&` and percent-decoded as Artemis does (`+` is a blank).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote_plus
@@ -20,10 +21,22 @@ DEFAULT_PORT: Final = 61616
 HEX_DIGITS: Final = "0123456789abcdefABCDEF"
 
 
+# What may be a secret: the value of a parameter with such a name, and the user before an @.
+SECRET: Final = re.compile(r"(?i)([\w.-]*(?:password|secret|token)[\w.-]*\s*=)[^;&)\s'\",]*")
+USER_INFO: Final = re.compile(r"[^\s/'(,]+@")
+
+
+def masked(text: str) -> str:
+    """Returns a text for people, without the passwords of the addresses in it."""
+    return USER_INFO.sub("****@", SECRET.sub(r"\1****", text))
+
+
 class UriError(ValueError):
-    """An address text that is invalid. The message names the wrong part; a long part is cut in the middle."""
+    """An address text that is invalid. The message names the wrong part, without passwords; a long part is cut in the
+    middle."""
 
     def __init__(self, text: str) -> None:
+        text = masked(text)
         if len(text) > WORDS_MAX:
             text = f"{text[: WORDS_MAX // 2]}…{text[-WORDS_MAX // 2 :]}"
         super().__init__(text)
@@ -114,7 +127,7 @@ def parse_params(text: str) -> dict[str, str]:
         name = _decode(key.strip())
         if name in params:
             raise UriError(f"parameter '{name}' is given twice")
-        params[name] = _decode(value)
+        params[name] = _decode(value, name)
     return params
 
 
@@ -198,13 +211,15 @@ def _port(text: str, whole: str) -> int | None:
     return port
 
 
-def _decode(text: str) -> str:
+def _decode(text: str, name: str = "") -> str:
+    """Decodes a name, or the value of the parameter `name`, which may be a secret."""
+    shown = name or f"'{text}'"
     at = text.find("%")
     while at >= 0:
         if len(text) < at + 3 or text[at + 1] not in HEX_DIGITS or text[at + 2] not in HEX_DIGITS:
-            raise UriError(f"'{text}': a '%' is written %25")
+            raise UriError(f"{shown}: a '%' is written %25")
         at = text.find("%", at + 3)
     try:
         return unquote_plus(text, errors="strict")
     except UnicodeDecodeError:
-        raise UriError(f"'{text}' is not UTF-8") from None
+        raise UriError(f"{shown} is not UTF-8") from None

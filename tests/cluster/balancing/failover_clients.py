@@ -8,7 +8,8 @@ from atalanta.sim.host import Host
 from atalanta.sim.nodes import PASSWORD, USER
 from atalanta.sim.world.network import Machine
 from atalanta.sim.world.world import SECOND
-from atalanta.wire.core.config import AcceptorConfig
+from atalanta.wire.endpoint import AcceptorConfig
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from atalanta.wire.openwire.bodies import text_content, text_of
 from atalanta.wire.openwire.commands.brokers import BrokerInfo
 from atalanta.wire.openwire.commands.connections import ConnectionControl, ConnectionInfo
@@ -44,8 +45,8 @@ def uri_of(host: Host) -> str:
 
 def balancing(acceptor: AcceptorConfig) -> None:
     """The options of an acceptor that tells and moves its clients."""
-    acceptor.update_cluster_clients = True
-    acceptor.rebalance_cluster_clients = True
+    acceptor.options(OpenWireAcceptor).update_cluster_clients = True
+    acceptor.options(OpenWireAcceptor).rebalance_cluster_clients = True
 
 
 class FailoverClient(Machine):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from atalanta.cluster.native_config import OwnZone
 from atalanta.sim.host import Host
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from tests.cluster.balancing.balancing_rig import at_node, known, settings
 from tests.cluster.balancing.constant_clients import Accounts, roam
 from tests.cluster.balancing.failover_clients import (
@@ -78,7 +79,7 @@ def test_one_plan_counts_clients_of_core_and_openwire(rig: Rig) -> None:
 
 def test_clients_of_an_acceptor_without_rebalance_stay_and_are_told(rig: Rig) -> None:
     def telling(acceptor: object) -> None:
-        acceptor.update_cluster_clients = True  # type: ignore[attr-defined]
+        acceptor.options(OpenWireAcceptor).update_cluster_clients = True  # type: ignore[attr-defined]
 
     hosts = rig.cluster(2, delay_ms=0, openwire=telling)
     accounts = Accounts()

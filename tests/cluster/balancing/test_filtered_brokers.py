@@ -9,7 +9,8 @@ import pytest
 
 from atalanta.cluster.native_config import OwnZone
 from atalanta.sim.host import Host
-from atalanta.wire.core.config import AcceptorConfig
+from atalanta.wire.endpoint import AcceptorConfig
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from tests.cluster.balancing.balancing_rig import at_node, balancer, known, settings
 from tests.cluster.balancing.constant_clients import Accounts, roam
 from tests.cluster.balancing.failover_clients import FailoverClient, balancing, failover, places
@@ -19,7 +20,7 @@ from tests.cluster.cluster_rig import Rig
 
 def two_of_three(acceptor: AcceptorConfig) -> None:
     balancing(acceptor)
-    acceptor.update_cluster_filter = "n0,n1"
+    acceptor.options(OpenWireAcceptor).update_cluster_filter = "n0,n1"
 
 
 def at_first(rig: Rig, hosts: Sequence[Host], count: int, randomize: bool = True) -> list[FailoverClient]:
@@ -78,7 +79,8 @@ def zoned(rig: Rig, *zones: str, fallback: str = "", leaves_out: str = "n0") -> 
 
     def filtered(acceptor: AcceptorConfig) -> None:
         balancing(acceptor)
-        acceptor.update_cluster_filter = ",".join(f"n{index}" for index in range(5) if f"n{index}" != leaves_out)
+        names = ",".join(f"n{index}" for index in range(5) if f"n{index}" != leaves_out)
+        acceptor.options(OpenWireAcceptor).update_cluster_filter = names
 
     for zone in zones:
         own = settings(zone=zone, zone_stability_ms=STABILITY_MS)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from atalanta.wire.core.config import AcceptorConfig
+from atalanta.wire.endpoint import AcceptorConfig
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from tests.cluster.balancing.balancing_rig import settings
 from tests.cluster.balancing.constant_clients import Accounts
 from tests.cluster.balancing.failover_clients import balancing, failover, places, uri_of
@@ -11,7 +12,7 @@ from tests.cluster.cluster_rig import Rig
 
 def test_clients_are_told_of_members_that_have_just_met(rig: Rig) -> None:
     def telling(acceptor: AcceptorConfig) -> None:
-        acceptor.update_cluster_clients = True
+        acceptor.options(OpenWireAcceptor).update_cluster_clients = True
 
     hosts = [rig.node(openwire=telling) for _ in range(3)]
     hosts[0].start()

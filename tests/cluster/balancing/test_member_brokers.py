@@ -8,8 +8,8 @@ from atalanta.cluster.balancing.client_count import KIND, read_count
 from atalanta.cluster.balancing.member_brokers import own_broker
 from atalanta.cluster.config import ClusterConnectionConfig, ClusterSettings
 from atalanta.cluster.topology.topology import Member
+from atalanta.config.acceptors import parse_acceptor
 from atalanta.message.message import Message
-from atalanta.wire.core.config import parse_acceptor
 from atalanta.wire.core.transport import TransportConfiguration
 
 CONNECTOR = TransportConfiguration.tcp("c", "node.example", 61616)

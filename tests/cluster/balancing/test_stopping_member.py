@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from atalanta.cluster.config import ClusterSettings
-from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.packets.connection import DisconnectV3
 from atalanta.wire.core.packets.topology import ClusterTopology
 from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.endpoint import AcceptorConfig
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from tests.cluster.balancing.constant_clients import Accounts
 from tests.cluster.balancing.failover_clients import failover, places, uri_of
 from tests.cluster.cluster_rig import OPENWIRE_PORT, RawPeer, Rig, node_of
@@ -14,8 +15,8 @@ from tests.cluster.scale_down.scale_down_rig import leave, to
 
 
 def telling(acceptor: AcceptorConfig) -> None:
-    acceptor.update_cluster_clients = True
-    acceptor.update_cluster_clients_on_remove = True
+    acceptor.options(OpenWireAcceptor).update_cluster_clients = True
+    acceptor.options(OpenWireAcceptor).update_cluster_clients_on_remove = True
 
 
 def test_a_core_client_does_not_hear_that_the_others_have_gone(rig: Rig) -> None:

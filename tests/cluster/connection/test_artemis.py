@@ -14,7 +14,6 @@ from atalanta.node.node import Node
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT, queue
 from atalanta.wire.core.broadcast_datagram import Announcement, encode_announcement
-from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, packet_name
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
@@ -32,6 +31,7 @@ from atalanta.wire.core.packets.topology import (
     SubscribeTopologyV2,
 )
 from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.endpoint import ConnectorConfig
 from tests.cluster.cluster_rig import RawPeer, Rig, cluster_of, count, node_of, waiting
 from tests.cluster.scale_down.scale_down_rig import begin, departure
 from tests.golden.frames import GoldenFrame, golden_frames

@@ -7,12 +7,12 @@ import pytest
 from atalanta.cluster.config import ClusterConnectionConfig, ClusterSettings
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.sim.nodes import queue
-from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.packets.cluster import NodeAnnounce
 from atalanta.wire.core.packets.connection import Ping
 from atalanta.wire.core.packets.message import SendContinuation, SendLargeMessage, SendMessage
 from atalanta.wire.core.packets.producer import RequestProducerCredits
 from atalanta.wire.core.packets.session import CreateSession
+from atalanta.wire.endpoint import ConnectorConfig
 from tests.cluster.cluster_rig import Rig, cluster_of, count, linked, remote_consumers, waiting
 from tests.cluster.links.large_client import client as large_client
 from tests.cluster.parameters import having, sent

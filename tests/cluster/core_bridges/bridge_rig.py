@@ -15,7 +15,7 @@ from atalanta.sim.host import Host
 from atalanta.sim.nodes import PASSWORD, PORT, USER, Shape, node_config, queue
 from atalanta.sim.world.network import Machine
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.core.config import ConnectorConfig
+from atalanta.wire.endpoint import ConnectorConfig
 from tests.cluster.cluster_rig import Rig, TappedNetwork, addresses, node_of
 
 

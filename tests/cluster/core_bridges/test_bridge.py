@@ -12,12 +12,12 @@ from atalanta.message.message import Message
 from atalanta.node.config import NodeConfig
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT, queue
-from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import Ping
 from atalanta.wire.core.packets.message import SendContinuation, SendMessage
 from atalanta.wire.core.packets.producer import ProducerCredits, RequestProducerCredits
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2
+from atalanta.wire.endpoint import ConnectorConfig
 from tests.cluster.cluster_rig import RawPeer, count, linked, node_of, queue_of, remote_consumers
 from tests.cluster.core_bridges.bridge_rig import (
     BridgeRig,

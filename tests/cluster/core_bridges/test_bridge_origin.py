@@ -11,8 +11,8 @@ from atalanta.management.request.json_text import message_map
 from atalanta.message.internal_headers import ORIGIN
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT, queue
-from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.packets.consumer import CreateConsumer
+from atalanta.wire.endpoint import ConnectorConfig
 from tests.cluster.cluster_rig import Client, Rig, count, linked, node_of, queue_of
 from tests.cluster.core_bridges.bridge_rig import bridge, bridge_of, connected
 from tests.cluster.scale_down.scale_down_rig import begin, held, leave

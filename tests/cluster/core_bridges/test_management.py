@@ -19,9 +19,9 @@ from atalanta.message.message import Message
 from atalanta.node.config import NodeConfig
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import queue
-from atalanta.wire.core.config import parse_connector
 from atalanta.wire.core.packets.session import SessionClose
 from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.endpoint import parse_connector
 from tests.cluster.cluster_rig import count, node_of
 from tests.cluster.core_bridges.bridge_rig import (
     BridgeRig,

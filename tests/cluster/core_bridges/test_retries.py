@@ -7,9 +7,9 @@ import pytest
 from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.cluster.core_bridges.targets import Targets
 from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.packets.topology import ClusterTopology
 from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.endpoint import ConnectorConfig
 from tests.cluster.cluster_rig import count, linked
 from tests.cluster.core_bridges.bridge_rig import (
     BridgeRig,

@@ -7,7 +7,7 @@ from typing import Any
 from atalanta.cluster.core_bridges.config import BridgeSettings
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.sim.nodes import PORT, queue
-from atalanta.wire.core.config import ConnectorConfig
+from atalanta.wire.endpoint import ConnectorConfig
 from tests.cluster.cluster_rig import Rig, count, linked, node_of
 from tests.cluster.core_bridges.bridge_rig import bridge, bridge_of, connected
 from tests.cluster.scale_down.scale_down_rig import held, leave

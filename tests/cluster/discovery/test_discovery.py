@@ -15,8 +15,8 @@ from atalanta.wire.core.broadcast_datagram import (
     decode_announcement,
     encode_announcement,
 )
-from atalanta.wire.core.config import ConnectorConfig
 from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.endpoint import ConnectorConfig
 from tests.cluster.cluster_rig import RawPeer, Rig, cluster_of, linked, node_of
 from tests.cluster.discovery.discovery_rig import broadcast, discovery_of, group_config
 

@@ -13,7 +13,7 @@ from atalanta.node.config import Ports
 from atalanta.node.node import Node
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT
-from atalanta.wire.core.config import ConnectorConfig
+from atalanta.wire.endpoint import ConnectorConfig
 from atalanta.wire.uri import UriError
 from tests.cluster.cluster_rig import Rig, cluster_of, node_of
 

@@ -11,7 +11,8 @@ from atalanta.cluster.discovery.multicast_agent import (
     parse_group,
 )
 from atalanta.sim.host import Host
-from atalanta.wire.core.config import AcceptorConfig
+from atalanta.wire.endpoint import AcceptorConfig
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from atalanta.wire.uri import UriError
 from tests.cluster.cluster_rig import Rig
 
@@ -104,8 +105,8 @@ def test_the_uri_of_a_group() -> None:
 
 def test_a_node_publishes_twice_a_second_until_it_stops(rig: Rig) -> None:
     def published(acceptor: AcceptorConfig) -> None:
-        acceptor.discovery_uri = "multicast://default"
-        acceptor.published_host = "seen.from.outside"
+        acceptor.options(OpenWireAcceptor).discovery_uri = "multicast://default"
+        acceptor.options(OpenWireAcceptor).published_host = "seen.from.outside"
 
     sent: list[tuple[str, str]] = []
     multicast = rig.network.multicast

@@ -7,8 +7,8 @@ import pytest
 from atalanta.kernel.ports import Links
 from atalanta.kernel.security.password import hash_password
 from atalanta.sim.nodes import PASSWORD, USER
-from atalanta.wire.core.config import parse_connector
 from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.endpoint import parse_connector
 from tests.cluster.cluster_rig import Rig, cluster_of, node_of
 
 TLS = "?sslEnabled=true;trustStorePath=t.p12"

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 from atalanta.node.config import NodeConfig
 from atalanta.sim.host import Host
-from atalanta.wire.core.config import AcceptorConfig
+from atalanta.wire.endpoint import AcceptorConfig
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from atalanta.wire.openwire.server.node_clients import NodeClients
 from atalanta.wire.openwire.server.protocol import OpenWireProtocol
 from tests.cluster.balancing.constant_clients import Accounts
@@ -20,10 +21,10 @@ def balancing(index: int, names: str) -> Callable[[NodeConfig], None]:
 
     def change(config: NodeConfig) -> None:
         acceptor = AcceptorConfig("openwire", f"n{index}", OPENWIRE_PORT, protocols=("OPENWIRE",))
-        acceptor.update_cluster_clients = True
-        acceptor.rebalance_cluster_clients = True
-        acceptor.update_cluster_clients_on_remove = True
-        acceptor.update_cluster_filter = names
+        acceptor.options(OpenWireAcceptor).update_cluster_clients = True
+        acceptor.options(OpenWireAcceptor).rebalance_cluster_clients = True
+        acceptor.options(OpenWireAcceptor).update_cluster_clients_on_remove = True
+        acceptor.options(OpenWireAcceptor).update_cluster_filter = names
         config.acceptors.append(acceptor)
 
     return change

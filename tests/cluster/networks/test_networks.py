@@ -11,7 +11,8 @@ from atalanta.kernel.security.security import PERMISSIONS
 from atalanta.node.config import NodeConfig
 from atalanta.sim.nodes import PORT
 from atalanta.sim.world.world import SECOND
-from atalanta.wire.core.config import AcceptorConfig
+from atalanta.wire.endpoint import AcceptorConfig
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from atalanta.wire.openwire.commands.destinations import ActiveMQQueue, ActiveMQTopic
 from tests.cluster.networks.network_rig import (
     NEWS,
@@ -238,7 +239,7 @@ def test_brokers_that_publish_themselves_are_found(rig: NetworkRig) -> None:
 
     def publish(node: NodeConfig) -> None:
         acceptor = AcceptorConfig("openwire", node.broker.name, PORT)
-        acceptor.discovery_uri = "multicast://default"
+        acceptor.options(OpenWireAcceptor).discovery_uri = "multicast://default"
         node.acceptors.append(acceptor)
 
     a, b = rig.single([config], publish), rig.single([], publish)

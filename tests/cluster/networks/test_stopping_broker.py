@@ -8,7 +8,8 @@ import pytest
 
 from atalanta.node.config import NodeConfig
 from atalanta.sim.host import Host
-from atalanta.wire.core.config import AcceptorConfig
+from atalanta.wire.endpoint import AcceptorConfig
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from tests.cluster.balancing.constant_clients import Accounts
 from tests.cluster.balancing.failover_clients import FailoverClient, failover, places, uri_of
 from tests.cluster.cluster_rig import OPENWIRE_PORT
@@ -20,8 +21,8 @@ def telling(index: int) -> Callable[[NodeConfig], None]:
 
     def change(config: NodeConfig) -> None:
         acceptor = AcceptorConfig("openwire", f"n{index}", OPENWIRE_PORT, protocols=("OPENWIRE",))
-        acceptor.update_cluster_clients = True
-        acceptor.update_cluster_clients_on_remove = True
+        acceptor.options(OpenWireAcceptor).update_cluster_clients = True
+        acceptor.options(OpenWireAcceptor).update_cluster_clients_on_remove = True
         config.acceptors.append(acceptor)
 
     return change

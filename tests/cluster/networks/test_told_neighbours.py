@@ -9,7 +9,8 @@ import pytest
 
 from atalanta.node.config import NodeConfig
 from atalanta.sim.host import Host
-from atalanta.wire.core.config import AcceptorConfig
+from atalanta.wire.endpoint import AcceptorConfig
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from tests.cluster.balancing.constant_clients import Accounts
 from tests.cluster.balancing.failover_clients import failover
 from tests.cluster.cluster_rig import OPENWIRE_PORT
@@ -21,9 +22,9 @@ def telling(name: str, *permissions: str) -> Callable[[NodeConfig], None]:
 
     def change(config: NodeConfig) -> None:
         acceptor = AcceptorConfig("openwire", "0.0.0.0", OPENWIRE_PORT, protocols=("OPENWIRE",))
-        acceptor.published_host = f"public-{name}"
-        acceptor.update_cluster_clients = True
-        acceptor.update_cluster_clients_on_remove = True
+        acceptor.options(OpenWireAcceptor).published_host = f"public-{name}"
+        acceptor.options(OpenWireAcceptor).update_cluster_clients = True
+        acceptor.options(OpenWireAcceptor).update_cluster_clients_on_remove = True
         config.acceptors.append(acceptor)
         if permissions:
             config.security.add_rule("#", {each: ("all",) for each in permissions})

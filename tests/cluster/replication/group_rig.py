@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.cluster.replication.active.replicator import Replicator
 from atalanta.cluster.replication.active.seat import ReplicationSeat
 from atalanta.cluster.replication.member_codec import (
@@ -24,7 +25,6 @@ from atalanta.ha.register_port import RegisterPort
 from atalanta.ha.replication.copy_replay import CopyReplay
 from atalanta.ha.replication.follower import Follower
 from atalanta.ha.replication.messages import Activate, Answer, Heartbeat, Offer
-from atalanta.kernel.inputs import NodeInputs
 from atalanta.kernel.ports import Links, Timers, Wire
 from atalanta.kernel.security.security import PERMISSIONS, Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -36,7 +36,6 @@ from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
 from atalanta.store.config import JournalConfig
 from atalanta.store.recovery import read_back
 from atalanta.store.segment import SEGMENT_VERSION
-from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets import codec
@@ -45,6 +44,7 @@ from atalanta.wire.core.packets.connection import NullResponse
 from atalanta.wire.core.packets.message import SendContinuation, SendLargeMessage, SendMessage
 from atalanta.wire.core.packets.session import CreateSessionV2
 from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.endpoint import AcceptorConfig
 from tests.kernel.broker_rig import START, CountingIds, RecordingTrace
 from tests.store.journal_rig import Collector, Schedule
 from tests.wire.core.server.server_rig import queue_request, text_message

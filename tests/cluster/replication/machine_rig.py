@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.cluster.replication.passive.active_search import Candidate
 from atalanta.cluster.replication.passive.backup import Backup
 from atalanta.cluster.replication.passive.backup_config import (
@@ -18,7 +19,6 @@ from atalanta.cluster.replication.passive.backup_config import (
 from atalanta.ha.guard_port import GuardPort
 from atalanta.ha.replication.follower import Follower
 from atalanta.kernel.broker.recovery import Recovery
-from atalanta.kernel.inputs import NodeInputs
 from atalanta.kernel.ports import Ids, Links
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository

@@ -12,7 +12,7 @@ from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.scale_down.phase import DONE, FAILED
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.sim.nodes import PORT
-from atalanta.wire.core.config import ConnectorConfig
+from atalanta.wire.endpoint import ConnectorConfig
 from tests.cluster.cluster_rig import Client, Rig, count, node_of, queue_of
 from tests.cluster.core_bridges.bridge_rig import bridge
 from tests.cluster.scale_down.scale_down_rig import begin, departure, held, stocked, to, underway

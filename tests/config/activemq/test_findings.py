@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from atalanta.config.acceptors import SERVED_PROTOCOLS
 from atalanta.config.configuration import Configuration
-from atalanta.wire.core.config import SERVED_PROTOCOLS
 from tests.config.activemq.classic_files import classic_file, copied, findings, problems, read
 
 # Those about protocols go when the protocol is served: `test_protocols_that_are_not_served_are_told_by_name`.

@@ -11,6 +11,7 @@ from atalanta.config.configuration import Configuration
 from atalanta.config.users.users import read_security
 from atalanta.kernel.routing.divert_config import ANYCAST, MULTICAST
 from atalanta.kernel.settings.repository import AddressSettings, AddressSettingsRepository
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from tests.config.activemq.classic_files import classic_file, copied, findings, problems, read
 
 EVERYONE = "ActiveMQ.everyone"
@@ -219,7 +220,7 @@ def test_a_discovery_uri_is_a_parameter_of_the_acceptor(tmp_path: Path) -> None:
     connector = '<transportConnector name="o" uri="tcp://{}:1" discoveryUri="{}"/>'
     text = f"<transportConnectors>{connector.format('h', 'multicast://default?group=shop')}</transportConnectors>"
     configuration = read(classic_file(tmp_path, text))
-    assert configuration.acceptors[0].discovery_uri == "multicast://default?group=shop"
+    assert configuration.acceptors[0].options(OpenWireAcceptor).discovery_uri == "multicast://default?group=shop"
     assert not [each for each in findings(configuration) if "discoveryUri" in each]
     text = f"<transportConnectors>{connector.format('0.0.0.0', 'zeroconf:x')}</transportConnectors>"
     assert "brokers are discovered by UDP multicast only" in str(problems(classic_file(tmp_path, text)))

@@ -59,3 +59,19 @@ def test_a_journal_of_an_earlier_version_stays_that_of_the_first_broker_that_sta
         open_store(south)  # read before the other one had claimed it
     assert refused.value.status == FOLDER_TAKEN
     open_store(broker(tmp_path, "south"))
+
+
+def test_a_journal_that_is_left_is_named(tmp_path: Path) -> None:
+    older_folder(tmp_path)
+    open_store(broker(tmp_path, "south"))  # the wrong one was faster
+    open_store(broker(tmp_path, "north"))
+    (tmp_path / "data" / "journal" / OWNER_NAME).write_text("north\n")
+    own = tmp_path / "data" / "north"
+    north = broker(tmp_path, "north")
+    assert north.journal_folder == own / "KahaDB" / "journal"
+    (told,) = [each for each in north.unsupported if "is named for this broker" in each.why]
+    assert told.lost and str(own) in told.why
+    own.rename(tmp_path / "away")
+    north = broker(tmp_path, "north")
+    assert north.journal_folder == tmp_path / "data" / "journal"
+    assert not [each for each in north.unsupported if "is named for this broker" in each.why]

@@ -8,7 +8,7 @@ from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.config.checks.cluster_connections import link_warnings
 from atalanta.config.configuration import Configuration
 from atalanta.kernel.settings.broker_config import AddressConfig
-from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
+from atalanta.wire.endpoint import AcceptorConfig, ConnectorConfig
 
 
 def configured(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from atalanta.kernel.inputs import NodeInputs
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.runtime.disk.disk_monitor import DiskMonitor
 from atalanta.runtime.disk.reserve import DiskReserve
 from tests.runtime.disk.limited import LimitedRoom

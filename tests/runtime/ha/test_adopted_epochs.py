@@ -194,7 +194,7 @@ def test_a_mark_that_is_gone_or_damaged_stops_the_start_by_name(tmp_path: Path) 
     first.abandon()
     mark = epoch_folder(tmp_path, 1) / ADOPTED_NAME
     text = mark.read_text()
-    for damage, says in (("x", "has no number of an epoch"), ("", "complete is missing: epoch 1 was served")):
+    for damage, says in (("x", "has no number of an epoch"), ("", "adopted is missing: epoch 1 was served")):
         mark.unlink()
         if damage:
             mark.write_text(damage)

@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.inputs import NodeInputs
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.runtime.lifecycle.lifecycle import Lifecycle
 from atalanta.runtime.net.acceptor import Listen
 from atalanta.runtime.net.limits import Limits

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from atalanta.kernel.inputs import NodeInputs
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.runtime.net import tls_handshakes
 from atalanta.runtime.net.tls_connection import SecureConnection
 from atalanta.runtime.process.event_loop import run

@@ -8,9 +8,10 @@ from atalanta.kernel.security.password import hash_password
 from atalanta.kernel.security.resource_limits import ResourceLimit
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.endpoint import AcceptorConfig
 from atalanta.wire.login import LoginConnection
+from atalanta.wire.stomp.acceptor import StompAcceptor
 from atalanta.wire.stomp.connection import StompConnection
 from atalanta.wire.stomp.decoder import BODY_BYTES_MAX, HEAD_BYTES_MAX, LOGIN_HEAD_BYTES_MAX
 from tests.kernel.broker_rig import SECOND
@@ -243,7 +244,7 @@ def test_transactions_are_independent_and_end_with_the_connection(server: StompS
         ("4000,3000", {}, "3000,4000", 8_000),
         ("100,0", {}, "0,500", 1_000),
         ("9000,0", {"connection_ttl_max_ms": 6_000}, "0,3000", 6_000),
-        ("1000,0", {"stomp_ttl_modifier": 1.5}, "0,1000", 1_500),
+        ("1000,0", {"options_by_protocol": {StompAcceptor: StompAcceptor(ttl_modifier=1.5)}}, "0,1000", 1_500),
         ("0,0", {"connection_ttl_ms": 5_000}, "0,2500", 5_000),
     ],
 )

@@ -15,12 +15,12 @@ from atalanta.app.life import Life
 from atalanta.app.running_node import NewNode, new_node
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.cluster.replication.active.seat import ReplicationSeat
 from atalanta.ha.manager_config import GuardVoter, has_only_voter
 from atalanta.ha.policy import BACKUP
 from atalanta.ha.replication.follower import Follower
 from atalanta.kernel.broker.recovery import Recovery
-from atalanta.kernel.inputs import NodeInputs
 from atalanta.management.status import COLOCATED_POLICY, HaStatus, ReplicaStatus
 from atalanta.node.config import NodeConfig
 from atalanta.runtime.clock import steady_ns
@@ -130,6 +130,7 @@ class MemberRun(HaRun):
             assert new is not None
             guard = None if member.guard is None else member.guard.begin(epoch)
             self._seat.take(self.follower, guard, self._replay)
+            self.shell.ends_in_recovery = False
             self.shell.give_store_with(self._fail_over)
             withdraw_requests(member.folder.journal)
             await self.serve(self._storage, self._config, new)

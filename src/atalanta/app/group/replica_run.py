@@ -43,7 +43,7 @@ from atalanta.runtime.net.limits import limits_of_this_process
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
 from atalanta.store.errors import JournalForeign
-from atalanta.wire.core.config import ConnectorConfig
+from atalanta.wire.endpoint import ConnectorConfig
 
 if TYPE_CHECKING:
     from atalanta.ha.replication.copy_replay import CopyReplay

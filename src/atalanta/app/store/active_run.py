@@ -12,9 +12,9 @@ from atalanta.app.connectors import transport
 from atalanta.app.ha_run import HaRun
 from atalanta.app.life import Life
 from atalanta.app.storage import epoch_storage
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.ha.folder_lease import RELEASED, STOPPED
 from atalanta.ha.policy import BACKUP
-from atalanta.kernel.inputs import NodeInputs
 from atalanta.management.status import COLOCATED_POLICY, HaStatus
 from atalanta.runtime.disk.message_deletion import delete_messages
 from atalanta.runtime.ha.shared_store import HeldEpoch
@@ -62,6 +62,7 @@ class SharedStoreRun(HaRun):
             storage = epoch_storage(self.life.configuration, store.node_id, held)
             config = self.configure(storage)
             self.shell.begin_clock(held.last_ns())
+            self.shell.ends_in_recovery = policy.equals or policy.failover_on_shutdown
             self.shell.driver.hold_output(held.hold)
             self.shell.give_store_with(lambda: self.give("an operator asked for a failover"))
             held.start(self._on_lost, self.shell.clock.now)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import sys
 from collections.abc import Callable
@@ -29,6 +30,7 @@ from atalanta.runtime.process.logs import log_event
 log = logging.getLogger("atalanta.app")
 
 LOOK_S: Final = 0.05
+NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 # A backup lets a waiting primary go first: after a failback both see that the store is free.
 PRIMARY_FIRST_S: Final = 1.0
 RETRY_S: Final = 1.0
@@ -41,13 +43,16 @@ class StoreWait:
     failed. `waited`: another process had the store meanwhile.
     """
 
-    def __init__(self, policy: HaPolicy, monotonic_ns: Callable[[], int], wait_ms: int = -1) -> None:
-        """A primary waits for `wait_ms` at most, -1 for ever."""
+    def __init__(
+        self, policy: HaPolicy, monotonic_ns: Callable[[], int], wait_ms: int = -1, reached: bool = False
+    ) -> None:
+        """A primary waits for `wait_ms` at most, -1 for ever. `reached`: the store could be used before."""
         waits_ns = wait_ms * 1_000_000 if policy.role == PRIMARY and wait_ms >= 0 else sys.maxsize
         self.until_ns = monotonic_ns() + waits_ns
         self.told = ""
         self.failing = False
         self.waited = False
+        self.reached = reached
 
 
 class PassiveRun:
@@ -143,8 +148,12 @@ class PassiveRun:
             self._locked = view.locked
             self.store.announced(self.members.announcement.since_ns)
         except OSError as error:
+            if error.errno in NOT_ALLOWED and not self._wait.reached:
+                line = f"the shared store {self.store.journal} cannot be used: {error}: this user has to write there"
+                raise StartupError(exit_codes.DISK_FAILED, [line]) from error
             await self._failed(error)
             return None
+        self._wait.reached = True
         self._watch.follow(view.lock if view.state == ACTIVE else None)
         why = self._may_take(view)
         if not why:
@@ -166,6 +175,7 @@ class PassiveRun:
         self._wait.failing = False
         if held is None:
             self._wait.waited = True
+            self._wait.told = ""  # somebody else is waited for
             self.again = self._listens
             log_event(log, "store_taken_by_another", {"epoch": view.epoch + 1})
         return held

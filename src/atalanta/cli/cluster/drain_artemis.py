@@ -30,6 +30,7 @@ from atalanta.client import (
     ManagementFailed,
     NotAuthorized,
 )
+from atalanta.wire.uri import masked
 
 if TYPE_CHECKING:
     from atalanta.cli.target import Target
@@ -118,7 +119,7 @@ async def drained_artemis(management: Management, node: str, leaving: Target, to
     if members.places:
         await empty_links(management, node, leaving, members)
     await begin_scale_down(management, node, connector)
-    return {"phase": LEAVING, "messages": sum(count_of(row) for row in rows), "queues_made": made, "target": to}
+    return {"phase": LEAVING, "messages": sum(count_of(row) for row in rows), "queues_made": made, "target": place}
 
 
 async def prepare_target(
@@ -128,12 +129,14 @@ async def prepare_target(
     queues."""
     for place, error in members.silent.items():
         typer.echo(f"atalanta: {place} cannot be asked whether it knows the queues of {to}: {error}", err=True)
+    leaving_id = str(await management.get(BROKER, "NodeID"))
     async with leaving.at(to).connect() as connection:
         target = connection.management()
         target_id = str(await target.get(BROKER, "NodeID"))
+        if target_id == leaving_id:
+            raise Refused(f"{to} is {node} itself: nothing was moved", USAGE)
         await until_member(management, node, to, target_id)
         made = await make_queues(target, rows)
-    leaving_id = str(await management.get(BROKER, "NodeID"))
     addresses = {str(row["address"]) for row in rows}
     for node_id, place in members.places.items():
         if node_id != target_id:
@@ -252,7 +255,8 @@ async def way_to(management: Management, node: str, leaving: Target, to: str) ->
         return to, named[to]
     place = to.partition("://")[2].partition("?")[0] if "://" in to else to
     if ":" not in place:
-        raise Refused(f"{node} has no connector {to!r}: name one of its broker.xml, or the target as HOST:PORT", USAGE)
+        why = f"{node} has no connector {masked(to)!r}"
+        raise Refused(f"{why}: name one of its broker.xml, or the target as HOST:PORT", USAGE)
     for name, where in named.items():
         if where == place and "://" not in to:
             return name, place

@@ -95,7 +95,8 @@ def read_node(path: Path, findings: Findings, alone: bool = False) -> CheckedNod
     _check_roles(node, findings)
     _check_ports(node, findings)
     try:
-        node.node_id = str(read_node_id(configuration.journal_folder) or "") or None
+        if configuration.broker.persistence_enabled:  # else it has no folder
+            node.node_id = str(read_node_id(configuration.journal_folder) or "") or None
         check_marks(configuration)
     except DataFolderError as error:
         findings.about(ERROR, node, str(error))

@@ -20,7 +20,7 @@ from atalanta.wire.openwire.server.protocol import peer_brokers_of
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
     from atalanta.wire.connection import Connection
-    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.endpoint import AcceptorConfig
 
 PREFIX: Final = "rebalance."
 

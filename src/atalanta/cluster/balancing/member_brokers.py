@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from atalanta.cluster.balancing.balancers import Balancers
     from atalanta.cluster.balancing.rebalance import Rebalance
     from atalanta.wire.connection import ClientConnection
-    from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.transport import TransportConfiguration
+    from atalanta.wire.endpoint import AcceptorConfig
 
 
 def own_broker(

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connection import ClusterConnection
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
     from atalanta.wire.connection import Connection
-    from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.transport import TransportConfiguration
+    from atalanta.wire.endpoint import AcceptorConfig
 
 TICK: Final = "tick"
 SECOND_NS: Final = 1_000_000_000

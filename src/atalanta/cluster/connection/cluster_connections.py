@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.routing.bindings import RemoteBinding
     from atalanta.management.resources.registry import ResourceRegistry
-    from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.packets.cluster import NodeAnnounce, ScaleDownAnnouncement
     from atalanta.wire.core.transport import TransportConfiguration
+    from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.host import Host
 
 PREFIX: Final = "cluster."

@@ -16,7 +16,7 @@ from atalanta.kernel.security.security import (
     is_public_password,
 )
 from atalanta.message.message import Message
-from atalanta.wire.core.config import ConnectorConfig
+from atalanta.wire.endpoint import ConnectorConfig
 
 # Limits of the packets that carry these values.
 INT_MAX: Final = (1 << 31) - 1

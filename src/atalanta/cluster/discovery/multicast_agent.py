@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.part import Part
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from atalanta.wire.openwire.server.peer_brokers import uri_of
 from atalanta.wire.uri import UriError, parse_authority, parse_params
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from atalanta.kernel.ports import Links, Timers
-    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.endpoint import AcceptorConfig
 
 SCHEME: Final = "multicast://"
 DEFAULT: Final = "default"
@@ -164,8 +165,9 @@ class MulticastAgents(Part):
     def publish(self, acceptors: Iterable[AcceptorConfig]) -> None:
         """Publishes the acceptors that have a discoveryUri."""
         for acceptor in acceptors:
-            if acceptor.discovery_uri:
-                agent = self.agent_of(parse_group(acceptor.discovery_uri))
+            uri = acceptor.options(OpenWireAcceptor).discovery_uri
+            if uri:
+                agent = self.agent_of(parse_group(uri))
                 agent.publish(uri_of(acceptor, acceptor.host))
 
     def agent_of(self, group: MulticastGroup) -> MulticastAgent:

@@ -53,6 +53,7 @@ from atalanta.cluster.scale_down.phase import (
 )
 from atalanta.cluster.scale_down.stages import Mover
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.wire.uri import masked
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
@@ -143,7 +144,7 @@ class ScaleDown(Part):
         if self.under_way() or self.frozen:
             raise BrokerError(ILLEGAL_STATE, "this broker is leaving already")
         if connector is not None and connector not in self.cluster.settings.connectors:
-            raise BrokerError(ILLEGAL_STATE, f"there is no connector '{connector}'")
+            raise BrokerError(ILLEGAL_STATE, f"there is no connector '{masked(connector)}'")
         self.choice.connector = connector
         if not self.choice.candidates() and self.choice.group is None:
             why = self.choice.reason()

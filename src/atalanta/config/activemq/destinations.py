@@ -7,7 +7,7 @@ from typing import Final
 from atalanta.config.activemq import tables
 from atalanta.config.activemq.elements import Core, Elements
 from atalanta.config.xml.tree import Node, made
-from atalanta.wire.core.config import UNUSED
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 
 CONSUMER_WILDCARDS: Final = "virtualTopicConsumerWildcards"
 VIRTUAL_TOPICS: Final = "VirtualTopic.>"
@@ -71,7 +71,8 @@ class Destinations:
         values = self.elements.values(node, tables.VIRTUAL_TOPIC, tables.VIRTUAL_SILENT, tables.VIRTUAL_LOST)
         name, prefix = values.get("name", ">"), values.get("prefix", PREFIX)
         selectors = self.elements.true(node, values, "selectorAware")
-        if CONSUMER_WILDCARDS in UNUSED and not (prefix == PREFIX and name.startswith("VirtualTopic.")):
+        ours = prefix == PREFIX and name.startswith("VirtualTopic.")
+        if CONSUMER_WILDCARDS in OpenWireAcceptor.UNUSED and not ours:
             why = "read, no effect yet: only Consumer.*.VirtualTopic.> are consumers of virtual topics"
             self.elements.finding(node, f"virtualTopic {name}", why, True)
         self.virtual_topics.append(consumers_of(name, prefix, selectors))

@@ -133,6 +133,9 @@ class BrokerReader:
         data = StoreFolder(self.stores.folder)
         if not self.stores.folder:
             data = store_folder(base, values.get("dataDirectory", DATA), name)
+            if data.left:
+                why = f"it is named for this broker, but {data.path} is served; move that one away to serve this one"
+                self.elements.finding(broker, f"the journal in {data.left}", why, True)
         for option, folder in FOLDERS.items():
             core.put(broker, option, f"{data.path}/{folder}")
         if self.stores.persistent:

@@ -14,6 +14,7 @@ from atalanta.config.activemq import tables
 from atalanta.config.activemq.beans import Beans
 from atalanta.config.activemq.elements import Core, Elements, only
 from atalanta.config.folder_owner import owner_of
+from atalanta.config.wildfly.sockets import below
 from atalanta.config.xml.tree import Node
 
 JOURNAL: Final = "journal"
@@ -23,6 +24,9 @@ NO_FOLDER_NAME: Final = re.compile(r"[^a-zA-Z0-9._\-:]")  # Classic replaces the
 IN_MEMORY: Final = "memoryPersistenceAdapter"
 KAHADB: Final = ("kahaDB", "kahaDBStore")
 REPLICATED: Final = "replicatedLevelDB"
+# Parts of the classes of stores, for those that are written as beans.
+REPLICATED_CLASS: Final = "leveldb.replicated."
+DATABASE_CLASSES: Final = ("store.jdbc.", "JournalPersistenceAdapter")
 SHARED_FILE: Final = "shared-file-locker"
 SHARED_FILE_CLASS: Final = "SharedFileLocker"
 DATA_SOURCES: Final = ("dataSource", "lockDataSource")
@@ -31,11 +35,13 @@ KEPT: Final = "messages are kept in this broker's journal; those of Classic's st
 
 
 class StoreFolder:
-    """The folder of a store. `owner`: the broker's name, if the folder is not its own yet (see `store_folder`)."""
+    """The folder of a store. `owner`: the broker's name, if the folder is not its own yet; `left`: another folder that
+    is the broker's, with a journal that is not served (see `store_folder`)."""
 
-    def __init__(self, path: str, owner: str = "") -> None:
+    def __init__(self, path: str, owner: str = "", left: str = "") -> None:
         self.path = path
         self.owner = owner
+        self.left = left
 
 
 def store_folder(base: Path, data: str, name: str) -> StoreFolder:
@@ -45,11 +51,12 @@ def store_folder(base: Path, data: str, name: str) -> StoreFolder:
     one that starts writes its name into it. A relative `data` is below `base`.
     """
     own = join(data, NO_FOLDER_NAME.sub("_", name).strip(), DEFAULT_FOLDER)
-    if not (base / own / JOURNAL / NODE_ID_NAME).exists() and (base / data / JOURNAL / NODE_ID_NAME).exists():
-        owner = owner_of(base / data / JOURNAL)
-        if owner in ("", name):
-            return StoreFolder(data, "" if owner else name)
-    return StoreFolder(own)
+    if not (base / data / JOURNAL / NODE_ID_NAME).exists():
+        return StoreFolder(own)
+    owner = owner_of(base / data / JOURNAL)
+    if (base / own / JOURNAL / NODE_ID_NAME).exists():
+        return StoreFolder(own, left=data if owner == name else "")
+    return StoreFolder(data, "" if owner else name) if owner in ("", name) else StoreFolder(own)
 
 
 class Stores:
@@ -69,6 +76,8 @@ class Stores:
     def read(self, section: Node) -> None:
         """Reads the adapter."""
         node = only(section)
+        if node is not None and self.persistent:
+            self._find_class(node)
         if node is None or node.name not in (*tables.STORES, IN_MEMORY):
             self.elements.children(section, {})
         elif node.name == IN_MEMORY:
@@ -123,9 +132,24 @@ class Stores:
         self.fails_if_locked = self.fails_if_locked or self.elements.true(node, node.attributes, name)
 
     # -- what says that there are others ------------------------------------------------------------
+    def _find_class(self, node: Node) -> None:
+        """Reports a store that is written as a Spring bean, and is one of several brokers by its class."""
+        bean = self.beans.meant(node) if node.name in ("bean", "ref") else None
+        nodes = self.beans.reachable(bean)
+        sources = any(node.attributes.get("name") in DATA_SOURCES for node in nodes)
+        for name in self.beans.classes(bean):
+            database = any(each in name for each in DATABASE_CLASSES)
+            if REPLICATED_CLASS in name or (database and sources and not self.beans.is_embedded(bean)):
+                self.elements.others(node, f"bean {name}", KEPT, tables.WAYS_OF_PAIR)
+                return
+
     def _find_others(self, node: Node) -> None:
-        if node.name == REPLICATED:
-            self.elements.others(node, node.name, KEPT, tables.WAYS_OF_PAIR)
+        """Reports what says so of a store, and of those in it (mKahaDB)."""
+        for store in below(node):
+            if store.name == REPLICATED:
+                self.elements.others(store, store.name, KEPT, tables.WAYS_OF_PAIR)
+            elif store is not node and store.name in tables.DATABASES:
+                self._find_database(store)
         self._find_database(node)
         for name in LOCKERS:
             if name in node.attributes:

@@ -6,7 +6,7 @@ from atalanta.config.checks.findings import ERROR, INFORMATION, WARNING, Checked
 from atalanta.config.checks.reachability import WILDCARD_HOSTS, is_loopback, reaches
 from atalanta.config.checks.replicated_groups.group import groups_of
 from atalanta.config.checks.shared_store import share_a_store
-from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
+from atalanta.wire.endpoint import AcceptorConfig, ConnectorConfig
 
 
 def check_endpoints(nodes: list[CheckedNode], findings: Findings) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.config.configuration import Configuration
 from atalanta.kernel.security.security import Security
-from atalanta.wire.core.config import ConnectorConfig
+from atalanta.wire.endpoint import ConnectorConfig
 
 ERROR: Final = "error"
 WARNING: Final = "warning"

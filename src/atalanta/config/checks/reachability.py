@@ -6,7 +6,7 @@ from typing import Final
 
 from atalanta.cluster.config import DiscoveryConfig, DiscoveryGroupConfig
 from atalanta.config.configuration import Configuration
-from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
+from atalanta.wire.endpoint import AcceptorConfig, ConnectorConfig
 
 WILDCARD_HOSTS: Final = ("0.0.0.0", "::", "")
 

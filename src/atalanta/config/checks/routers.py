@@ -6,7 +6,7 @@ from atalanta.cluster.connection_routers.config import CONSISTENT_HASH, PoolConf
 from atalanta.config.checks.findings import WARNING, CheckedNode, Findings
 from atalanta.config.checks.reachability import reaches
 from atalanta.kernel.security.security import is_public_password
-from atalanta.wire.core.config import AcceptorConfig, ConnectorConfig
+from atalanta.wire.endpoint import AcceptorConfig, ConnectorConfig
 
 KIND = "connection-router"
 

@@ -24,7 +24,7 @@ from atalanta.config.sections.references import CONNECTOR, DISCOVERY_GROUP, Refe
 from atalanta.config.xml.reader import BadValue, Handler, XmlReader, boolean, convert, into
 from atalanta.config.xml.tree import Node
 from atalanta.files.jgroups_stack import StackError, parse_stack, read_stack
-from atalanta.wire.core.config import parse_connector
+from atalanta.wire.endpoint import parse_connector
 from atalanta.wire.uri import UriError, parse_params
 
 # Parameter names of a cluster-connection URI are the setters of Artemis' ClusterConnectionConfiguration.

@@ -9,8 +9,8 @@ import re
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.files.regular import NotRegular, read_regular
-from atalanta.kernel.inputs import NodeInputs
 from atalanta.runtime.driver import Driver
 
 FILE_BYTES_MAX = 1 << 17

@@ -158,6 +158,11 @@ class Epochs:
             return inherited_epoch(below, self._view)
         except EpochUnmarked as error:
             folder = self.marks / epoch_name(error.epoch)
+            if not any(folder.glob("*.log")):  # it has adopted the files of another one
+                raise DataFolderDamaged(
+                    f"{folder / ADOPTED_NAME} is missing: epoch {error.epoch} was served, and without this file its "
+                    "messages would be left out. Find out what has removed it, and restore the folder from a backup"
+                ) from error
             raise DataFolderDamaged(
                 f"{folder / COMPLETE_NAME} is missing: epoch {error.epoch} was served, and without this file its "
                 "messages would be left out. Find out what has removed it. If nothing else is missing in the folder, "

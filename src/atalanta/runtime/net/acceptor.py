@@ -14,7 +14,7 @@ import ssl
 from dataclasses import dataclass
 from typing import cast
 
-from atalanta.kernel.inputs import NodeInputs
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.kernel.security.remote_host import RefusalLimit
 from atalanta.runtime.net.connections_by_host import Closable, ConnectionsByHost
 from atalanta.runtime.net.tcp import Connection, Connections, address_text

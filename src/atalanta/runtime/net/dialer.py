@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from atalanta.kernel.inputs import NodeInputs
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.runtime.net.tcp import Connection, Connections
 from atalanta.runtime.net.tls_connection import SecureConnection
 from atalanta.tls.context import ClientTls

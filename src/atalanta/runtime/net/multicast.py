@@ -13,7 +13,7 @@ import socket
 import struct
 from dataclasses import dataclass
 
-from atalanta.kernel.inputs import NodeInputs
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.net.group_address import (
     ANY,

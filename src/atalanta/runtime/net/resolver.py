@@ -9,7 +9,7 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.inputs import NodeInputs
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.runtime.driver import Driver
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from mypy_extensions import mypyc_attr
 
-from atalanta.kernel.inputs import NodeInputs
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.kernel.ports import Wire
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.net.connections_by_host import ConnectionsByHost

@@ -18,7 +18,7 @@ from atalanta.sim.loads.sender_load import SenderLoad
 from atalanta.sim.nodes import PASSWORD, PORT, USER, Shape, machines_of, queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
-from atalanta.wire.core.config import ConnectorConfig
+from atalanta.wire.endpoint import ConnectorConfig
 
 EXPORTS: Final = "exports"
 IMPORTS: Final = "imports"

@@ -38,7 +38,7 @@ from atalanta.sim.loads.sender_load import SenderLoad
 from atalanta.sim.nodes import GROUP, PASSWORD, Shape, discover, queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
-from atalanta.wire.core.config import AcceptorConfig
+from atalanta.wire.endpoint import AcceptorConfig
 
 SHARE: Final = 0.25
 ROUTED_PORT: Final = 61617

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.errors import BrokerError
 from atalanta.wire.connection import DEFAULT_TTL_NS, ProtocolError
 from atalanta.wire.login import LoginRequest
+from atalanta.wire.stomp.acceptor import StompAcceptor
 from atalanta.wire.stomp.decoder import FrameDecoder
 from atalanta.wire.stomp.destination import Destinations
 from atalanta.wire.stomp.frame import V10, VERSION_NAMES, VERSIONS, Frame
@@ -21,7 +22,7 @@ from atalanta.wire.web_socket import WebSocket, framed
 
 if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
-    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.host import Host
 
 SERVER: Final = "Atalanta"
@@ -165,7 +166,8 @@ class StompConnection(StompOutput):
         self.client.client_id = request.client_id
         acceptor = self.acceptor
         names = Destinations(self.address_prefixes(), broker.address_registry.by_name)
-        session = StompSession(self, names, WINDOW_BYTES if acceptor is None else acceptor.stomp_window_bytes)
+        window_bytes = WINDOW_BYTES if acceptor is None else acceptor.options(StompAcceptor).window_bytes
+        session = StompSession(self, names, window_bytes)
         kernel = self.new_session(session, identity)
         session.attach(kernel)
         self.session = session
@@ -183,7 +185,7 @@ class StompConnection(StompOutput):
             self.heart_beat = Beat(self.host.wire, self.conn, now, agreed.own_period_ms * 1_000_000, data)
             self.beats.add(now, self.heart_beat)
         headers = [("version", VERSION_NAMES[self.version]), ("session", session_name)]
-        if self.acceptor is None or not self.acceptor.stomp_server_header_off:
+        if self.acceptor is None or not self.acceptor.options(StompAcceptor).server_header_off:
             headers.append(("server", SERVER))
         request_id = frame.get("request-id")
         if request_id is not None:

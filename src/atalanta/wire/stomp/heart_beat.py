@@ -10,10 +10,11 @@ import heapq
 from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.connection import ProtocolError
+from atalanta.wire.stomp.acceptor import StompAcceptor
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers, Wire
-    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.endpoint import AcceptorConfig
 
 OWN_PERIOD_MS_MIN: Final = 500
 PERIOD_DIGITS_MAX: Final = 9
@@ -37,7 +38,7 @@ class HeartBeat:
         shortest_ms = 0
         longest_ms: int | None = None
         if acceptor is not None:
-            modifier = acceptor.stomp_ttl_modifier
+            modifier = acceptor.options(StompAcceptor).ttl_modifier
             shortest_ms = acceptor.connection_ttl_min_ms
             longest_ms = acceptor.connection_ttl_max_ms
             if acceptor.connection_ttl_ms >= 0:

@@ -13,7 +13,7 @@ from atalanta.wire.web_socket import WebSocket, framed
 
 if TYPE_CHECKING:
     from atalanta.kernel.memory.large_body import LargeStream
-    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.host import Host
     from atalanta.wire.stomp.heart_beat import Beat
 

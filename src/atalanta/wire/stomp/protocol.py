@@ -11,7 +11,7 @@ from atalanta.wire.stomp.heart_beat import BEAT_TIMER, HeartBeats
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
     from atalanta.wire.connection import ClientConnection
-    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.host import Host
 
 BEGINNINGS: Final = (b"CONNECT\n", b"CONNECT\r\n", b"STOMP\n", b"STOMP\r\n")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.ha.register import CompareAndSet, Register
-from atalanta.kernel.inputs import NodeInputs
 from atalanta.runtime.ha.group.register_calls import RegisterCalls
 from atalanta.runtime.ha.managers.file_manager import FileManager
 from atalanta.runtime.ha.managers.manager import Answer, Found, ManagerUnavailable

@@ -21,7 +21,6 @@ from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
 from atalanta.wire.connection import ClientConnection, Connection, ProtocolError
-from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets import codec
@@ -33,6 +32,7 @@ from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2, SessionStart
 from atalanta.wire.core.server.connection import CoreConnection
 from atalanta.wire.core.server.protocol import CoreProtocol
+from atalanta.wire.endpoint import AcceptorConfig
 from atalanta.wire.host import Host
 from atalanta.wire.protocol import Peer
 from atalanta.wire.sniffer import Sniffer

@@ -12,7 +12,6 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.wire.core import packet_types
-from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
@@ -38,6 +37,7 @@ from atalanta.wire.core.packets.topology import (
     SubscribeTopologyV2,
 )
 from atalanta.wire.core.server.connection import UNAUTHENTICATED_FRAME_BYTES_MAX
+from atalanta.wire.endpoint import AcceptorConfig
 from tests.golden.frames import golden_frames
 from tests.kernel.broker_rig import SECOND
 from tests.wire.core.samples import all_packets

@@ -6,7 +6,6 @@ import pytest
 
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.message.message import Message
-from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.packets.connection import (
     DisconnectV2,
     DisconnectV3,
@@ -32,6 +31,7 @@ from atalanta.wire.core.packets.topology import (
     ClusterTopologyV4,
     SubscribeTopologyV2,
 )
+from atalanta.wire.endpoint import AcceptorConfig
 from tests.wire.core.server.large_rig import send_large
 from tests.wire.core.server.server_rig import Client, Server, text_message
 

@@ -8,7 +8,6 @@ from collections import deque
 import pytest
 
 from atalanta.kernel.sessions.session import Session
-from atalanta.wire.core.config import AcceptorConfig
 from atalanta.wire.core.packet_types import HANDSHAKE, NOT_COUNTED
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import NullResponse, PacketsConfirmed, Ping
@@ -26,6 +25,7 @@ from atalanta.wire.core.packets.session import (
 )
 from atalanta.wire.core.server.redirect import CoreRedirect
 from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.endpoint import AcceptorConfig
 from tests.kernel.broker_rig import SECOND
 from tests.wire.core.server.server_rig import Client, Server, queue_request, text_message
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from atalanta.config.acceptors import parse_acceptor
 from atalanta.wire.connection import ClientConnection
-from atalanta.wire.core.config import parse_acceptor
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.openwire.commands.connections import ConnectionControl, ConnectionInfo
 from atalanta.wire.openwire.commands.identifiers import ConnectionId, SessionId

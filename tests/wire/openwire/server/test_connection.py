@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from atalanta.wire.core.config import parse_acceptor
+from atalanta.config.acceptors import parse_acceptor
 from atalanta.wire.openwire.commands.brokers import BrokerInfo
 from atalanta.wire.openwire.commands.connections import (
     ConnectionControl,

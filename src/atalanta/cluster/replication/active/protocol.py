@@ -36,7 +36,7 @@ from atalanta.wire.protocol import MORE, NO, YES, Peer, Protocol
 if TYPE_CHECKING:
     from atalanta.cluster.replication.active.seat import ReplicationSeat
     from atalanta.kernel.ports import Ids
-    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.host import Host
 
 # A follower answers several heartbeats in a second. One that is silent for this time is gone.

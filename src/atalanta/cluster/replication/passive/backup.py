@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.cluster.replication.member_codec import ServiceRequest
 from atalanta.cluster.replication.member_handshake import (
     ANOTHER_GROUP,
@@ -56,7 +57,6 @@ from atalanta.ha.replication.messages import (
     Send,
     Store,
 )
-from atalanta.kernel.inputs import NodeInputs
 from atalanta.kernel.ports import PageError
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.store.errors import JournalDamaged

@@ -9,7 +9,7 @@ from atalanta.config.checks.reachability import WILDCARD_HOSTS, hears, reaches, 
 from atalanta.config.checks.replicated_groups.manager import GroupManager
 from atalanta.config.configuration import Configuration
 from atalanta.ha.policy import PRIMARY, REPLICATION
-from atalanta.wire.core.config import ConnectorConfig
+from atalanta.wire.endpoint import ConnectorConfig
 
 
 @dataclass

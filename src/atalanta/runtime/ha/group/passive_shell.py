@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
-from atalanta.kernel.inputs import NodeInputs
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.runtime.clock import steady_ns, system_clock
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds

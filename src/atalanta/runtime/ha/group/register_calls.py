@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from atalanta.cluster.inputs import NodeInputs
 from atalanta.ha.register import CompareAndSet, RegisterDamaged
 from atalanta.ha.register_port import RegisterPort
 from atalanta.ha.voter import Outcome
-from atalanta.kernel.inputs import NodeInputs
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ha.managers.manager import Manager, ManagerUnavailable
 from atalanta.runtime.process.logs import log_event

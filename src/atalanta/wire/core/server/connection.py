@@ -53,12 +53,12 @@ from atalanta.wire.core.server.session_creation import (
 
 if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
-    from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.server.reattach import Resumable
     from atalanta.wire.core.server.resend_buffer import Replay
     from atalanta.wire.core.server.session import CoreSession
     from atalanta.wire.core.server.shared_state import SharedState
     from atalanta.wire.core.transport import TransportConfiguration
+    from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.host import Host
     from atalanta.wire.login import LoginRequest
 

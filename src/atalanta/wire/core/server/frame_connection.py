@@ -26,11 +26,11 @@ from atalanta.wire.core.packets.topology import (
 
 if TYPE_CHECKING:
     from atalanta.kernel.errors import BrokerError
-    from atalanta.wire.core.config import AcceptorConfig
     from atalanta.wire.core.packets.base import Packet
     from atalanta.wire.core.server.resend_buffer import Replay
     from atalanta.wire.core.server.shared_state import SharedState
     from atalanta.wire.core.transport import TransportConfiguration
+    from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.host import Host
 
 SERVER_VERSION: Final = 136

@@ -12,7 +12,7 @@ from atalanta.wire.protocol import MORE, NO, YES, Peer, Protocol
 
 if TYPE_CHECKING:
     from atalanta.wire.connection import ClientConnection
-    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.host import Host
 
 

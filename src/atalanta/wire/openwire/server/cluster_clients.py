@@ -13,11 +13,12 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from atalanta.wire.openwire.commands.connections import ConnectionControl
 from atalanta.wire.openwire.server.peer_brokers import uri_at
 
 if TYPE_CHECKING:
-    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.openwire.server.peer_brokers import PeerBroker, PeerBrokers
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
 
@@ -64,9 +65,10 @@ class AcceptorList:
 
     def __init__(self, acceptor: AcceptorConfig, peers: PeerBrokers) -> None:
         self.peers = peers
-        self.rotates: bool = acceptor.rebalance_cluster_clients
-        self.forgets: bool = acceptor.update_cluster_clients_on_remove
-        self.patterns = [re.compile(part.strip()) for part in acceptor.update_cluster_filter.split(",") if part.strip()]
+        options = acceptor.options(OpenWireAcceptor)
+        self.rotates: bool = options.rebalance_cluster_clients
+        self.forgets: bool = options.update_cluster_clients_on_remove
+        self.patterns = [re.compile(part.strip()) for part in options.update_cluster_filter.split(",") if part.strip()]
         self.kept: dict[str, bool] = {}
         self.passed: dict[str, bool] = {}  # whether a broker passes the filter, by name
         self.turn: int = 0
@@ -189,7 +191,10 @@ class ClusterClients:
     def list_of(self, connection: OpenWireOutput) -> AcceptorList | None:
         """Returns the list of a client's acceptor; None if its clients are told nothing."""
         acceptor = connection.acceptor
-        if acceptor is None or not (acceptor.update_cluster_clients or acceptor.rebalance_cluster_clients):
+        if acceptor is None:
+            return None
+        options = acceptor.options(OpenWireAcceptor)
+        if not options.update_cluster_clients and not options.rebalance_cluster_clients:
             return None
         found = self.lists.get(acceptor.name)
         if found is None:

@@ -13,6 +13,7 @@ from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.security.security import MANAGE
 from atalanta.wire.connection import ProtocolError, Redirect
 from atalanta.wire.login import LoginRequest
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from atalanta.wire.openwire.commands.brokers import BrokerInfo
 from atalanta.wire.openwire.commands.connections import (
     ConnectionControl,
@@ -51,7 +52,7 @@ from atalanta.wire.openwire.wire_format import WireFormat
 
 if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
-    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.host import Host
     from atalanta.wire.openwire.server.node_clients import NodeClients
 
@@ -328,7 +329,7 @@ class OpenWireConnection(OpenWireOutput):
         other = self.node_clients.clients.get(client_id)
         if isinstance(other, OpenWireConnection) and not other.gone and not other.end_reason:
             acceptor = self.acceptor
-            steals = acceptor is not None and acceptor.allow_link_stealing
+            steals = acceptor is not None and acceptor.options(OpenWireAcceptor).allow_link_stealing
             steals = steals or same_neighbour(self.network, other.network)
             if not other.peer_gone and (not (reconnects or steals) or not other.belongs_to(identity)):
                 name = self.node_clients.broker_name
@@ -387,7 +388,7 @@ class OpenWireConnection(OpenWireOutput):
         acceptor, session = self.acceptor, self.session
         if not self.fault_tolerant or not can_be_told(self):
             return "has no failover: in its URL"
-        if acceptor is None or not acceptor.rebalance_cluster_clients:
+        if acceptor is None or not acceptor.options(OpenWireAcceptor).rebalance_cluster_clients:
             return "uses an acceptor without rebalanceClusterClients"
         return "has temporary destinations" if session is not None and session.temporary else None
 

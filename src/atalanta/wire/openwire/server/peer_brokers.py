@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from atalanta.wire.openwire.server.client_load import hears_of_load, load_command, load_in
 
 if TYPE_CHECKING:
     from atalanta.wire.connection import ClientConnection
-    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.openwire.commands.connections import ConnectionControl
     from atalanta.wire.openwire.encoding.structure import Command
     from atalanta.wire.openwire.options import WireFormatOptions
@@ -23,7 +24,8 @@ EVERY_ADDRESS: Final = ("", "0.0.0.0", "::")
 
 def uri_of(acceptor: AcceptorConfig, host: str) -> str:
     """Returns the URI by which OpenWire clients reach an acceptor; `host` is taken if it listens at all addresses."""
-    told = acceptor.published_host or (host if acceptor.host in EVERY_ADDRESS else acceptor.host)
+    published = acceptor.options(OpenWireAcceptor).published_host
+    told = published or (host if acceptor.host in EVERY_ADDRESS else acceptor.host)
     scheme = "tcp" if acceptor.tls is None else "ssl"
     return f"{scheme}://[{told}]:{acceptor.port}" if ":" in told else f"{scheme}://{told}:{acceptor.port}"
 

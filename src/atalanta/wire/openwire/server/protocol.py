@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from atalanta.wire.openwire.options import MAGIC, WireFormatOptions
 from atalanta.wire.openwire.server.advisories.consumers_elsewhere import ELSEWHERE_TIMER
 from atalanta.wire.openwire.server.advisories.watchers import ADVISORIES_TIMER
@@ -24,7 +25,7 @@ from atalanta.wire.protocol import MORE, NO, YES, Peer, Protocol
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
     from atalanta.wire.connection import ClientConnection
-    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.host import Host
 
 # Behind the int32 size of the first frame: WireFormatInfo and the begin of its magic.
@@ -103,9 +104,10 @@ def peer_brokers_of(host: Host) -> PeerBrokers | None:
 
 def options_for(acceptor: AcceptorConfig) -> WireFormatOptions:
     """Returns what the acceptor announces."""
+    options = acceptor.options(OpenWireAcceptor)
     return WireFormatOptions(
-        frame_bytes_max=acceptor.openwire_frame_bytes_max,
-        inactivity_ms=acceptor.inactivity_ms,
-        inactivity_delay_ms=acceptor.inactivity_delay_ms,
+        frame_bytes_max=options.frame_bytes_max,
+        inactivity_ms=options.inactivity_ms,
+        inactivity_delay_ms=options.inactivity_delay_ms,
         provider_name=PROVIDER,
     )

@@ -17,7 +17,7 @@ from atalanta.wire.openwire.server.sessions.errors import throwable_of
 if TYPE_CHECKING:
     from atalanta.kernel.errors import BrokerError
     from atalanta.kernel.ports import Journal
-    from atalanta.wire.core.config import AcceptorConfig
+    from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.host import Host
     from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
     from atalanta.wire.openwire.encoding.structure import Command

@@ -6,9 +6,9 @@ Every parameter of Artemis (TransportConstants) is known by name. Parameters wit
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from atalanta.kernel.option import OptionGroup, option
 from atalanta.message.repetition import PERIOD_MS_MIN
@@ -24,14 +24,10 @@ SCHEMES: Final = ("tcp",)
 INT_MAX: Final = (1 << 31) - 1
 LONG_MAX: Final = (1 << 63) - 1
 PROTOCOLS: Final = ("CORE", "AMQP", "STOMP", "HORNETQ", "MQTT", "OPENWIRE")
-SERVED_PROTOCOLS: Final = ("CORE", "STOMP", "OPENWIRE")
 
 _THREADS: Final = "this broker has one loop and no worker threads"
 _NETTY: Final = "concerns Netty"
 _OTHER_PROTOCOL: Final = "concerns a protocol this version does not speak"
-_WEB_SOCKET: Final = "frames of a WebSocket are taken at any length, and sent as binary without compression"
-_IN_MEMORY: Final = "bodies from STOMP clients stay in memory"
-_MESSAGE_ID: Final = "the header message-id has the number of the message"
 
 # Known to Artemis, without effect here. Name -> why.
 UNUSED: Final[dict[str, str]] = {
@@ -52,15 +48,6 @@ UNUSED: Final[dict[str, str]] = {
     "protocol": "old form of protocols",
     "quietPeriod": _NETTY,
     "shutdownTimeout": _NETTY,
-    "stompMaxFramePayloadLength": _WEB_SOCKET,
-    "stompConsumerCredits": "old form of stompConsumerWindowSize",
-    "stompMinLargeMessageSize": _IN_MEMORY,
-    "stomp-min-large-message-size": _IN_MEMORY,
-    "stompEnableMessageId": _MESSAGE_ID,
-    "stomp-enable-message-id": _MESSAGE_ID,
-    "webSocketMaxFramePayloadLength": _WEB_SOCKET,
-    "webSocketEncoderType": _WEB_SOCKET,
-    "webSocketCompressionSupported": _WEB_SOCKET,
     "amqpCredits": _OTHER_PROTOCOL,
     "amqpLowCredits": _OTHER_PROTOCOL,
     "amqpMinLargeMessageSize": _OTHER_PROTOCOL,
@@ -71,14 +58,6 @@ UNUSED: Final[dict[str, str]] = {
     "amqpTreatRejectAsUnmodifiedDeliveryFailed": _OTHER_PROTOCOL,
     "saslMechanisms": _OTHER_PROTOCOL,
     "saslLoginConfigScope": _OTHER_PROTOCOL,
-    "supportAdvisory": "clients get the advisories they rely on",
-    "suppressInternalManagementObjects": "queues of advisories do not exist",
-    "useKeepAlive": "signs of life follow maxInactivityDuration",
-    "openwireMaxPacketSize": _OTHER_PROTOCOL,
-    "openWireDestinationCacheSize": "destinations are not cached",
-    "openwireMaxPacketChunkSize": "frames are written as a whole",
-    "openwireUseDuplicateDetectionOnFailover": "it is always on for failover clients",
-    "virtualTopicConsumerWildcards": "only Consumer.*.VirtualTopic.> is a virtual topic",
     "maximumPacketSize": _OTHER_PROTOCOL,
     "defaultMqttSessionExpiryInterval": _OTHER_PROTOCOL,
     "topicAliasMaximum": _OTHER_PROTOCOL,
@@ -108,6 +87,22 @@ REFUSED: Final[dict[str, str]] = {
 }
 
 TLS_FIELDS: Final = {entry.metadata["xml"]: entry for entry in fields(TlsConfig)}
+
+
+@dataclass(eq=False, repr=False)
+class ProtocolOptions(OptionGroup):
+    """The base of the acceptor's parameters that belong to one protocol; they live beside it.
+
+    `UNUSED`: parameters of the protocol that Artemis or Classic know, without effect here. Name -> why.
+    """
+
+    UNUSED: ClassVar[dict[str, str]] = {}
+
+    def check(self) -> None:
+        """Raises UriError for values that cannot be used."""
+
+
+Options = TypeVar("Options", bound=ProtocolOptions)
 
 
 @dataclass(eq=False, repr=False)
@@ -215,75 +210,18 @@ class AcceptorConfig(EndpointConfig):
         unit="ms",
         minimum=1,
     )
-
-    stomp_window_bytes: int = option(
-        10_240,
-        "stompConsumerWindowSize",
-        "bytes that a STOMP subscription may hold without acknowledgements, -1 any, 0 one message",
-        unit="bytes",
-        minimum=-1,
-    )
-    stomp_ttl_modifier: float = option(
-        2.0,
-        "heartBeatToConnectionTtlModifier",
-        "a STOMP client may be silent for this many of its heart-beats",
-        minimum=1,
-        maximum=1_000_000,
-    )
-    stomp_server_header_off: bool = option(
-        False, "disableStompServerHeader", "CONNECTED has no header `server`"
-    )
-
-    openwire_frame_bytes_max: int = option(
-        100 << 20,
-        "maxFrameSize",
-        "largest frame of an OpenWire client",
-        unit="bytes",
-        minimum=1024,
-    )
-    inactivity_ms: int = option(
-        30_000,
-        "maxInactivityDuration",
-        "an OpenWire client that is silent for longer is closed, 0 never; the lower value of both sides holds",
-        unit="ms",
-        minimum=0,
-    )
-    inactivity_delay_ms: int = option(
-        10_000,
-        "maxInactivityDurationInitalDelay",
-        "added to it, before the first sign of life of an OpenWire client",
-        unit="ms",
-        minimum=0,
-    )
-    update_cluster_clients: bool = option(
-        False, "updateClusterClients", "failover clients of OpenWire are told of the other brokers"
-    )
-    rebalance_cluster_clients: bool = option(
-        False, "rebalanceClusterClients", "the same, and they are sent to brokers with fewer clients"
-    )
-    update_cluster_clients_on_remove: bool = option(
-        False, "updateClusterClientsOnRemove", "they are also told when a broker has gone"
-    )
-    update_cluster_filter: str = option(
-        "", "updateClusterFilter", "regular expressions with commas: names of the brokers to which they may go"
-    )
-    allow_link_stealing: bool = option(
-        False,
-        "allowLinkStealing",
-        "an OpenWire client with a client id that is in use by the same user ends the other connection",
-    )
-    discovery_uri: str = option(
-        "", "discoveryUri", "`multicast://default`: clients with `discovery:` find this acceptor by UDP multicast"
-    )
-    published_host: str = option(
-        "",
-        "publishedHost",
-        "host by which OpenWire clients are told of this acceptor; empty: its own, or that of the cluster connection's"
-        " connector if it listens at all addresses",
-    )
+    options_by_protocol: dict[type[ProtocolOptions], ProtocolOptions] = field(default_factory=dict)
 
     def serves(self, protocol: str) -> bool:
         return not self.protocols or protocol in self.protocols
+
+    def options(self, kind: type[Options]) -> Options:
+        """Returns the options of one protocol, with its defaults if the acceptor was not read from a file."""
+        found = self.options_by_protocol.get(kind)
+        if found is None:
+            found = self.options_by_protocol[kind] = kind()
+        assert isinstance(found, kind)
+        return found
 
 
 @dataclass(eq=False, repr=False)
@@ -316,20 +254,14 @@ class ConnectorConfig(EndpointConfig):
         return {"port": str(self.port), "host": self.host, **shown}
 
 
-def parse_acceptor(name: str, text: str) -> AcceptorConfig:
-    """Parses an acceptor. UriError names the wrong part of `text`."""
+def read_acceptor(name: str, text: str, kinds: Sequence[type[ProtocolOptions]]) -> AcceptorConfig:
+    """Returns an acceptor with the options of the protocols in `kinds`. UriError names the wrong part of `text`."""
     uri = parse_uri(text, SCHEMES)
-    return make_acceptor(name, uri)
-
-
-def make_acceptor(name: str, uri: Uri) -> AcceptorConfig:
     config = AcceptorConfig(name, uri.host, _port_of(uri), params=dict(uri.params))
-    _fill(config, uri.params)
-    for part in config.update_cluster_filter.split(","):
-        try:
-            re.compile(part)
-        except re.error as error:
-            raise UriError(f"updateClusterFilter: '{part}' is no regular expression: {error}") from None
+    groups = [config.options(kind) for kind in kinds]
+    _fill(config, uri.params, groups)
+    for group in groups:
+        group.check()
     return config
 
 
@@ -349,25 +281,33 @@ def _port_of(uri: Uri) -> int:
     return uri.port if uri.port is not None else DEFAULT_PORT
 
 
-def _fill(config: EndpointConfig, params: dict[str, str]) -> None:
-    known = {entry.metadata["xml"]: entry for entry in fields(config) if entry.metadata}
+def _fill(config: EndpointConfig, params: dict[str, str], groups: Sequence[ProtocolOptions] = ()) -> None:
+    targets: list[EndpointConfig | ProtocolOptions] = [config, *groups]
+    known = {
+        entry.metadata["xml"]: (target, entry)
+        for target in targets
+        for entry in fields(target)
+        if entry.metadata
+    }
+    unused = dict(UNUSED)
+    for group in groups:
+        unused.update(group.UNUSED)
     others: dict[str, str] = {}
     config.tls = read_tls(params)
     for name, text in params.items():
         if name in known:
-            entry = known[name]
-            value = _convert(name, text, entry.default, entry.metadata)
-            setattr(config, entry.name, value)
+            target, entry = known[name]
+            setattr(target, entry.name, _convert(name, text, entry.default, entry.metadata))
         elif name not in TLS_FIELDS and name not in TLS_REFUSED:
             others[name] = text
     for name, text in others.items():
         if name in REFUSED:
             if _boolean(name, text):
                 raise UriError(f"{name}: {REFUSED[name]}")
-        elif name in UNUSED:
-            config.unused.append((name, UNUSED[name]))
+        elif name in unused:
+            config.unused.append((name, unused[name]))
         else:
-            names = [*known, *TLS_FIELDS, *TLS_REFUSED, *UNUSED, *REFUSED]
+            names = [*known, *TLS_FIELDS, *TLS_REFUSED, *unused, *REFUSED]
             config.unused.append((name, _unknown(name, names)))
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.wire.core.config import parse_acceptor, parse_connector
+from atalanta.config.acceptors import parse_acceptor
+from atalanta.wire.endpoint import parse_connector
+from atalanta.wire.stomp.acceptor import StompAcceptor
 from atalanta.wire.uri import UriError
 
 
@@ -30,8 +32,8 @@ def test_parameters_of_stomp() -> None:
         "tcp://h:61613?protocols=STOMP;stompConsumerWindowSize=-1;heartBeatToConnectionTtlModifier=1.5;"
         "disableStompServerHeader=true;stompEnableMessageId=true",
     )
-    assert (acceptor.stomp_window_bytes, acceptor.stomp_ttl_modifier) == (-1, 1.5)
-    assert acceptor.stomp_server_header_off
+    assert (acceptor.options(StompAcceptor).window_bytes, acceptor.options(StompAcceptor).ttl_modifier) == (-1, 1.5)
+    assert acceptor.options(StompAcceptor).server_header_off
     assert [name for name, _ in acceptor.unused] == ["stompEnableMessageId"]
     for wrong in ("0.5", "nan", "inf", "two"):
         with pytest.raises(UriError, match="heartBeatToConnectionTtlModifier"):

@@ -6,7 +6,7 @@ simulator calls the node itself. A new input is a method here, its override, and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from atalanta.ha.register import Register
     from atalanta.kernel.security.user_operation import UserAnswer
     from atalanta.kernel.settings.broker_config import StoredSettings
-    from atalanta.node.config import NodeConfig
     from atalanta.wire.core.transport import TransportConfiguration
 
 
@@ -120,8 +119,8 @@ class NodeInputs:
         """Reports whether the disk has room for new files. Without room only its reserve is left, if any, and the spare
         file `name` does not exist ("": no file is missing)."""
 
-    def on_reload(self, now: int, config: NodeConfig) -> None:
-        """Applies a configuration that was read again and is valid."""
+    def on_reload(self, now: int, config: Any) -> None:
+        """Applies a configuration (node/config.py: NodeConfig) that was read again and is valid."""
 
     def on_reload_done(self, now: int, done: Callable[[int, str], None], problem: str) -> None:
         """Reports the end of a reload, with its problem, "" without one, to the one who asked for it."""

@@ -1,0 +1,83 @@
+"""The parameters of an acceptor that concern OpenWire clients."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar
+
+from atalanta.kernel.option import option
+from atalanta.wire.endpoint import ProtocolOptions
+from atalanta.wire.uri import UriError
+
+
+@dataclass(eq=False, repr=False)
+class OpenWireAcceptor(ProtocolOptions):
+    """The parameters of OpenWire, with those of Classic's transportConnector that Artemis lacks."""
+
+    UNUSED: ClassVar[dict[str, str]] = {
+        "supportAdvisory": "clients get the advisories they rely on",
+        "suppressInternalManagementObjects": "queues of advisories do not exist",
+        "useKeepAlive": "signs of life follow maxInactivityDuration",
+        "openwireMaxPacketSize": "frames are limited by maxFrameSize",
+        "openWireDestinationCacheSize": "destinations are not cached",
+        "openwireMaxPacketChunkSize": "frames are written as a whole",
+        "openwireUseDuplicateDetectionOnFailover": "it is always on for failover clients",
+        "virtualTopicConsumerWildcards": "only Consumer.*.VirtualTopic.> is a virtual topic",
+    }
+
+    frame_bytes_max: int = option(
+        100 << 20,
+        "maxFrameSize",
+        "largest frame of an OpenWire client",
+        unit="bytes",
+        minimum=1024,
+    )
+    inactivity_ms: int = option(
+        30_000,
+        "maxInactivityDuration",
+        "an OpenWire client that is silent for longer is closed, 0 never; the lower value of both sides holds",
+        unit="ms",
+        minimum=0,
+    )
+    inactivity_delay_ms: int = option(
+        10_000,
+        "maxInactivityDurationInitalDelay",
+        "added to it, before the first sign of life of an OpenWire client",
+        unit="ms",
+        minimum=0,
+    )
+    update_cluster_clients: bool = option(
+        False, "updateClusterClients", "failover clients of OpenWire are told of the other brokers"
+    )
+    rebalance_cluster_clients: bool = option(
+        False, "rebalanceClusterClients", "the same, and they are sent to brokers with fewer clients"
+    )
+    update_cluster_clients_on_remove: bool = option(
+        False, "updateClusterClientsOnRemove", "they are also told when a broker has gone"
+    )
+    update_cluster_filter: str = option(
+        "", "updateClusterFilter", "regular expressions with commas: names of the brokers to which they may go"
+    )
+    allow_link_stealing: bool = option(
+        False,
+        "allowLinkStealing",
+        "an OpenWire client with a client id that is in use by the same user ends the other connection",
+    )
+    discovery_uri: str = option(
+        "", "discoveryUri", "`multicast://default`: clients with `discovery:` find this acceptor by UDP multicast"
+    )
+    published_host: str = option(
+        "",
+        "publishedHost",
+        "host by which OpenWire clients are told of this acceptor; empty: its own, or that of the cluster connection's"
+        " connector if it listens at all addresses",
+    )
+
+    def check(self) -> None:
+        """Implements ProtocolOptions.check."""
+        for part in self.update_cluster_filter.split(","):
+            try:
+                re.compile(part)
+            except re.error as error:
+                raise UriError(f"updateClusterFilter: '{part}' is no regular expression: {error}") from None
