@@ -44,7 +44,8 @@ class Client(QueueOwner):
 
     `zones` are those that the client named, the most wanted first, with commas; `stays`: it accepts no other node.
     `certificate` is the subject of the client's certificate, "" without one. `created_at` is the time (ns) of its first
-    session. `protocol` is its name in the `protocols` parameter of acceptors.
+    session. `protocol` is its name in the `protocols` parameter of acceptors, `implementation` Artemis' name of the
+    connection's class, which management shows.
     """
 
     def __init__(self, connection: int, remote: str) -> None:
@@ -54,6 +55,7 @@ class Client(QueueOwner):
         self.local: str = ""  # this end of the connection, host:port
         self.certificate: str = ""
         self.protocol: str = "CORE"
+        self.implementation: str = "RemotingConnectionImpl"
         self.client_id: str | None = None
         self.zones: str = ""
         self.stays: bool = False

@@ -22,7 +22,6 @@ from atalanta.management.controls.address import (
 from atalanta.management.operations.connections import (
     connection_id,
     consumer_counts,
-    implementation,
     last_message_id,
     producer_name,
     remote_address,
@@ -171,7 +170,7 @@ CONNECTIONS: Final[View[Client]] = View(
         "remoteAddress": remote_address,
         "users": users,
         "creationTime": lambda client: client.created_at // 1_000_000,
-        "implementation": implementation,
+        "implementation": lambda client: client.implementation,
         "protocol": lambda client: client.protocol,
         "clientID": lambda client: client.client_id,
         "localAddress": lambda client: client.local,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import ILLEGAL_STATE, INTERNAL_ERROR, BrokerError
 from atalanta.kernel.routing.uuid_namespace import uuid_text
@@ -23,22 +23,10 @@ if TYPE_CHECKING:
     from atalanta.kernel.sessions.session_producers import SessionProducer
     from atalanta.kernel.transactions.transaction import Transaction
 
-# Artemis' names of connections, for every protocol that is served.
-IMPLEMENTATIONS: Final = {
-    "CORE": "RemotingConnectionImpl",
-    "STOMP": "StompConnection",
-    "OPENWIRE": "OpenWireConnection",
-}
-
 
 def connection_id(client: Client) -> str:
     """Returns eight hexadecimal digits, the form of Artemis' ids."""
     return f"{client.connection:08x}"
-
-
-def implementation(client: Client) -> str:
-    """Returns Artemis' name of the connection's class."""
-    return IMPLEMENTATIONS[client.protocol]
 
 
 def remote_address(client: Client) -> str:
@@ -185,7 +173,7 @@ class ConnectionOperations:
                 "connectionID": connection_id(client),
                 "clientAddress": remote_address(client),
                 "creationTime": client.created_at // 1_000_000,
-                "implementation": implementation(client),
+                "implementation": client.implementation,
                 "sessionCount": len(client.sessions),
             }
             for client in self.clients.connected.values()

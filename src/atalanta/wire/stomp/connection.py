@@ -49,6 +49,7 @@ class StompConnection(StompOutput):
         super().__init__(host, conn, remote, now, acceptor)
         self.beats = beats
         self.client.protocol = "STOMP"
+        self.client.implementation = "StompConnection"
         self.decoder = FrameDecoder()
         self.session: StompSession | None = None
         self.connect_frame: Frame | None = None

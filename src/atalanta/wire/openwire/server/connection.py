@@ -81,6 +81,7 @@ class OpenWireConnection(OpenWireOutput):
         self.node_clients = node_clients
         self.options = options
         self.client.protocol = "OPENWIRE"
+        self.client.implementation = "OpenWireConnection"
         self.session: OpenWireSession | None = None
         self.login_command: ConnectionInfo | None = None
         self.waiting: Command | None = None

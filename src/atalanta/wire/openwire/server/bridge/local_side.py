@@ -50,6 +50,7 @@ class LocalSide(OpenWireOutput):
         self.receiver = receiver
         self.authenticated = True
         self.client.protocol = "OPENWIRE"
+        self.client.implementation = "OpenWireConnection"
         self.client.become_bridge()
         self.client.client_id = client_id
         self.id = f"ID:{broker.node_id}-bridge{number}:1"
