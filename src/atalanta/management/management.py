@@ -9,10 +9,12 @@ with a JSON array of parameters in its body; the answer is a JSON array of one v
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.security.security import EDIT, MANAGE, VIEW
 from atalanta.management.controls.acceptor import AcceptorControl
 from atalanta.management.controls.address import AddressControl
 from atalanta.management.controls.broker import BrokerControl
@@ -34,7 +36,6 @@ from atalanta.management.operations.scheduled_messages import ScheduledMessageOp
 from atalanta.management.operations.settings import SettingsOperations
 from atalanta.management.operations.users import UserOperations
 from atalanta.management.pauses import Pauses
-from atalanta.management.permission import ManagementPermission, getter_name
 from atalanta.management.request.call import (
     LATER,
     Call,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker.notifications import Notifications
     from atalanta.kernel.ports import Process
     from atalanta.kernel.sessions.session import Session
+    from atalanta.kernel.settings.broker_config import BrokerConfig
     from atalanta.management.controls.control import Control
     from atalanta.management.resources.registry import ResourceRegistry
     from atalanta.management.status import NodeStatus
@@ -59,6 +61,51 @@ if TYPE_CHECKING:
 
 BODY_BYTES_MAX: Final = 1 << 20
 PARAMETERS_MAX: Final = 10_000
+
+
+# Attributes whose getter in Artemis begins with "is".
+BOOLEANS: Final = (
+    "Active", "AutoCreated", "AutoDelete", "Backup", "Clustered", "ConfigurationManaged", "Durable",
+    "EmbeddedWebServerStarted", "Enabled", "Exclusive", "GroupRebalance",
+    "GroupRebalancePauseDispatch", "Internal", "InternalQueue", "LastValue",
+    "MessageCounterEnabled", "NonDestructive", "Paging", "Paused", "PersistIDCache",
+    "PersistedPause", "PersistenceEnabled", "PurgeOnNoConsumers", "ReplicaSync",
+    "RetroactiveResource", "SecurityEnabled", "SharedStore", "Started", "Temporary",
+    "WildcardRoutingEnabled",
+)  # fmt: skip
+
+
+def getter_name(attribute: str) -> str:
+    """Returns the getter of an attribute: messageCount -> getMessageCount, Paused -> isPaused."""
+    name = attribute[0].upper() + attribute[1:]
+    return f"is{name}" if name in BOOLEANS else f"get{name}"
+
+
+class ManagementPermission:
+    """The permission checks of management (ManagementServiceImpl.securityCheck, management-message-rbac).
+
+    The permission `manage` on the management address allows requests. With management-message-rbac every call needs
+    `view` or `edit` on an address of its own, PREFIX.RESOURCE.METHOD, such as `mops.queue.orders.removeAllMessages`.
+    The method's name decides which of the two (view-permission-method-match-pattern). Raises BrokerError SECURITY if a
+    permission is missing.
+    """
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self.address = config.management_address
+        self.each_call = config.management_message_rbac
+        self.prefix = config.management_rbac_prefix
+        self.viewing = re.compile(config.view_permission_pattern)
+
+    def check_request(self, session: Session | None) -> None:
+        """Checks `manage`. A session of None is the node itself, which may do everything."""
+        if session is not None:
+            session.check(MANAGE, self.address)
+
+    def check_call(self, session: Session | None, resource: str, method: str) -> None:
+        if session is None or not self.each_call or session.identity.cluster:
+            return
+        permission = VIEW if self.viewing.fullmatch(method) else EDIT
+        session.check(permission, f"{self.prefix}.{resource}.{method}")
 
 
 class Management:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.queue.reference import DELIVERING, READY
 from atalanta.management.controls.address import limit_percent, page_count
 from atalanta.management.metrics_text import escape, head
-from atalanta.management.queue_totals import Tally, tally
-from atalanta.management.reader_metrics import reader_figures
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
+    from atalanta.kernel.log.lease import Lease
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.permissions import Permissions
@@ -74,6 +74,112 @@ ADDRESS_FIGURES: Final[list[AddressFigure]] = [
     ("limit_percent", "used part of max-size-bytes", limit_percent),
     ("number_of_pages", "page files with messages that were not read yet", page_count),
 ]  # fmt: skip
+
+
+END: Final = 1 << 62  # after every sequence
+REFERENCES_MAX: Final = 10_000  # per slice: references, and queues without any
+
+
+PREFIX: Final = "atalanta_"
+ReaderFigure = tuple[str, str, str, Callable[["Queue", "Lease", int], float]]
+
+# Name, meaning, type; the last argument is the time of the broker in ns.
+READER_FIGURES: Final[list[ReaderFigure]] = [
+    ("reader_lag_messages", "messages of the queue that the group has not acknowledged", "gauge",
+     lambda queue, lease, now: queue.message_count),
+    ("reader_acknowledged_messages_total", "messages acknowledged since the start", "counter",
+     lambda queue, lease, now: queue.acknowledged),
+    ("reader_acknowledged_sequence", "everything up to this sequence is acknowledged", "gauge",
+     lambda queue, lease, now: queue.log.acked_through),
+    ("reader_retained_messages", "acknowledged messages that are kept for a replay", "gauge",
+     lambda queue, lease, now: 0 if queue.log.retained is None else queue.log.retained.messages()),
+    ("reader_retained_bytes", "the bytes of these messages", "gauge",
+     lambda queue, lease, now: 0 if queue.log.retained is None else queue.log.retained.total_bytes()),
+    ("reader_lease_epoch", "grows by one each time that a query takes the group over", "gauge",
+     lambda queue, lease, now: lease.epoch),
+    ("reader_lease_seconds", "the rest of the lease, 0 once it has ended", "gauge",
+     lambda queue, lease, now: lease_seconds(lease, now)),
+]  # fmt: skip
+
+
+def reader_figures(queues: list[tuple[Queue, str]], now: int) -> Iterator[str]:
+    """Yields the figures of every group that has ever leased one of the queues; `now` in ns.
+
+    The label `queue` is that of the queue's other metrics, `group` is added to it.
+    """
+    readers: list[tuple[Queue, Lease, str]] = []
+    for queue, label in queues:
+        if not queue.deleted:
+            for lease in queue.log.leases.values():
+                readers.append((queue, lease, f'{label[:-1]},group="{escape(lease.group)}"}}'))
+    if not readers:
+        return
+    for figure, why, kind, of_reader in READER_FIGURES:
+        yield head(figure, why, kind, PREFIX) + "".join(
+            f"{PREFIX}{figure}{label} {of_reader(queue, lease, now):.15g}\n"
+            for queue, lease, label in readers
+        )
+
+
+def lease_seconds(lease: Lease, now: int) -> float:
+    return max(0, lease.until - now) / 1e9 if lease.active else 0
+
+
+class Tally:
+    """The figures of one queue that have no counter: they are summed when metrics are requested. Sizes are in bytes.
+
+    Every reference in memory is read once, in slices. Messages in page files count as durable without being read, like
+    in Artemis (QueueImpl.getDurableMessageCount counts the messages of its page subscription).
+    """
+
+    def __init__(self, queue: Queue) -> None:
+        self.durable_count: int = 0
+        self.durable_bytes: int = 0
+        self.delivering_bytes: int = 0
+        self.delivering_durable_count: int = 0
+        self.delivering_durable_bytes: int = 0
+        if queue.durable:
+            self.durable_count = queue.scheduled_durable_count
+            self.durable_bytes = queue.scheduled_durable_bytes
+            if queue.paged is not None:
+                self.durable_count += queue.paged.count
+                self.durable_bytes += queue.paged.bytes
+
+    def add(self, queue: Queue, sequence: int, most: int) -> int:
+        """Counts up to `most` references from `sequence` on. Returns the sequence to continue with, or END."""
+        references = queue.references
+        index = queue.index_of(sequence)
+        stop = min(len(references), index + most)
+        for reference in references[index:stop]:
+            state = reference.state
+            if state == DELIVERING:
+                self.delivering_bytes += reference.size
+                if reference.durable:
+                    self.delivering_durable_count += 1
+                    self.delivering_durable_bytes += reference.size
+            elif state != READY:
+                continue
+            if reference.durable:
+                self.durable_count += 1
+                self.durable_bytes += reference.size
+        return references[stop - 1].sequence + 1 if stop < len(references) else END
+
+
+def tally(queues: list[Queue], found: list[Tally]) -> Iterator[None]:
+    """Appends a Tally of each queue to `found`, in this order. Changes in the meantime may be missing."""
+    left = REFERENCES_MAX
+    for queue in queues:
+        figures = Tally(queue)
+        found.append(figures)
+        sequence = 0 if queue.durable or queue.delivering_count > 0 else END
+        left -= 1
+        while sequence != END:
+            if left <= 0:
+                left = REFERENCES_MAX
+                yield
+            most = min(left, len(queue.references))
+            sequence = figures.add(queue, sequence, most)
+            left -= most
 
 
 class Metrics:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.discovery.multicast_agent import parse_group
+from atalanta.cluster.discovery.multicast_agent import BrokerListener, parse_group
 from atalanta.cluster.networks.bridge import NetworkBridge
-from atalanta.cluster.networks.config import MULTICAST
-from atalanta.cluster.networks.heard_brokers import HeardBrokers
-from atalanta.cluster.networks.management import NetworkControl
+from atalanta.cluster.networks.config import MULTICAST, NetworkTarget
 from atalanta.cluster.networks.settings import group_uri
 from atalanta.cluster.part import Part
+from atalanta.management.controls.control import Control
+from atalanta.management.metrics_text import escape, head
+from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_uri
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,10 +21,85 @@ if TYPE_CHECKING:
     from atalanta.cluster.networks.config import NetworkConnectorConfig, NetworkTarget
     from atalanta.cluster.networks.settings import NetworkSettings
     from atalanta.kernel.ports import Links
+    from atalanta.management.request.call import Attribute, Attributes, Call
     from atalanta.management.resources.registry import ResourceRegistry
     from atalanta.wire.connection import Connection
     from atalanta.wire.host import Host
     from atalanta.wire.openwire.server.node_clients import NodeClients
+
+SCHEMES: Final = ("tcp", "nio", "ssl", "nio+ssl", "auto", "auto+nio", "auto+ssl", "auto+nio+ssl")
+
+
+FIGURES: Final[list[tuple[str, str, str, Callable[[NetworkBridge], int]]]] = [
+    ("network_bridge_connected", "1 while the bridge forwards messages", "gauge",
+     lambda bridge: int(bridge.connected())),
+    ("network_bridge_messages_sent_total", "messages sent, repeats too", "counter",
+     lambda bridge: bridge.sent()),
+    ("network_bridge_messages_received_total", "messages received by duplex", "counter",
+     lambda bridge: bridge.received()),
+]  # fmt: skip
+ATTRIBUTES: Final[dict[str, Callable[[NetworkBridge], object]]] = {
+    "Connected": lambda bridge: bridge.connected(),
+    "RemoteBrokerName": lambda bridge: bridge.remote_name(),
+    "RemoteAddress": lambda bridge: bridge.place(),
+    "FailureReason": lambda bridge: bridge.told,
+    "MessagesSent": lambda bridge: bridge.sent(),
+    "MessagesReceived": lambda bridge: bridge.received(),
+}
+
+
+class NetworkControl(Control):
+    """The control of the bridges, by number; each attribute is a list with a value for each bridge of the connector."""
+
+    def __init__(self, bridges: dict[str, NetworkBridge], names: list[str], broker_name: str) -> None:
+        self.bridges = bridges
+        self.broker_name = broker_name
+        super().__init__({name: self._attribute(getter) for name, getter in ATTRIBUTES.items()}, {})
+        self.broker_attributes: Attributes = {"NetworkConnectorNames": lambda call: names}
+
+    def select(self, call: Call) -> bool:
+        return bool(self._named(call.name))
+
+    def _named(self, name: str) -> list[NetworkBridge]:
+        return [bridge for bridge in self.bridges.values() if bridge.config.name == name]
+
+    def _attribute(self, getter: Callable[[NetworkBridge], object]) -> Attribute:
+        return lambda call: [getter(bridge) for bridge in self._named(call.name)]
+
+    def metrics(self) -> Iterator[str]:
+        """Yields the metrics of network bridges."""
+        shown = list(self.bridges.values())
+        broker = escape(self.broker_name)
+        for figure, why, kind, value in FIGURES if shown else ():
+            yield head(figure, why, kind, "atalanta_")
+            for bridge in shown:
+                label = f'{{broker="{broker}",network="{escape(bridge.config.name)}",to="{escape(bridge.place())}"}}'
+                yield f"atalanta_{figure}{label} {value(bridge)}\n"
+
+
+class HeardBrokers(BrokerListener):
+    """The bridges by URL. `add` creates one. The options of a URL are the other broker's, and not taken over."""
+
+    def __init__(self, add: Callable[[list[NetworkTarget]], NetworkBridge]) -> None:
+        self.add = add
+        self.bridges: dict[str, NetworkBridge] = {}
+
+    def broker_found(self, now: int, url: str) -> None:
+        known = self.bridges.get(url)
+        if known is not None:
+            known.resume()
+            return
+        try:
+            uri = parse_uri(url, SCHEMES)
+        except UriError:
+            return  # a broker for other clients
+        port = DEFAULT_PORT if uri.port is None else uri.port
+        self.bridges[url] = self.add([NetworkTarget(uri.scheme, uri.host, port)])
+
+    def broker_lost(self, now: int, url: str) -> None:
+        bridge = self.bridges.get(url)
+        if bridge is not None:
+            bridge.stop()
 
 
 class Networks(Part):

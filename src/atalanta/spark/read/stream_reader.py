@@ -10,10 +10,12 @@ does not come before `partitions`, and the query is refused (see progress_order.
 from __future__ import annotations
 
 import logging
+import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import FrameType
 from typing import Any
 
 import pyarrow as pa
@@ -32,13 +34,30 @@ from atalanta.spark.read.leases import Leases
 from atalanta.spark.read.members import Located, Members
 from atalanta.spark.read.offsets import Entry, Offset, ranges, spans, split_all
 from atalanta.spark.read.partition_reader import RangePartition, RangeReader
-from atalanta.spark.read.progress import Progress
-from atalanta.spark.read.progress_order import ProgressOrder
+from atalanta.spark.read.progress import Progress, ProgressOrder
 from atalanta.spark.read.shared_lease import SharedLease
 from atalanta.spark.read.starting_offsets import check_skipped, initial_sequence
-from atalanta.spark.read.termination import ignore_termination, unwind_at_termination
 
 log = logging.getLogger("atalanta.spark")
+
+
+def unwind_at_termination() -> None:
+    """Makes SIGTERM end the process by an exception, so that Spark's loop calls `stop` of the reader."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _unwind)
+
+
+def ignore_termination() -> None:
+    """Lets SIGTERM no more interrupt the end: Spark closes its connection first, by which the end has begun."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is _unwind:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def _unwind(number: int, frame: FrameType | None) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the second one would interrupt `stop`
+    raise SystemExit(128 + number)
 
 
 class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
