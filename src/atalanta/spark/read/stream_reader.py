@@ -4,18 +4,16 @@ Spark passes as `start` of `latestOffset` only offsets whose batch is in its com
 `commit` is never called for the last batch. Therefore every message up to `start` is acknowledged in `latestOffset`. If
 there is more to read, the nodes acknowledge while Spark writes its plan. The batch waits for them, since a fenced query
 must not begin another batch. With asynchronous progress tracking the commit log is behind; then `commit` of `start`
-does not come before `partitions`, and the query is refused (see progress_order.py).
+does not come before `partitions`, and the query is refused (see progress.py).
 """
 
 from __future__ import annotations
 
 import logging
-import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from types import FrameType
 from typing import Any
 
 import pyarrow as pa
@@ -37,27 +35,9 @@ from atalanta.spark.read.partition_reader import RangePartition, RangeReader
 from atalanta.spark.read.progress import Progress, ProgressOrder
 from atalanta.spark.read.shared_lease import SharedLease
 from atalanta.spark.read.starting_offsets import check_skipped, initial_sequence
+from atalanta.spark.read.termination import ignore_termination, unwind_at_termination
 
 log = logging.getLogger("atalanta.spark")
-
-
-def unwind_at_termination() -> None:
-    """Makes SIGTERM end the process by an exception, so that Spark's loop calls `stop` of the reader."""
-    if threading.current_thread() is not threading.main_thread():
-        return
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _unwind)
-
-
-def ignore_termination() -> None:
-    """Lets SIGTERM no more interrupt the end: Spark closes its connection first, by which the end has begun."""
-    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is _unwind:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-
-
-def _unwind(number: int, frame: FrameType | None) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the second one would interrupt `stop`
-    raise SystemExit(128 + number)
 
 
 class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
