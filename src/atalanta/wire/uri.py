@@ -21,14 +21,18 @@ DEFAULT_PORT: Final = 61616
 HEX_DIGITS: Final = "0123456789abcdefABCDEF"
 
 
-# What may be a secret: the value of a parameter with such a name, and the user before an @.
-SECRET: Final = re.compile(r"(?i)([\w.-]*(?:password|secret|token)[\w.-]*\s*=)[^;&)\s'\",]*")
-USER_INFO: Final = re.compile(r"[^\s/'(,]+@")
+# The value of a parameter with such a name. Nothing here looks at a character more than a few times: texts are long.
+SECRET: Final = re.compile(r"(?i)((?:password|secret|token)[\w.-]{0,40}\s{0,4}=)[^;&)\s'\",]*")
+BEFORE_USER: Final = " \t\n/'(,"
 
 
 def masked(text: str) -> str:
-    """Returns a text for people, without the passwords of the addresses in it."""
-    return USER_INFO.sub("****@", SECRET.sub(r"\1****", text))
+    """Returns a text for people, without the passwords of the addresses in it, and without the user before an @."""
+    parts = SECRET.sub(r"\1****", text).split("@")
+    for index in range(len(parts) - 1):
+        kept = max(parts[index].rfind(each) for each in BEFORE_USER) + 1
+        parts[index] = f"{parts[index][:kept]}****"
+    return "@".join(parts)
 
 
 class UriError(ValueError):
