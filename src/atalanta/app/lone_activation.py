@@ -25,6 +25,7 @@ class LoneActivation:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._begun = 0
+        self._told: list[str] = []  # why the files were refused last
 
     async def become_active(self, life: Life) -> ActiveRun | int | None:
         """Implements Activation.become_active. A later start reads the files again, and uses the earlier ones if these
@@ -45,9 +46,12 @@ class LoneActivation:
         try:
             usable = await asyncio.to_thread(read_usable, life.configuration, self._storage)
         except ReloadRefused as error:
-            for line in error.lines:
-                log_event(log, "reload_refused", {"why": line})
+            if error.lines != self._told:
+                self._told = list(error.lines)
+                for line in error.lines:
+                    log_event(log, "reload_refused", {"why": line})
         else:
+            self._told = []
             life.configuration, life.security, _ = usable
             life.configuration.broker.persistence_enabled = persistent
 

@@ -27,7 +27,10 @@ def test_members_are_described_and_compared(tmp_path: Path) -> None:
         cli("produce", "orders", "--count", "200", "--size", "2000")
         a, b = str(group.primary.data), str(group.backup.data)
         cli("data", "compare", a, b, status=75)
-        until(lambda: read_status(group.backup.data / "journal") is not None, "the state of the backup")
+        until(
+            lambda: (status := read_status(group.backup.data / "journal")) is not None and status.epoch == 1,
+            "the state of the backup",
+        )
         for each in group.members:
             each.end(signal.SIGKILL)
         shown = json.loads(cli("data", "show", b, "--json"))
