@@ -404,7 +404,7 @@ class Journal(ports.Journal):
         self.durable = lsn
         self._compaction.on_durable()
         self.listener.on_durable(now, lsn)
-        if self.failed is None and self._compaction.has_work():
+        if self.wants_compaction():  # the listener may have failed the journal: mypy takes `failed` for None here
             self.timers.set(COMPACT_TIMER, now)
 
     def on_failed(self, now: int, why: str) -> None:
