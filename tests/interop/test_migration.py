@@ -38,19 +38,16 @@ def drain(leaving: BrokerProcess, to: str) -> None:
 def replace(
     jms: Jms, clients: Failover, serving: list[BrokerProcess], leaving: BrokerProcess, comes: BrokerProcess
 ) -> None:
-    """One round of the page. Senders pause only for a real node beside which another one stays."""
+    """One round of the page. Senders pause for each real node."""
     comes.start()
     for node in (*serving, comes):
         until(f"{node.name} knows all", lambda node=node: len(jms.topology(node)) == len(serving) + 1, 40)  # type: ignore[misc]
     if leaving.kind == "artemis":
-        pauses = sum(node.kind == "artemis" for node in serving) > 1
-        if pauses:
-            clients.pause()
+        clients.pause()
         drain(leaving, f"127.0.0.1:{comes.port}")
         until("it is down", lambda: "AMQ221002" in leaving.log.read_text(errors="replace"), 60)
         leaving.kill()
-        if pauses:
-            clients.go()
+        clients.go()
     else:
         drain(leaving, f"peer-{comes.port}")
         leaving.await_end()

@@ -42,9 +42,8 @@ def drain(
     atalanta drain broker2:61616 --to broker1-connector --json
     atalanta drain artemis2:61616 --to broker1:61616
 
-    A real Artemis is asked by its management. First the queues that it has are made at the target. While another real
-    Artemis stays, senders have to pause until the command has ended. The node reports no progress: its log says
-    AMQ221002 at the end, and its JVM stays.
+    A real Artemis is asked by its management. First the queues that it has are made at the target. Senders have to
+    pause until its log says AMQ221002: it reports no progress, and its JVM stays.
 
     Exit status 3: the node ended (or could not leave) with messages left; they are still in its journal.
     """
