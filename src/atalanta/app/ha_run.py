@@ -1,4 +1,4 @@
-"""What the active runs of a shared store and of a group have in common."""
+"""The part of an active run that a shared store and a group have in common."""
 
 from __future__ import annotations
 

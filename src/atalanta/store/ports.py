@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class JournalListener(Protocol):
-    """Hears what the journal has made durable: the broker of a node."""
+    """The one who hears what is durable: the broker of a node."""
 
     def on_durable(self, now: int, lsn: int) -> None:
         """Reports that every record up to `lsn` is durable; `lsn` grows from call to call."""

@@ -31,7 +31,7 @@ def test_members_are_described_and_compared(tmp_path: Path) -> None:
             lambda: (status := read_status(group.backup.data / "journal")) is not None and status.epoch == 1,
             "the state of the backup",
         )
-        for each in group.members:
+        for each in reversed(group.members):  # the backup first: it would take over
             each.end(signal.SIGKILL)
         shown = json.loads(cli("data", "show", b, "--json"))
         assert shown["member"].startswith("backup1-") and shown["epochs"] == "1 from record 1"

@@ -228,12 +228,7 @@ class ReplicaRun:
     async def _attend(self, shell: PassiveShell, backup: Backup) -> None:
         """Tells how far the member is, and looks for an operator's request."""
         member = self.member
-        begun = False
         while True:
-            if begun:  # a primary that serves at once does not say that it is passive
-                await asyncio.sleep(ATTEND_S)
-                member.tell_passive()
-            begun = True
             try:
                 await asyncio.to_thread(member.folder.note_journal)
                 seen = backup.status()
@@ -243,9 +238,11 @@ class ReplicaRun:
                 forced = await asyncio.to_thread(take_request, member.folder.journal, PROMOTE_LOSSY)
             except OSError as error:
                 member.tell_unusable(str(error))
-                continue
-            if promoted or forced:
-                shell.driver.post(Backup.promote, lossy=forced)
+            else:
+                if promoted or forced:
+                    shell.driver.post(Backup.promote, lossy=forced)
+            await asyncio.sleep(ATTEND_S)
+            member.tell_passive()  # not at once: a primary that serves at once does not say so
 
 
 def colocated_candidate(configuration: Configuration, host: str, port: int) -> Candidate:

@@ -100,13 +100,12 @@ class SharedStoreActivation:
             beat=0,
         )
         self.members = PairMembers(self.store.members_folder, own, time.monotonic_ns)
-        self._reached = False  # the store could be used once
         self._deletes_messages = configuration.delete_messages_at_start  # never after another process has served
 
     async def become_active(self, life: Life) -> ActiveRun | int | None:
         """Implements Activation.become_active: waits for the store."""
         wait_ms = self.configuration.journal.lock_acquisition_timeout_ms
-        store_wait = StoreWait(self.policy, time.monotonic_ns, wait_ms, self._reached)
+        store_wait = StoreWait(self.policy, time.monotonic_ns, wait_ms)
         while True:
             life.tell_web("passive")
             shell = self._bound_shell()
@@ -120,7 +119,6 @@ class SharedStoreActivation:
                 shell.accept_no_more()
                 raise
             finally:
-                self._reached = store_wait.reached
                 self.members.leave()
             if held is not None:
                 break

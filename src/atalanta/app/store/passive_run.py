@@ -43,16 +43,13 @@ class StoreWait:
     failed. `waited`: another process had the store meanwhile.
     """
 
-    def __init__(
-        self, policy: HaPolicy, monotonic_ns: Callable[[], int], wait_ms: int = -1, reached: bool = False
-    ) -> None:
-        """A primary waits for `wait_ms` at most, -1 for ever. `reached`: the store could be used before."""
+    def __init__(self, policy: HaPolicy, monotonic_ns: Callable[[], int], wait_ms: int = -1) -> None:
+        """A primary waits for `wait_ms` at most, -1 for ever."""
         waits_ns = wait_ms * 1_000_000 if policy.role == PRIMARY and wait_ms >= 0 else sys.maxsize
         self.until_ns = monotonic_ns() + waits_ns
         self.told = ""
         self.failing = False
         self.waited = False
-        self.reached = reached
 
 
 class PassiveRun:
@@ -148,12 +145,12 @@ class PassiveRun:
             self._locked = view.locked
             self.store.announced(self.members.announcement.since_ns)
         except OSError as error:
-            if error.errno in NOT_ALLOWED and not self._wait.reached:
+            if error.errno in NOT_ALLOWED and not self.store.reached:
                 line = f"the shared store {self.store.journal} cannot be used: {error}: this user has to write there"
                 raise StartupError(exit_codes.DISK_FAILED, [line]) from error
             await self._failed(error)
             return None
-        self._wait.reached = True
+        self.store.reached = True
         self._watch.follow(view.lock if view.state == ACTIVE else None)
         why = self._may_take(view)
         if not why:

@@ -99,6 +99,7 @@ class SharedStore:
         self._candidate = FolderCandidate(terms)
         self._seen_locked = 0  # the epoch whose lock was seen locked last
         self._begun = 0  # the last epoch that this process has made and could not complete
+        self.reached = False  # this process could look at it and write its own file, once
         self.node_id: uuid.UUID = found_store(self.journal, new_id)
         pages, large = (root.absolute() / str(self.node_id) for root in (pages_root, large_root))
         for folder in (pages, large):
