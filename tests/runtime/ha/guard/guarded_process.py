@@ -103,10 +103,14 @@ def guarded_process(*voter: object, active: bool = True) -> Iterator[GuardedProc
 
 
 def alive(process: int) -> bool:
-    """Tells whether a thread of the process is left. The first one may be a zombie while others still run."""
-    for path in Path(f"/proc/{process}/task").glob("*/stat"):
+    """Returns whether a thread of the process is left. The first one may be a zombie while others still run."""
+    try:
+        threads = list(Path(f"/proc/{process}/task").iterdir())
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+    for thread in threads:
         with suppress(ProcessLookupError, FileNotFoundError):  # it ends at this moment
-            if path.read_text().rpartition(") ")[2][0] != "Z":
+            if (thread / "stat").read_text().rpartition(") ")[2][0] != "Z":
                 return True
     return False
 
