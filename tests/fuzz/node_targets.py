@@ -6,7 +6,7 @@ import random
 
 from atalanta.cluster.discovery.discovery import HEARS
 from atalanta.sim.world.planted_commands import PlantedCommands
-from atalanta.wire.connection import ClientConnection, Connection
+from atalanta.wire.connection import ClientConnection, TransportConnection
 from atalanta.wire.core.broadcast_datagram import Announcement, encode_announcement
 from atalanta.wire.core.client.errors import ClientError
 from atalanta.wire.core.packet_types import HANDSHAKE
@@ -157,7 +157,7 @@ class NodeTarget(Target):
         before = rig.state()
         sessions = rig.sessions.created
         conn = rig.accept()
-        connection: Connection | None = rig.node.connections[conn]
+        connection: TransportConnection | None = rig.node.connections[conn]
         self._say(conn, stream if pieces & 64 else HANDSHAKE + stream, pieces)
         connection = rig.node.connections.get(conn, connection)
         assert isinstance(connection, ClientConnection)

@@ -18,7 +18,7 @@ from atalanta.kernel.registry.duplicate_spaces import (
     user_space,
 )
 from atalanta.kernel.security.security import PERMISSIONS
-from atalanta.kernel.transactions.xa import Branch, identifier
+from atalanta.kernel.transactions.xa import XaBranch, identifier
 from atalanta.message.encoding.buffer import Writer, encode_utf16
 from atalanta.wire.core.packets.consumer import Acknowledge
 from atalanta.wire.core.packets.message import SendMessage
@@ -384,7 +384,7 @@ def advisory(data: DataStructure, topic: ActiveMQDestination, producer: Producer
     )
 
 
-def state_of(branch: Branch) -> tuple[object, ...]:
+def state_of(branch: XaBranch) -> tuple[object, ...]:
     """Returns what must not change of a branch."""
     work = branch.transaction
     return (

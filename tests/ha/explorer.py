@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Protocol, TypeAlias, TypeVar
 
-from atalanta.ha.lease import Lease, Promise
+from atalanta.ha.lease import ActiveLease, Promise
 from atalanta.ha.register import Register, RegisterView
 
 
@@ -31,7 +31,7 @@ class World(Protocol):
 
 
 # Classes of the product whose objects belong to one process and change.
-MUTABLE = (RegisterView, Promise, Lease)
+MUTABLE = (RegisterView, Promise, ActiveLease)
 UNCHANGING = {"terms"}
 # Classes whose objects are copied by reference; the rest of them is asked for more slowly.
 PLAIN = {int, str, bool, bytes, tuple, NoneType, Register}

@@ -21,7 +21,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Self, TypeAlias, TypeVar
 
-from atalanta.ha.lease import Lease, LeaseTerms
+from atalanta.ha.lease import ActiveLease, LeaseTerms
 from atalanta.ha.register import CompareAndSet, Read, Register, RegisterView, found
 from atalanta.ha.replication.active import Active
 from atalanta.ha.replication.epoch_table import EpochTable
@@ -86,7 +86,7 @@ class Parts:
     follower: type[Follower] = Follower
     active: type[Active] = Active
     view: type[RegisterView] = RegisterView
-    lease: type[Lease] = Lease
+    lease: type[ActiveLease] = ActiveLease
     terms: LeaseTerms | None = None
     purge_everything: bool = False
     break_is_proof: bool = False
@@ -545,7 +545,7 @@ class GroupWorld:
         follower = own.process
         assert isinstance(follower, Follower)
         active = self.parts.active(follower, self.now(own), 1 << 40, self.scope.min_in_sync)
-        if self.parts.lease is not Lease:
+        if self.parts.lease is not ActiveLease:
             active.lease = self.parts.lease(active.lease.terms)
         if active.epoch in self.epochs:
             self.wrong = f"epoch {active.epoch} has begun twice, now at {own.name}"

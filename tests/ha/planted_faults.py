@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from atalanta.ha.lease import Lease, LeaseTerms
+from atalanta.ha.lease import ActiveLease, LeaseTerms
 from atalanta.ha.register import Read, Register, RegisterView, hand_over
 from atalanta.ha.replication.active import Active
 from atalanta.ha.replication.epoch_table import EpochTable, cut_table
@@ -182,7 +182,7 @@ class CountsFromArrival(Active):
         return super().on_answer(now, member, answer)
 
 
-class NeverExpires(Lease):
+class NeverExpires(ActiveLease):
     def holds(self, now: int, members: list[str]) -> bool:
         return all(member in self.sent_ns for member in members)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atalanta.ha.lease import Lease, LeaseTerms, Promise
+from atalanta.ha.lease import ActiveLease, LeaseTerms, Promise
 
 SECOND = 1_000_000_000
 MILLION = 1_000_000
@@ -33,21 +33,21 @@ def test_an_impossible_drift_is_refused() -> None:
 
 
 def test_a_lease_counts_from_the_sending_of_the_heartbeat() -> None:
-    lease = Lease(LeaseTerms(SECOND))
+    lease = ActiveLease(LeaseTerms(SECOND))
     lease.on_answer("B", 5 * SECOND)
     assert lease.holds(6 * SECOND - 1, ["B"])
     assert not lease.holds(6 * SECOND, ["B"])
 
 
 def test_a_lease_needs_every_member_and_none_when_alone() -> None:
-    lease = Lease(LeaseTerms(SECOND))
+    lease = ActiveLease(LeaseTerms(SECOND))
     assert lease.holds(99 * SECOND, [])
     lease.on_answer("B", 5 * SECOND)
     assert not lease.holds(5 * SECOND, ["B", "C"])
 
 
 def test_an_old_answer_does_not_shorten_a_lease() -> None:
-    lease = Lease(LeaseTerms(SECOND))
+    lease = ActiveLease(LeaseTerms(SECOND))
     lease.on_answer("B", 5 * SECOND)
     lease.on_answer("B", 4 * SECOND)
     assert lease.holds(5 * SECOND, ["B"])

@@ -20,7 +20,7 @@ import pytest
 from atalanta.ha.register import CompareAndSet
 from atalanta.ha.voter import Outcome
 from atalanta.runtime.ha.managers.etcd_manager import EtcdManager
-from atalanta.runtime.ha.managers.manager import Answer, Found, Manager, ManagerUnavailable
+from atalanta.runtime.ha.managers.manager import Found, Manager, ManagerAnswer, ManagerUnavailable
 from atalanta.runtime.ha.managers.zookeeper_manager import ZooKeeperManager
 from tests.certificates import Authority
 from tests.interop.harness.register_servers import RegisterServer, Relay
@@ -79,7 +79,7 @@ async def read(made: Manager) -> Found | None:
             await asyncio.sleep(0.1)
 
 
-async def made_first(made: Manager) -> Answer:
+async def made_first(made: Manager) -> ManagerAnswer:
     answer = await made.compare_and_set(CompareAndSet(0, register(1)))
     assert answer.outcome is Outcome.DONE, answer
     return answer

@@ -14,7 +14,7 @@ from atalanta.kernel.broker.reserved_ids import FoundIds
 from atalanta.kernel.ports import (
     BrokerPorts,
     Ids,
-    Journal,
+    JournalPort,
     LargeFiles,
     PageError,
     Pages,
@@ -34,7 +34,7 @@ from atalanta.message.message import Message
 
 if TYPE_CHECKING:
     from atalanta.kernel.errors import BrokerError
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
 
@@ -42,7 +42,7 @@ SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND
 
 
-class MemoryJournal(Journal):
+class MemoryJournal(JournalPort):
     """Records in a list; nothing is durable before the bench says so."""
 
     def __init__(self) -> None:
@@ -156,7 +156,7 @@ class RecordingEndpoint(SessionEndpoint):
         self.marks: list[Message | None] = []
         self.held = 0
 
-    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+    def deliver(self, consumer: QueueConsumer, reference: Reference) -> int:
         self.delivered.append((consumer.id, reference.delivery_count, reference.message.body))
         self.message_ids.append(reference.message.id)
         self.marks.append(consumer.marked)
@@ -165,7 +165,7 @@ class RecordingEndpoint(SessionEndpoint):
     def bodies(self) -> list[bytes]:
         return [body for _, _, body in self.delivered]
 
-    def drained(self, consumer: Consumer, token: int) -> None:
+    def drained(self, consumer: QueueConsumer, token: int) -> None:
         self.drained_tokens.append(token)
 
     def done(self, token: int) -> None:
@@ -174,7 +174,7 @@ class RecordingEndpoint(SessionEndpoint):
     def failed(self, token: int, error: BrokerError) -> None:
         self.errors.append((token, error.code))
 
-    def consumer_gone(self, consumer: Consumer, why: str) -> None:
+    def consumer_gone(self, consumer: QueueConsumer, why: str) -> None:
         self.gone.append(consumer.id)
 
     def credits(self, address: str, amount: int) -> None:

@@ -18,7 +18,7 @@ from atalanta.kernel.broker.live_records import LiveRecords
 from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.journal.records import Batch
-from atalanta.kernel.log.chunk import Chunk
+from atalanta.kernel.log.chunk import LogChunk
 from atalanta.kernel.queue.consumers import configure
 from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.paging.iteration import everything
@@ -313,7 +313,7 @@ class Play:
         if self.random.random() < 0.7:
             bench.broker.log_views.ack_through(name, "", "g", held.epoch, end, answers, 2)
 
-    def compare_with_earlier(self, start: int, end: int, chunk: Chunk) -> None:
+    def compare_with_earlier(self, start: int, end: int, chunk: LogChunk) -> None:
         """A reader is shown again what it was shown, or is told that it was lost."""
         lost = self.bench.broker.log_views.lost_ranges("one", "", start, end)
         found = {reference.sequence: reference.message.body for reference in chunk.references}

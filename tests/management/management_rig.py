@@ -8,7 +8,7 @@ from atalanta.kernel.ports import Process
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.management.management import Management
+from atalanta.management.management import ManagementService
 from atalanta.management.request.jobs import MANAGEMENT_TIMER
 from atalanta.management.resources.registry import ResourceRegistry
 from atalanta.management.status import NodeStatus
@@ -42,7 +42,7 @@ class Desk(Bench):
     def open_desk(self) -> None:
         notifications = notifications_of(self.broker)
         self.resources = ResourceRegistry()
-        self.management = Management(
+        self.management = ManagementService(
             self.broker, notifications, self.resources, NodeStatus("9.9"), self.process
         )
         self.management.start(self.now)

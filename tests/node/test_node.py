@@ -12,7 +12,7 @@ from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.packets.producer import ProducerCredits, RequestProducerCredits
 from atalanta.wire.core.packets.session import SessionStart
 from atalanta.wire.core.packets.topology import SubscribeTopologyV2
-from atalanta.wire.host import WITHOUT_LOGIN_MAX
+from atalanta.wire.server import WITHOUT_LOGIN_MAX
 from tests.kernel.broker_rig import SECOND
 from tests.node.machine_rig import Machine
 from tests.wire.core.server.server_rig import queue_request, text_message

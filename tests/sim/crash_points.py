@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from atalanta.sim.checks.ledger import Violation
-from atalanta.sim.clients.mover import Mover
+from atalanta.sim.clients.mover import OrderMover
 from atalanta.sim.scenario import Scenario, history_of
 
 SECONDS = 4.0
@@ -17,7 +17,7 @@ def small_world(nodes: int, pages: bool, telling: bool = False) -> Scenario:
     """Without faults of its own; every record is a commit, and orders are moved in transactions."""
     for seed in range(1, 1_000):
         scenario = Scenario(seed, nodes, SECONDS, faults=False, telling=telling)
-        moves = any(isinstance(client, Mover) for client in scenario.consumers)
+        moves = any(isinstance(client, OrderMover) for client in scenario.consumers)
         small = (
             scenario.shape.block_bytes == SMALLEST_BLOCK_BYTES
             and scenario.shape.segment_bytes == 4_096

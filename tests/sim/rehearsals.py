@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from atalanta.sim.scenario import Outcome, Scenario
+from atalanta.sim.scenario import Scenario, ScenarioOutcome
 from atalanta.sim.seed_run import ERRORS, Failure, run_seed
 from atalanta.sim.subject import Load
 
@@ -15,9 +15,9 @@ SECONDS = 12.0
 
 def rehearse_all(
     seeds: Iterable[int], nodes: int, seconds: float, grouped: bool = False, networked: bool = False
-) -> list[Outcome]:
+) -> list[ScenarioOutcome]:
     """The outcomes; fails the test with the reports of all seeds that broke a promise."""
-    outcomes: list[Outcome] = []
+    outcomes: list[ScenarioOutcome] = []
     reports: list[str] = []
     for seed in seeds:
         found = run_seed(seed, nodes, seconds, grouped=grouped, networked=networked)

@@ -12,16 +12,16 @@ from atalanta.message.encoding.buffer import DecodeError
 from atalanta.runtime.process.build import compiled_modules
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.loads.absence import Absences
-from atalanta.sim.loads.core_bridge import CoreBridges
+from atalanta.sim.loads.core_bridge import CoreBridgeLoad
 from atalanta.sim.loads.divert import Diverts
 from atalanta.sim.loads.full_disk import FullDisks
-from atalanta.sim.loads.groups import Groups
+from atalanta.sim.loads.groups import GroupsLoad
 from atalanta.sim.loads.large import LargeMessages
 from atalanta.sim.loads.overlap import Overlaps
 from atalanta.sim.loads.permissions import QueuePermissions
-from atalanta.sim.loads.priorities import Priorities
+from atalanta.sim.loads.priorities import PrioritiesLoad
 from atalanta.sim.loads.replays import Replays
-from atalanta.sim.loads.router import Routers
+from atalanta.sim.loads.router import RoutersLoad
 from atalanta.sim.loads.slow_readers import SlowReaders
 from atalanta.sim.loads.xa.transactions import Transactions
 from atalanta.sim.subject import Subject
@@ -96,15 +96,15 @@ BY_SEEDS = [
 ]
 # In worlds that have the subject.
 BY_SUBJECT = [
-    (grouping.group_goes_where_it_was_proposed, Groups, 1, 4),
-    (grouping.group_freed_by_a_crash, Groups, 1, 12),
-    (grouping.groups_forgotten_by_a_restart, Groups, 1, 8),
-    (grouping.group_read_by_two_consumers, Groups, 14, 12),
+    (grouping.group_goes_where_it_was_proposed, GroupsLoad, 1, 4),
+    (grouping.group_freed_by_a_crash, GroupsLoad, 1, 12),
+    (grouping.groups_forgotten_by_a_restart, GroupsLoad, 1, 8),
+    (grouping.group_read_by_two_consumers, GroupsLoad, 14, 12),
     (branches.prepared_branches_not_told, Transactions, 7, 8),
     pytest.param(branches.prepared_branch_loses_a_message, Transactions, 7, 8, marks=SOAK),
-    pytest.param(core_bridges.core_bridge_trusts_the_link, CoreBridges, 70, 12, marks=SOAK),
-    pytest.param(core_bridges.core_bridge_sends_no_duplicate_ids, CoreBridges, 72, 12, marks=SOAK),
-    (core_bridges.core_bridge_overtakes, CoreBridges, 71, 4),
+    pytest.param(core_bridges.core_bridge_trusts_the_link, CoreBridgeLoad, 70, 12, marks=SOAK),
+    pytest.param(core_bridges.core_bridge_sends_no_duplicate_ids, CoreBridgeLoad, 72, 12, marks=SOAK),
+    (core_bridges.core_bridge_overtakes, CoreBridgeLoad, 71, 4),
     pytest.param(large.files_of_large_messages_stay, LargeMessages, 9, 4, marks=SOAK),
     pytest.param(large.pieces_of_large_messages_change, LargeMessages, 3, 2, marks=SOAK),
     pytest.param(departures.prepared_branches_stay, Transactions, 30, 4, marks=SOAK),
@@ -118,15 +118,15 @@ BY_SUBJECT = [
     (overlaps.recovered_wildcards_take_from_each_other, Overlaps, 29, 4),
     (overlaps.peers_get_a_copy_for_each_binding, Overlaps, 37, 4),
     (permissions.queues_have_no_permissions, QueuePermissions, 1, 3),
-    (priorities.priorities_share_one_turn, Priorities, 29, 3),
+    (priorities.priorities_share_one_turn, PrioritiesLoad, 29, 3),
     (replays.retained_for_half_the_time, Replays, 6, 6),
     pytest.param(replays.unread_replay_is_released, Replays, 48, 4, marks=SOAK),
     (replays.past_has_a_gap, Replays, 6, 6),
     (full_disks.reserve_is_used_for_messages, FullDisks, 782, 1),
-    (routers.keys_go_to_any_target, Routers, 6, 3),
-    pytest.param(routers.router_forgets_its_keys, Routers, 40, 4, marks=SOAK),
-    pytest.param(routers.target_is_lost_for_ever, Routers, 1, 6, marks=SOAK),
-    (routers.local_filter_takes_everybody, Routers, 1, 2),
+    (routers.keys_go_to_any_target, RoutersLoad, 6, 3),
+    pytest.param(routers.router_forgets_its_keys, RoutersLoad, 40, 4, marks=SOAK),
+    pytest.param(routers.target_is_lost_for_ever, RoutersLoad, 1, 6, marks=SOAK),
+    (routers.local_filter_takes_everybody, RoutersLoad, 1, 2),
     pytest.param(parking.what_may_have_arrived_comes_back, Absences, 92, 8, marks=SOAK),
     (parking.what_comes_back_stays_parked_too, Absences, 1, 8),
     pytest.param(parking.what_is_parked_is_dropped, Absences, 1, 4, marks=SOAK),

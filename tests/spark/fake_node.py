@@ -25,15 +25,15 @@ from atalanta.message.codec import decode_message, encode_message, text_body
 from atalanta.message.encoding.buffer import Reader
 from atalanta.message.message import Message
 from atalanta.spark.errors import (
-    Fenced,
     GatewayError,
-    IncarnationChanged,
-    LogViewUnsupported,
+    LeaseTaken,
+    LogViewMissing,
     NodeUnavailable,
     QueueMissing,
-    RangeLost,
+    QueueRecreated,
+    RangeIncomplete,
 )
-from atalanta.spark.gateway.gateway import Credentials, Member, OutMessage
+from atalanta.spark.gateway.gateway import Credentials, GatewayMember, OutMessage
 from atalanta.spark.read.partition_reader import _idle
 from atalanta.spark.source import AtalantaDataSource
 from atalanta.wire.core.packets.log_chunk import ChunkWriter
@@ -179,20 +179,20 @@ class FakeNode:
     # -- requests -------------------------------------------------------------------------------
     def find(self, queue: str, incarnation: str | None = None) -> FakeQueue:
         if self.is_artemis:
-            raise LogViewUnsupported(f"node {self.node_id} is not an Atalanta node")
+            raise LogViewMissing(f"node {self.node_id} is not an Atalanta node")
         if queue not in self.queues:
             raise QueueMissing(f"queue {queue} does not exist", 100)
         found = self.queues[queue]
         if incarnation not in (None, found.incarnation):
-            raise IncarnationChanged(f"was {incarnation}, is {found.incarnation}", 201)
+            raise QueueRecreated(f"was {incarnation}, is {found.incarnation}", 201)
         return found
 
-    def do_topology(self) -> list[Member]:
-        return [Member(node.node_id, node.address) for node in self.cluster.nodes if node.server]
+    def do_topology(self) -> list[GatewayMember]:
+        return [GatewayMember(node.node_id, node.address) for node in self.cluster.nodes if node.server]
 
     def do_queues(self, pattern: str) -> list[str]:
         if self.is_artemis:
-            raise LogViewUnsupported(f"node {self.node_id} is not an Atalanta node")
+            raise LogViewMissing(f"node {self.node_id} is not an Atalanta node")
         match = WildcardMatch(pattern, WildcardConfiguration())
         return sorted(name for name in self.queues if match.matches(name))
 
@@ -219,7 +219,7 @@ class FakeNode:
         self.asked_bodies.append(body_bytes_max > 0)
         found = self.find(queue, incarnation)
         if start < found.acked and end > start and not found.past:
-            raise RangeLost(f"up to {found.acked} is acknowledged", 202)
+            raise RangeIncomplete(f"up to {found.acked} is acknowledged", 202)
         records = [(at, encoded, 0) for at, (_, encoded) in found.readable(start, end).items()]
         last = len(records) <= 100
         del records[100:]
@@ -228,7 +228,7 @@ class FakeNode:
     def do_ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
         found = self.find(queue, incarnation)
         if (group, epoch) != (found.group, found.epoch):
-            raise Fenced(
+            raise LeaseTaken(
                 f"the lease of group {group} has epoch {found.epoch} of {found.owner}", 200
             )
         taken = found.live(0, end)
@@ -245,7 +245,7 @@ class FakeNode:
     ) -> None:
         found = self.find(queue, incarnation)
         if (group, epoch) != (found.group, found.epoch):
-            raise Fenced(f"the lease of group {group} has epoch {found.epoch}", 200)
+            raise LeaseTaken(f"the lease of group {group} has epoch {found.epoch}", 200)
         moved = found.messages.pop(sequence, None)
         if moved is not None:
             self.queue("DLQ").dead.append((moved[1], why))
@@ -256,7 +256,7 @@ class FakeNode:
             found.epoch = found.epoch + 1 if group == found.group else 1
             found.group, found.owner = group, owner
         elif (group, epoch) != (found.group, found.epoch):
-            raise Fenced(
+            raise LeaseTaken(
                 f"the lease of group {group} has epoch {found.epoch} of {found.owner}", 200
             )
         found.lease_ms = ttl
@@ -267,7 +267,7 @@ class FakeNode:
     ) -> int:
         found = self.find(queue, incarnation)
         if (group, epoch) != (found.group, found.epoch):
-            raise Fenced("taken over", 200)
+            raise LeaseTaken("taken over", 200)
         if limits != (-1, -1):
             found.limits = limits
             if limits == (0, 0):

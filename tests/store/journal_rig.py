@@ -11,7 +11,7 @@ from atalanta.sim.world.disk import SimDisk
 from atalanta.store.block import BLOCK_HEAD_SIZE, encode_block_head
 from atalanta.store.config import JournalConfig
 from atalanta.store.journal import Journal
-from atalanta.store.ports import LiveRecords
+from atalanta.store.ports import LiveRecordsPort
 from atalanta.store.recovery_report import RecoveryReport
 from atalanta.store.segment import SEGMENT_HEAD_SIZE
 
@@ -116,7 +116,7 @@ class Rig:
 
     # --- life -------------------------------------------------------------------------------------
 
-    def start(self, live_records: LiveRecords | None = None) -> Collector:
+    def start(self, live_records: LiveRecordsPort | None = None) -> Collector:
         """A new journal on the disk, recovered; returns what was replayed."""
         replay = Collector()
         self.durable = []

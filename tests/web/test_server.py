@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.management.management import Management
+from atalanta.management.management import ManagementService
 from atalanta.management.status import PassiveStatus
 from atalanta.web import connections
 from atalanta.web.server import SCRAPES_MAX, WebServer
@@ -291,7 +291,7 @@ def test_a_half_request_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_an_answer_that_nobody_reads_ends_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "CONNECTION_S", 0.05)
-    monkeypatch.setattr(Management, "metrics", lambda self: iter(["x" * 1_000_000] * 100))
+    monkeypatch.setattr(ManagementService, "metrics", lambda self: iter(["x" * 1_000_000] * 100))
 
     async def use() -> None:
         async with served(Desk()) as (session, url):

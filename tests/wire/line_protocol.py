@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.ports import Timers
-from atalanta.kernel.queue.consumer import Consumer
+from atalanta.kernel.queue.consumer import QueueConsumer
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.security.security import Identity
@@ -21,10 +21,10 @@ from atalanta.message.properties import Byte
 from atalanta.wire.client_output import ClientOutput
 from atalanta.wire.connection import DEFAULT_TTL_NS, ClientConnection, ProtocolError
 from atalanta.wire.endpoint import AcceptorConfig
-from atalanta.wire.host import Host
 from atalanta.wire.login import LoginRequest
 from atalanta.wire.protocol import MORE, NO, YES, Peer, Protocol
 from atalanta.wire.sender_control import SenderControl
+from atalanta.wire.server import WireServer
 
 BEGINNING = b"LOGIN "
 LINE_BYTES_MAX = 4_096
@@ -38,7 +38,7 @@ class LineProtocol(Protocol):
 
     name = "LINES"
 
-    def __init__(self, host: Host, timers: Timers) -> None:
+    def __init__(self, host: WireServer, timers: Timers) -> None:
         self.host = host
 
     def recognises(self, first: bytes) -> int:
@@ -55,7 +55,7 @@ class LineProtocol(Protocol):
 class LineConnection(ClientOutput):
     """A client: bytes in, lines out. `waiting` has no room at its address yet."""
 
-    def __init__(self, host: Host, conn: int, remote: str, now: int, acceptor: AcceptorConfig | None) -> None:
+    def __init__(self, host: WireServer, conn: int, remote: str, now: int, acceptor: AcceptorConfig | None) -> None:
         super().__init__(host, conn, remote, now, acceptor)
         self.client.protocol = LineProtocol.name
         self.kept = b""
@@ -219,7 +219,7 @@ class LineSession(SenderControl):
     def cut_off(self, why: str) -> None:
         self.connection.refuse(why)
 
-    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+    def deliver(self, consumer: QueueConsumer, reference: Reference) -> int:
         message = reference.message
         if message.kind != TEXT or message.large is not None:
             self.connection.set_aside(self.kernel, consumer, int(message.id), "it is no short text")
@@ -229,10 +229,10 @@ class LineSession(SenderControl):
         self.connection.delivered()
         return 1
 
-    def drained(self, consumer: Consumer, token: int) -> None:
+    def drained(self, consumer: QueueConsumer, token: int) -> None:
         """Does nothing: no client of lines drains."""
 
-    def consumer_gone(self, consumer: Consumer, why: str) -> None:
+    def consumer_gone(self, consumer: QueueConsumer, why: str) -> None:
         self.kernel.consumers.pop(consumer.id, None)
         self.connection.refuse(f"the queue has ended: {why}")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from atalanta.app.startup_error import StartupError
 from atalanta.app.witness import is_loopback, listen_address
 from atalanta.config.configuration import Configuration
-from atalanta.ha.manager_config import GuardVoter, QuorumManager
+from atalanta.ha.manager_config import GuardVoter, QuorumManagerConfig
 from atalanta.runtime.disk.data_folder import MEMBER_NAME
 from atalanta.runtime.disk.folder_lock import DataFolderError
 from atalanta.runtime.ha.guard.line import GuardLine
@@ -55,7 +55,7 @@ def make_voter(folder: Path) -> None:
 def voter_of(configuration: Configuration) -> VoterStart | None:
     """Returns the voter that the configuration gives to the guard of this node. StartupError."""
     manager = configuration.ha.manager
-    if not isinstance(manager, QuorumManager) or manager.voter is None:
+    if not isinstance(manager, QuorumManagerConfig) or manager.voter is None:
         return None
     host, port = listen_address("[ha.manager] voter", manager.voter)
     try:

@@ -14,7 +14,7 @@ from atalanta.client import Connecting, connect
 FOLDER: Final = "largeMessagesFolder"
 
 
-class Target:
+class BrokerLogin:
     """A broker URL with user and password."""
 
     def __init__(self, url: str, user: str | None, password: str | None) -> None:
@@ -24,11 +24,11 @@ class Target:
         if user is not None and password is None and sys.stdin.isatty():
             self.password = str(typer.prompt(f"Password of {user}", hide_input=True, err=True))
 
-    def at(self, place: str) -> Target:
+    def at(self, place: str) -> BrokerLogin:
         """Returns another broker, host:port or a URL, with the same credentials; host:port gets the same options."""
         _, mark, options = self.url.partition("?")
         url = place if "://" in place else f"tcp://{place}{mark}{options}"
-        return Target(url, self.user, self.password)
+        return BrokerLogin(url, self.user, self.password)
 
     def connect(self, client_id: str | None = None, large_files: bool = False) -> Connecting:
         """Connects: `async with target.connect() as connection:`. UriError for an invalid URL.

@@ -52,7 +52,7 @@ from atalanta.wire.core.packets.session import (
 if TYPE_CHECKING:
     from atalanta.client.options import ClientOptions, Server
     from atalanta.client.queue_kind import QueueKind
-    from atalanta.client.shells.shell import Shell
+    from atalanta.client.shells.shell import ClientShell
     from atalanta.wire.core.client.session import ClientSession
 
 # Addresses that exist in the queries of Atalanta nodes only.
@@ -81,7 +81,7 @@ class Connection:
     Raises ClientError and its subclasses; a refusal by the broker is a BrokerRefused.
     """
 
-    def __init__(self, shell: Shell) -> None:
+    def __init__(self, shell: ClientShell) -> None:
         self.shell = shell
         self.options = shell.options
         self.session = shell.engine.session(self._settings(transacted=False))
@@ -492,7 +492,7 @@ def _preference(options: ClientOptions) -> str | None:
     return f"{ZONES_ADDRESS}{options.zone}" if options.zone else None
 
 
-def _note_settles(shell: Shell, reply: Reply) -> None:
+def _note_settles(shell: ClientShell, reply: Reply) -> None:
     if isinstance(reply.value, BindingQueryResponseV5):
         shell.settles = reply.value.exists
 

@@ -10,7 +10,7 @@ from atalanta.wire.core.client.consumer import ClientConsumer, Delivery
 from atalanta.wire.core.client.errors import Closed, IllegalState, SettleUnsupported
 
 if TYPE_CHECKING:
-    from atalanta.client.shells.shell import Shell
+    from atalanta.client.shells.shell import ClientShell
 
 INDIVIDUAL: Final = "individual"
 CUMULATIVE: Final = "cumulative"
@@ -27,7 +27,7 @@ class Consumer:
     acknowledgement again.
     """
 
-    def __init__(self, shell: Shell, consumer: ClientConsumer, ack: str) -> None:
+    def __init__(self, shell: ClientShell, consumer: ClientConsumer, ack: str) -> None:
         self.queue = consumer.queue
         self.ack = ack
         self._shell = shell

@@ -19,7 +19,7 @@ from atalanta.wire.core.client.reply import Reply
 
 if TYPE_CHECKING:
     from atalanta.client.consumer import Consumer
-    from atalanta.client.shells.shell import Shell
+    from atalanta.client.shells.shell import ClientShell
     from atalanta.wire.core.client.session import ClientSession
 
 _fixed = struct.Struct(">BbBqqb").pack
@@ -111,7 +111,7 @@ class Producer:
     """
 
     def __init__(
-        self, shell: Shell, producer: ClientProducer, encoder: Encoder, window: int
+        self, shell: ClientShell, producer: ClientProducer, encoder: Encoder, window: int
     ) -> None:
         options = shell.options
         self.address = producer.address

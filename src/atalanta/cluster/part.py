@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from atalanta.wire.connection import Connection
+    from atalanta.wire.connection import TransportConnection
 
 
 class Part:
@@ -26,8 +26,8 @@ class Part:
     def stop(self, now: int) -> None:
         """Stops the part: it dials no more. Connections send their own DISCONNECT."""
 
-    def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
-        """Handles a successful dial. Returns its Connection, None if it is not needed any more."""
+    def on_dialed(self, now: int, conn: int, key: str) -> TransportConnection | None:
+        """Handles a successful dial. Returns its TransportConnection, None if it is not needed any more."""
         return None
 
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
@@ -49,7 +49,7 @@ class Part:
         """Handles that a management request has changed the stored settings. It is answered when what the part appends
         to the journal now is durable."""
 
-    def on_accepted(self, now: int, conn: int, key: str) -> Connection | None:
+    def on_accepted(self, now: int, conn: int, key: str) -> TransportConnection | None:
         """Handles a connection accepted by a listener of `Links.listen`. Returns None to refuse it."""
         return None
 

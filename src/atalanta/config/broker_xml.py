@@ -33,7 +33,7 @@ from atalanta.config.sections.plugins import PluginSection
 from atalanta.config.sections.resource_limits import LimitSection
 from atalanta.config.users.password_masks import PasswordMasks
 from atalanta.config.xml.reader import BadValue, XmlReader, boolean, into
-from atalanta.config.xml.tree import Node, TreeReader, is_classic, is_wildfly
+from atalanta.config.xml.tree import TreeReader, XmlElement, is_classic, is_wildfly
 from atalanta.kernel.security.security import DEFAULT_CLUSTER_USER
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.wire.endpoint import (
@@ -110,8 +110,8 @@ def read_broker_xml(
 
 
 def classic_configuration(
-    root: Node, configuration: Configuration, values: Mapping[str, str], report: Report
-) -> Node | None:
+    root: XmlElement, configuration: Configuration, values: Mapping[str, str], report: Report
+) -> XmlElement | None:
     """Returns the tree of ActiveMQ Classic's activemq.xml; its users and networks go into `configuration`."""
     from atalanta.config.activemq.reader import classic_broker  # Few nodes have such a file.
 
@@ -146,7 +146,7 @@ class BrokerXml:
         self.routers = RouterSection(configuration, report)
         self.locked: list[AcceptorConfig] = []  # acceptors that name a lock-coordinator
 
-    def read(self, root: Node) -> None:
+    def read(self, root: XmlElement) -> None:
         if root.name == "core":
             self._core(root)
             return
@@ -177,7 +177,7 @@ class BrokerXml:
         if cores != 1:
             self.report.problem(root.file, root.line, f"<{ROOT}> holds one <core>, not {cores}")
 
-    def _core(self, core: Node) -> None:
+    def _core(self, core: XmlElement) -> None:
         broker = self.configuration.broker
         handlers = {
             "acceptors": self._acceptors,
@@ -209,7 +209,7 @@ class BrokerXml:
         self._check_acceptors()
         self._warn()
 
-    def _acceptors(self, section: Node) -> None:
+    def _acceptors(self, section: XmlElement) -> None:
         for child in self._named(section, "acceptor"):
             text = self._transport(child)
             if text is None:
@@ -262,7 +262,7 @@ class BrokerXml:
             ways = f"{LOCK_WAYS}; if there are no others: {ways_alone(configuration.path)}"
             configuration.closed_acceptors.append(ClosedAcceptor(file, line, acceptor.name, LOCK_WHY, ways))
 
-    def _published(self, node: Node, acceptor: AcceptorConfig) -> None:
+    def _published(self, node: XmlElement, acceptor: AcceptorConfig) -> None:
         """Checks what clients with `discovery:` are told of an acceptor."""
         # Most nodes have no need of it.
         from atalanta.cluster.discovery.multicast_agent import parse_group
@@ -279,7 +279,7 @@ class BrokerXml:
                 " name of this machine: write publishedHost for another one"
             )
 
-    def _connectors(self, section: Node) -> None:
+    def _connectors(self, section: XmlElement) -> None:
         for child in self._named(section, "connector"):
             text = self._transport(child)
             if text is None:
@@ -301,12 +301,12 @@ class BrokerXml:
             self._list_unused(child, connector.unused)
             self.configuration.connectors[connector.name] = connector
 
-    def _named(self, section: Node, name: str) -> list[Node]:
+    def _named(self, section: XmlElement, name: str) -> list[XmlElement]:
         """Returns the children called `name` that have a unique name of their own; the others are problems."""
-        found: list[Node] = []
+        found: list[XmlElement] = []
         seen: set[str] = set()
 
-        def take(child: Node) -> None:
+        def take(child: XmlElement) -> None:
             own = child.attributes.get("name", "")
             if not own:
                 self.report.problem(child.file, child.line, f"a <{name}> needs a name")
@@ -320,7 +320,7 @@ class BrokerXml:
         self.reader.read(section, [], {name: take})
         return found
 
-    def _transport(self, node: Node) -> str | None:
+    def _transport(self, node: XmlElement) -> str | None:
         """Returns the URI of an acceptor or connector; the old form with <factory-class> and <param> is converted."""
         known = ("name", LOCK_COORDINATOR) if node.name == "acceptor" else ("name",)
         for name in node.attributes:
@@ -349,7 +349,7 @@ class BrokerXml:
         options = ";".join(f"{key}={value}" for key, value in params.items())
         return f"tcp://{host}:{port}" + (f"?{options}" if options else "")
 
-    def _in_vm(self, node: Node) -> None:
+    def _in_vm(self, node: XmlElement) -> None:
         self.report.without_effect(
             node.file,
             node.line,
@@ -357,7 +357,7 @@ class BrokerXml:
             "there are no connections within the process",
         )
 
-    def _list_unused(self, node: Node, unused: list[tuple[str, str]]) -> None:
+    def _list_unused(self, node: XmlElement, unused: list[tuple[str, str]]) -> None:
         """Lists unused parameters: one line for all parameters with the same reason."""
         reasons: dict[str, list[str]] = {}
         for name, why in unused:
@@ -379,7 +379,7 @@ class BrokerXml:
                     nearest(wanted, sorted(connections)),
                 )
 
-    def _wildcards(self, node: Node) -> None:
+    def _wildcards(self, node: XmlElement) -> None:
         wildcard = self.configuration.broker.wildcard
         self.reader.read(node, [into(wildcard)])
         for text in (wildcard.delimiter, wildcard.any_words, wildcard.single_word):
@@ -388,16 +388,16 @@ class BrokerXml:
                     node.file, node.line, f"'{text}' in <{node.name}> is not one character"
                 )
 
-    def _wildcard_routing(self, node: Node) -> None:
+    def _wildcard_routing(self, node: XmlElement) -> None:
         """Reads the old form of `<wildcard-addresses><routing-enabled>`."""
         try:
             self.configuration.broker.wildcard.routing_enabled = boolean(node.text.strip())
         except BadValue as error:
             self.report.problem(node.file, node.line, f"{node.name}: {error}")
 
-    def _global_max_size(self, node: Node) -> None:
+    def _global_max_size(self, node: XmlElement) -> None:
         """Reads global-max-size; -1 means absent. Then Artemis takes half of the heap, Atalanta its own default."""
-        only = Node("core", "", node.file, node.line, {}, "", [node])
+        only = XmlElement("core", "", node.file, node.line, {}, "", [node])
         self.reader.read(only, [into(self.configuration.broker)])
         broker = self.configuration.broker
         if broker.global_max_size_bytes < 0:

@@ -30,7 +30,7 @@ from atalanta.store.config import JournalOptions
 from atalanta.wire.endpoint import AcceptorConfig, ConnectorConfig
 
 if TYPE_CHECKING:
-    from atalanta.config.users.logins import Logins
+    from atalanta.config.users.logins import LoginSource
 
 WILDCARD_HOSTS: Final = ("0.0.0.0", "::")
 
@@ -72,7 +72,7 @@ class Configuration(OptionGroup):
     bridges: list[BridgeConfig] = field(default_factory=list)
     routers: list[RouterConfig] = field(default_factory=list)
     networks: NetworkSettings = field(default_factory=NetworkSettings)
-    logins: Logins | None = None  # None: the files of users and roles
+    logins: LoginSource | None = None  # None: the files of users and roles
     own: OwnSettings = field(default_factory=OwnSettings)
     network_check: NetworkCheckConfig = field(default_factory=NetworkCheckConfig)
     stacks: dict[str, str] = field(
@@ -93,7 +93,7 @@ class Configuration(OptionGroup):
     # data directory, and no broker has claimed it; else "".
     shared_data_owner: str = ""
 
-    def take_classic(self, base: Path, logins: Logins | None, networks: NetworkSettings) -> None:
+    def take_classic(self, base: Path, logins: LoginSource | None, networks: NetworkSettings) -> None:
         """Records what an activemq.xml has besides the tree of a broker.xml; `base` is the folder of relative paths."""
         self.instance = base
         self.logins = logins

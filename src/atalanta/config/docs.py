@@ -22,14 +22,14 @@ from atalanta.cluster.native_config import OwnBridge, OwnSettings, OwnZone
 from atalanta.cluster.networks.config import NetworkConnectorConfig, NetworkRetry
 from atalanta.config.sections import known_elements
 from atalanta.ha.manager_config import (
-    EtcdManager,
-    FileManager,
-    QuorumManager,
-    ZooKeeperManager,
+    EtcdManagerConfig,
+    FileManagerConfig,
+    QuorumManagerConfig,
+    ZooKeeperManagerConfig,
 )
 from atalanta.ha.policy import HaPolicy
 from atalanta.ha.policy_elements import (
-    Colocation,
+    ColocationConfig,
     ReplicationBackup,
     ReplicationPrimary,
     SharedStoreBackup,
@@ -114,7 +114,7 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         "Below `<shared-store>` or `<replication>`, with `<primary>`, `<backup>` (that of the hosted backups) and"
         " `<excludes>` of `<connector-ref>` (replication). See"
         " [high availability](../guide/high-availability.md#colocated-backups).",
-        Colocation,
+        ColocationConfig,
     ),
     (
         "`<scale-down>`",
@@ -169,11 +169,11 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         "Instead of `<manager>` in `broker.xml`, which is read with the classes CuratorDistributedLockManager"
         " (`zookeeper`) and FileBasedLockManager (`file`). The manager says which node of a replication is active;"
         " all members have the same. Relative paths are below the instance folder.",
-        ZooKeeperManager,
+        ZooKeeperManagerConfig,
     ),
-    ("`[ha.manager]` with `kind = \"file\"`", "", FileManager),
-    ("`[ha.manager]` with `kind = \"etcd\"`", "", EtcdManager),
-    ("`[ha.manager]` with `kind = \"quorum\"`", "", QuorumManager),
+    ("`[ha.manager]` with `kind = \"file\"`", "", FileManagerConfig),
+    ("`[ha.manager]` with `kind = \"etcd\"`", "", EtcdManagerConfig),
+    ("`[ha.manager]` with `kind = \"quorum\"`", "", QuorumManagerConfig),
     (
         "`[bridges.NAME]` of `atalanta.toml`",
         "What Atalanta does besides with the messages of that bridge.",

@@ -12,9 +12,9 @@ from typing import Final
 
 from atalanta.config.configuration import Configuration
 from atalanta.config.sections.ha.default_manager import voter_of
-from atalanta.ha.manager_config import GuardVoter, QuorumManager
+from atalanta.ha.manager_config import GuardVoter, QuorumManagerConfig
 from atalanta.ha.policy import BACKUP, REPLICATION, SHARED_STORE, HaPolicy
-from atalanta.ha.policy_elements import Colocation, HostedBackup
+from atalanta.ha.policy_elements import ColocationConfig, HostedBackup
 from atalanta.store.config import JournalOptions
 
 # The connector of the host itself, which its own static connectors do not name.
@@ -53,11 +53,11 @@ def hosted_configuration(configuration: Configuration, hosted: HostedBackup) -> 
     )
 
 
-def _policy(policy: HaPolicy, colocation: Colocation, hosted: HostedBackup, shift: int) -> HaPolicy:
+def _policy(policy: HaPolicy, colocation: ColocationConfig, hosted: HostedBackup, shift: int) -> HaPolicy:
     manager = policy.manager
     if isinstance(manager, GuardVoter):
         manager = replace(manager, voter=None, voters=voter_of(hosted.host, hosted.port))
-    elif isinstance(manager, QuorumManager):
+    elif isinstance(manager, QuorumManagerConfig):
         manager = replace(manager, voter=None)  # the guard of the host runs it
     made = replace(
         policy,

@@ -16,7 +16,7 @@ from atalanta.config.problems import Report
 from atalanta.config.sections.addresses import AddressSections
 from atalanta.config.xml.reader import XmlReader
 from atalanta.config.xml.text import xml_text
-from atalanta.config.xml.tree import FILE_BYTES_MAX, Node, TreeReader
+from atalanta.config.xml.tree import FILE_BYTES_MAX, TreeReader, XmlElement
 from atalanta.files.replace import replace_file
 from atalanta.kernel.settings.broker_config import BrokerConfig, StoredSettings
 from atalanta.kernel.settings.settings_change import SECURITY_SETTING, SettingsChange
@@ -35,7 +35,7 @@ class StoredSettingsFile:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self._memory = Node(ROOT, "", "", 0)
+        self._memory = XmlElement(ROOT, "", "", 0)
 
     @classmethod
     def of(cls, configuration: Configuration) -> StoredSettingsFile:
@@ -67,7 +67,7 @@ class StoredSettingsFile:
         if change.values is not None:
             section = next(root.all(name), None)
             if section is None:
-                section = Node(name, "", "", 0)
+                section = XmlElement(name, "", "", 0)
                 root.children.append(section)
             section.children.append(_element(change, report))
         sections = _sections(root, configuration, report)
@@ -76,7 +76,7 @@ class StoredSettingsFile:
         report.check()
         return _stored(sections)
 
-    def _tree(self, report: Report) -> Node:
+    def _tree(self, report: Report) -> XmlElement:
         """Returns the root of the file, an empty one without a file."""
         path = self.path
         if path is None:
@@ -84,10 +84,10 @@ class StoredSettingsFile:
         try:
             os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
-            return Node(ROOT, "", str(path), 0)
+            return XmlElement(ROOT, "", str(path), 0)
         except OSError:
             pass  # a problem of the reader
-        return TreeReader(report, {}).read(path) or Node(ROOT, "", str(path), 0)
+        return TreeReader(report, {}).read(path) or XmlElement(ROOT, "", str(path), 0)
 
     def _check(self, report: Report) -> None:
         """Raises ConfigError with all problems, and the remedy for those of the file."""
@@ -97,7 +97,7 @@ class StoredSettingsFile:
                 report.problems[index] = replace(each, hint=hint)
         report.check()
 
-    def _write(self, root: Node, change: SettingsChange, report: Report) -> None:
+    def _write(self, root: XmlElement, change: SettingsChange, report: Report) -> None:
         """Replaces the file durably. A problem: it cannot be written, or could not be read again."""
         path = self.path
         if path is None:
@@ -114,7 +114,7 @@ class StoredSettingsFile:
             report.problem(str(path), 0, f"cannot be written: {error.strerror}")
 
 
-def _sections(root: Node, configuration: Configuration, report: Report) -> AddressSections:
+def _sections(root: XmlElement, configuration: Configuration, report: Report) -> AddressSections:
     """Reads the tree like the sections of broker.xml."""
     broker = configuration.broker
     own = BrokerConfig(wildcard=broker.wildcard, literal_match_markers=broker.literal_match_markers)
@@ -136,15 +136,15 @@ def _place(change: SettingsChange) -> str:
     return f"{change.element} '{change.match}'"
 
 
-def _element(change: SettingsChange, report: Report) -> Node:
+def _element(change: SettingsChange, report: Report) -> XmlElement:
     """Returns the element of a new setting. Placeholders are refused: a reader of the file would replace them."""
     place = _place(change)
-    made = Node(change.element, "", place, 0, {"match": change.match})
+    made = XmlElement(change.element, "", place, 0, {"match": change.match})
     for name, text in (change.values or {}).items():
         if change.element == SECURITY_SETTING:
-            child = Node("permission", "", place, 0, {"type": name, "roles": text})
+            child = XmlElement("permission", "", place, 0, {"type": name, "roles": text})
         else:
-            child = Node(name, "", place, 0, {}, text)
+            child = XmlElement(name, "", place, 0, {}, text)
         made.children.append(child)
     if any("${" in text for text in (change.match, *(change.values or {}).values())):
         report.problem(place, 0, "'${' cannot be kept")

@@ -39,7 +39,7 @@ class LeaseTerms:
         return self.wait_ns if length_ns <= self.length_ns else LeaseTerms(length_ns, self.drift_ppm).wait_ns
 
 
-class Lease:
+class ActiveLease:
     """The active node's lease: every member that could take over must have answered a recent heartbeat."""
 
     def __init__(self, terms: LeaseTerms) -> None:

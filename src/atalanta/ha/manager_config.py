@@ -24,14 +24,14 @@ class ManagerConfig(OptionGroup):
 
 
 @dataclass(eq=False, repr=False)
-class FileManager(ManagerConfig):
+class FileManagerConfig(ManagerConfig):
     """A folder that all nodes of the group see; Artemis' FileBasedLockManager."""
 
     folder: str = option("", "locks-folder", "an existing folder, the same for all nodes of the group")
 
 
 @dataclass(eq=False, repr=False)
-class ZooKeeperManager(ManagerConfig):
+class ZooKeeperManagerConfig(ManagerConfig):
     """An ensemble of ZooKeeper; Artemis' CuratorDistributedLockManager, with its properties."""
 
     connect_string: str = option("", "connect-string", "host:port of the servers, with commas")
@@ -60,7 +60,7 @@ class ZooKeeperManager(ManagerConfig):
 
 
 @dataclass(eq=False, repr=False)
-class EtcdManager(ManagerConfig):
+class EtcdManagerConfig(ManagerConfig):
     """A cluster of etcd, by its HTTP gateway."""
 
     endpoints: str = option("", "endpoints", "http://host:port of the members, with commas")
@@ -73,7 +73,7 @@ class EtcdManager(ManagerConfig):
 
 
 @dataclass(eq=False, repr=False)
-class QuorumManager(ManagerConfig):
+class QuorumManagerConfig(ManagerConfig):
     """The built-in register: a majority of voters keeps the value."""
 
     voters: str = option(
@@ -89,7 +89,7 @@ class QuorumManager(ManagerConfig):
 
 
 @dataclass(eq=False, repr=False)
-class GuardVoter(QuorumManager):
+class GuardVoter(QuorumManagerConfig):
     """The manager of a pair whose files name none: the guard of the primary runs the only voter.
 
     `password` is made of that of the cluster. The voter's folder is made with that of the journal.
@@ -100,23 +100,23 @@ class GuardVoter(QuorumManager):
 
 def has_only_voter(manager: ManagerConfig | None) -> bool:
     """Tells whether the register of a group has one voter, in the guard of a member."""
-    if not isinstance(manager, QuorumManager):
+    if not isinstance(manager, QuorumManagerConfig):
         return False
     return isinstance(manager, GuardVoter) or (manager.voter is not None and "," not in manager.voters)
 
 
 MANAGERS: Final[dict[str, type[ManagerConfig]]] = {
-    "file": FileManager,
-    "etcd": EtcdManager,
-    "zookeeper": ZooKeeperManager,
-    "quorum": QuorumManager,
+    "file": FileManagerConfig,
+    "etcd": EtcdManagerConfig,
+    "zookeeper": ZooKeeperManagerConfig,
+    "quorum": QuorumManagerConfig,
 }
 
 # The last part of Artemis' class names, today's and those until 2.40.
 CLASSES: Final[dict[str, type[ManagerConfig]]] = {
-    "CuratorDistributedLockManager": ZooKeeperManager,
-    "CuratorDistributedPrimitiveManager": ZooKeeperManager,
-    "FileBasedLockManager": FileManager,
-    "FileBasedPrimitiveManager": FileManager,
+    "CuratorDistributedLockManager": ZooKeeperManagerConfig,
+    "CuratorDistributedPrimitiveManager": ZooKeeperManagerConfig,
+    "FileBasedLockManager": FileManagerConfig,
+    "FileBasedPrimitiveManager": FileManagerConfig,
 }
 DEFAULT_CLASS: Final = "CuratorDistributedLockManager"

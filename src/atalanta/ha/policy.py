@@ -9,7 +9,7 @@ from atalanta.kernel.option import OptionGroup, option
 
 if TYPE_CHECKING:
     from atalanta.ha.manager_config import ManagerConfig
-    from atalanta.ha.policy_elements import Colocation, HostedBackup
+    from atalanta.ha.policy_elements import ColocationConfig, HostedBackup
 
 NONE: Final = "none"
 SHARED_STORE: Final = "shared-store"
@@ -82,7 +82,7 @@ class HaPolicy(OptionGroup):
         maximum=65_535,
     )
     coordination_id: str | None = None  # replication: the node id of the group
-    colocation: Colocation | None = None  # of a primary that may host backups of others in processes of its own
+    colocation: ColocationConfig | None = None  # of a primary that may host backups of others in processes of its own
     hosted: HostedBackup | None = None  # of a backup that such a primary hosts
 
     @property

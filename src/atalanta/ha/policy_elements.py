@@ -106,7 +106,7 @@ class ReplicationBackup(Replication):
 
 
 @dataclass(eq=False, repr=False)
-class Colocation(OptionGroup):
+class ColocationConfig(OptionGroup):
     """The element `<colocated>` of both forms, without its primary."""
 
     request_backup: bool = option(

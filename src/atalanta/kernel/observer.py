@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mypy_extensions import mypyc_attr
 
 if TYPE_CHECKING:
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.routing.address import Address
@@ -28,10 +28,10 @@ class Observer:
     def on_queue_removed(self, now: int, queue: Queue) -> None:
         return None
 
-    def on_consumer_added(self, now: int, consumer: Consumer) -> None:
+    def on_consumer_added(self, now: int, consumer: QueueConsumer) -> None:
         return None
 
-    def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
+    def on_consumer_removed(self, now: int, consumer: QueueConsumer) -> None:
         return None
 
     def on_remote_consumers(self, now: int, remote: RemoteBinding) -> None:
@@ -48,7 +48,7 @@ class Observer:
         """The message has expired and is still in its queue."""
         return None
 
-    def on_delivered(self, now: int, consumer: Consumer, reference: Reference) -> None:
+    def on_delivered(self, now: int, consumer: QueueConsumer, reference: Reference) -> None:
         """Called only for queues whose `deliveries` is a list."""
         return None
 

@@ -238,7 +238,7 @@ class Process:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Journal:
+class JournalPort:
     """The journal as the kernel uses it: records in one order, each durable some time after `append`."""
 
     durable: int = 0
@@ -252,7 +252,7 @@ class Journal:
         A caller whose reply depends on the record waits until `durable` reaches the lsn.
         JournalFailed if the journal has failed: no later record becomes durable.
         """
-        raise _missing(self, "Journal.append")
+        raise _missing(self, "JournalPort.append")
 
     def append_idle(self, kind: int, payload: bytes) -> int:
         """Appends a record that no reply depends on: it is committed with the next one, or alone a little later."""
@@ -267,11 +267,11 @@ class Journal:
 
         No other record may be appended before `end`. A record without `end` leaves no trace.
         """
-        raise _missing(self, "Journal.begin")
+        raise _missing(self, "JournalPort.begin")
 
     def end(self) -> int:
         """Completes the begun record and returns its lsn. ValueError if the record is larger than allowed."""
-        raise _missing(self, "Journal.end")
+        raise _missing(self, "JournalPort.end")
 
     def forget(self, lsn: int) -> None:
         """Marks a record of the journal's plain kind as obsolete, once per record.
@@ -435,7 +435,7 @@ class BrokerPorts:
 
     def __init__(
         self,
-        journal: Journal,
+        journal: JournalPort,
         timers: Timers,
         ids: Ids,
         trace: Trace,

@@ -108,7 +108,7 @@ class ManagementPermission:
         session.check(permission, f"{self.prefix}.{resource}.{method}")
 
 
-class Management:
+class ManagementService:
     """The management service. `resources` are those of the node's other parts, `process` reads the configuration again.
 
     `controls` holds one control for each kind of resource, by the first segment of the resource's name.

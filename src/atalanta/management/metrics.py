@@ -16,7 +16,7 @@ from atalanta.management.metrics_text import escape, head
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
-    from atalanta.kernel.log.lease import Lease
+    from atalanta.kernel.log.lease import ReaderLease
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.permissions import Permissions
@@ -81,7 +81,7 @@ REFERENCES_MAX: Final = 10_000  # per slice: references, and queues without any
 
 
 PREFIX: Final = "atalanta_"
-ReaderFigure = tuple[str, str, str, Callable[["Queue", "Lease", int], float]]
+ReaderFigure = tuple[str, str, str, Callable[["Queue", "ReaderLease", int], float]]
 
 # Name, meaning, type; the last argument is the time of the broker in ns.
 READER_FIGURES: Final[list[ReaderFigure]] = [
@@ -107,7 +107,7 @@ def reader_figures(queues: list[tuple[Queue, str]], now: int) -> Iterator[str]:
 
     The label `queue` is that of the queue's other metrics, `group` is added to it.
     """
-    readers: list[tuple[Queue, Lease, str]] = []
+    readers: list[tuple[Queue, ReaderLease, str]] = []
     for queue, label in queues:
         if not queue.deleted:
             for lease in queue.log.leases.values():
@@ -121,7 +121,7 @@ def reader_figures(queues: list[tuple[Queue, str]], now: int) -> Iterator[str]:
         )
 
 
-def lease_seconds(lease: Lease, now: int) -> float:
+def lease_seconds(lease: ReaderLease, now: int) -> float:
     return max(0, lease.until - now) / 1e9 if lease.active else 0
 
 

@@ -26,7 +26,7 @@ from atalanta.kernel.journal import records
 from atalanta.kernel.ports import BrokerPorts, Pages
 from atalanta.kernel.security.user_operation import UserAnswer
 from atalanta.kernel.settings.broker_config import StoredSettings
-from atalanta.management.management import Management
+from atalanta.management.management import ManagementService
 from atalanta.management.message_counters import COUNTERS_TIMER
 from atalanta.management.request.jobs import MANAGEMENT_TIMER
 from atalanta.management.resources.acceptor import ListedAcceptor
@@ -39,13 +39,13 @@ from atalanta.store.errors import JournalDamaged
 from atalanta.store.journal import PREFIX as JOURNAL_TIMERS
 from atalanta.store.journal import Journal
 from atalanta.store.pages import PageFiles
-from atalanta.wire.connection import ClientConnection, Connection, ProtocolError
+from atalanta.wire.connection import ClientConnection, ProtocolError, TransportConnection
 from atalanta.wire.core.server.protocol import CoreProtocol
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.endpoint import change_domains
-from atalanta.wire.host import TOO_MANY_WITHOUT_LOGIN, Host
 from atalanta.wire.openwire.server.protocol import OpenWireProtocol
 from atalanta.wire.protocol import Peer
+from atalanta.wire.server import TOO_MANY_WITHOUT_LOGIN, WireServer
 from atalanta.wire.sniffer import Sniffer
 from atalanta.wire.stomp.protocol import StompProtocol
 
@@ -78,7 +78,7 @@ class Node(NodeInputs):
         self.command = ports.command
         self.stopped = False
         self.over = False  # it serves no more: it has failed, or another member of its group has the service
-        self.connections: dict[int, Connection] = {}
+        self.connections: dict[int, TransportConnection] = {}
         self.acceptors = {acceptor.name: acceptor for acceptor in config.acceptors}
         self.journal = Journal(
             ports.disk,
@@ -125,7 +125,7 @@ class Node(NodeInputs):
             from atalanta.cluster.connection.colocation import COLOCATION_PART, Colocation
 
             self.parts[COLOCATION_PART] = Colocation(ports.colocation, parts.clusters)
-        self.management = Management(
+        self.management = ManagementService(
             self.broker, self.notifications, resources, self.status, ports.process
         )
         self._turning = [part for part in self.parts.values() if type(part).flush is not Part.flush]
@@ -134,10 +134,10 @@ class Node(NodeInputs):
         self.bridges = parts.bridges
         self.routers = parts.routers
 
-    def _host(self) -> Host:
+    def _host(self) -> WireServer:
         """Returns the host of the connections, with the protocols that the node serves."""
         config, ports = self.config, self.ports
-        host = Host(self.broker, ports.wire, self.connections, ports.passwords)
+        host = WireServer(self.broker, ports.wire, self.connections, ports.passwords)
         host.follow_acceptors(config.acceptors)
         host.unfinished.user_bytes_max = config.own.unfinished_messages_bytes
         host.protocols.append(CoreProtocol(host))

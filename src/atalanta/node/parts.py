@@ -20,11 +20,11 @@ from atalanta.cluster.part import Part
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.ports import Links, Process
 from atalanta.management.resources.registry import ResourceRegistry
-from atalanta.wire.connection import Connection
+from atalanta.wire.connection import TransportConnection
 from atalanta.wire.endpoint import AcceptorConfig
-from atalanta.wire.host import Host
 from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from atalanta.wire.openwire.server.protocol import OpenWireProtocol
+from atalanta.wire.server import WireServer
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
@@ -54,12 +54,12 @@ class Parts:
     def __init__(
         self,
         config: PartsConfig,
-        host: Host,
+        host: WireServer,
         notifications: Notifications,
         resources: ResourceRegistry,
         links: Links,
         process: Process,
-        connections: dict[int, Connection],
+        connections: dict[int, TransportConnection],
         acceptors: dict[str, AcceptorConfig],
     ) -> None:
         self.config = config

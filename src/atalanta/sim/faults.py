@@ -9,7 +9,7 @@ from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.checks.scale_down_check import check_end
 from atalanta.sim.checks.scale_down_record import ScaleDownRecord
 from atalanta.sim.clients.client import SimClient
-from atalanta.sim.clients.jobs import Consumer
+from atalanta.sim.clients.jobs import SimConsumer
 from atalanta.sim.host import Host
 from atalanta.sim.world.disk import NO_ROOM
 from atalanta.sim.world.network import Machine, Network
@@ -37,7 +37,7 @@ class Faults:
         network: Network,
         hosts: list[Host],
         producers: Sequence[Machine],
-        consumers: list[Consumer],
+        consumers: list[SimConsumer],
         others: list[SimClient],
         until: float,
         departed: ScaleDownRecord,
@@ -293,7 +293,7 @@ class Faults:
             absence_ns_max = self.random.choice(self.absences_ns)
             self.world.at(self.random.randint(1, absence_ns_max), client.start)
 
-    def _move(self, consumer: Consumer) -> None:
+    def _move(self, consumer: SimConsumer) -> None:
         """Moves a consumer for a limited time: without redistribution, messages of its old queue wait for it."""
         consumer.move(self._somewhere())
         self.world.at(self.random.randint(1, AWAY_NS_MAX), consumer.go_home)

@@ -15,11 +15,11 @@ from atalanta.sim.checks.scale_down_record import ScaleDownRecord
 from atalanta.sim.checks.views import wrong_views
 from atalanta.sim.clients.client import SimClient
 from atalanta.sim.clients.followers import choose_followers
-from atalanta.sim.clients.jobs import Consumer, Producer
-from atalanta.sim.clients.mover import Mover
+from atalanta.sim.clients.jobs import SimConsumer, SimProducer
+from atalanta.sim.clients.mover import OrderMover
 from atalanta.sim.clients.readers import LogReader
 from atalanta.sim.faults import LONG_RUN_SECONDS, Faults, start
-from atalanta.sim.loads.networks.load import Networks
+from atalanta.sim.loads.networks.load import NetworksLoad
 from atalanta.sim.nodes import HEADLESS, PRICES, Shape, make_hosts
 from atalanta.sim.pairs.pair import Pair
 from atalanta.sim.replicas.group import ReplicaGroup
@@ -39,7 +39,7 @@ PATIENT_SHARE: Final = 0.4  # of the clients reattach their sessions after a los
 NEAR_NS: Final = 2 * SECOND  # events of the nodes this close to a message's history are part of it
 
 
-class Outcome:
+class ScenarioOutcome:
     """Figures of a run without a violation."""
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class Scenario:
             [
                 each
                 for each in self.consumers
-                if isinstance(each, Consumer) and each.queue == ORDERS
+                if isinstance(each, SimConsumer) and each.queue == ORDERS
             ],
             [
                 *self.readers,
@@ -185,7 +185,7 @@ class Scenario:
         if load is not None:
             return [load(self.world, self.network, self.ledger)]
         if self.shape.networked:
-            return [Networks(self.world, self.network, self.ledger, nodes, self.shape, self.with_faults)]
+            return [NetworksLoad(self.world, self.network, self.ledger, nodes, self.shape, self.with_faults)]
         return draw_subjects(
             self.world, self.network, self.ledger, self.shape, nodes, self.with_faults
         )
@@ -198,13 +198,13 @@ class Scenario:
             subject.leave = self.faults.leave_now
 
     # -- clients --------------------------------------------------------------------------------
-    def _make_producers(self) -> list[Producer]:
+    def _make_producers(self) -> list[SimProducer]:
         total = max(8, int(self.seconds * self.random.randint(*MESSAGES_PER_SECOND)))
         mean_ns = int(self.seconds * 0.8 * SECOND / total)
         if self.seconds > LONG_RUN_SECONDS:
             total *= 2  # The load must not end before the faults.
         made = [
-            Producer(self.world, self.network, f"p{index}", host.name, self.ledger, total, mean_ns)
+            SimProducer(self.world, self.network, f"p{index}", host.name, self.ledger, total, mean_ns)
             for index, host in enumerate(self.hosts)
         ]
         for producer in made:
@@ -215,19 +215,19 @@ class Scenario:
         """Creates consumers: at least one of orders, or one at every node."""
         count = nodes if self.shape.taken_everywhere() else self.random.randint(1, nodes)
         made: list[SimClient] = [
-            Consumer(self.world, self.network, f"c{index}", self._home(index), self.ledger, ORDERS, self.instants)
+            SimConsumer(self.world, self.network, f"c{index}", self._home(index), self.ledger, ORDERS, self.instants)
             for index in range(count)
         ]
         for index in range(self.random.randint(0, 2)):
             made.append(
-                Mover(self.world, self.network, f"m{index}", self._somewhere(), self.ledger)
+                OrderMover(self.world, self.network, f"m{index}", self._somewhere(), self.ledger)
             )
         # The target of a scale-down takes over subscriptions; unless they return, they must be read there.
         away = self.shape.departures and self.shape.taken_everywhere()
         for host in self.hosts if away else self.hosts[:1]:
             name = "alert" if host is self.hosts[0] else f"alert-{host.name}"
             made.append(
-                Consumer(self.world, self.network, name, host.name, self.ledger, ALERTS)
+                SimConsumer(self.world, self.network, name, host.name, self.ledger, ALERTS)
             )
         return made
 
@@ -271,7 +271,7 @@ class Scenario:
         ]
 
     # -- run ------------------------------------------------------------------------------------
-    def run(self) -> Outcome:
+    def run(self) -> ScenarioOutcome:
         """Runs the simulation. Raises Violation."""
         for index, host in enumerate(self.hosts):
             delay_ns = self.random.randint(0, SECOND)
@@ -334,7 +334,7 @@ class Scenario:
             start(host)
         if self.shape.taken_everywhere():
             for consumer in self.consumers:
-                if isinstance(consumer, Consumer):
+                if isinstance(consumer, SimConsumer):
                     consumer.go_home()
         for client in self._clients():
             if client.abroad:
@@ -420,8 +420,8 @@ class Scenario:
             host.node.validate()
             self.replays += check_replay(host)
 
-    def _outcome(self) -> Outcome:
-        outcome = Outcome()
+    def _outcome(self) -> ScenarioOutcome:
+        outcome = ScenarioOutcome()
         for key in sorted(self.ledger.delivered):
             self.world.note(f"delivered {key} {self.ledger.delivered[key]}")
         for key in sorted(self.ledger.read):
@@ -443,7 +443,7 @@ class Scenario:
         outcome.resumed = sum(client.resumed for client in self._clients())
         outcome.followed = sum(client.followed for client in self._clients())
         for subject in self.subjects:
-            if isinstance(subject, Networks):
+            if isinstance(subject, NetworksLoad):
                 outcome.followed += subject.failovers()
                 outcome.doubled += subject.account.doubled
                 outcome.moved += len(subject.account.moved)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.sim.checks.ledger import Violation
-from atalanta.sim.scenario import Outcome, Scenario, history_of
+from atalanta.sim.scenario import Scenario, ScenarioOutcome, history_of
 from atalanta.sim.subject import Load
 from atalanta.store.errors import JournalDamaged
 
@@ -30,7 +30,7 @@ def run_seed(
     load: Load | None = None,
     grouped: bool = False,
     networked: bool = False,
-) -> Outcome | Failure:
+) -> ScenarioOutcome | Failure:
     """Runs a seed. Returns the outcome, or the violation with the history of the message."""
     try:
         return Scenario(seed, nodes, seconds, faults, load=load, grouped=grouped, networked=networked).run()

@@ -30,7 +30,7 @@ REPEATING: Final = (
     slow_readers.SlowReaders,
     divert.Diverts,
     permissions.QueuePermissions,
-    priorities.Priorities,
+    priorities.PrioritiesLoad,
 )
 
 
@@ -50,11 +50,11 @@ def draw_subjects(
     if faults and drawn("slow readers", slow_readers.SHARE):
         subjects.append(slow_readers.SlowReaders(world, network, ledger))
     if drawn("groups", groups.SHARE):
-        subjects.append(groups.Groups(world, network, ledger))
+        subjects.append(groups.GroupsLoad(world, network, ledger))
     if drawn("transactions", transactions.SHARE):
         subjects.append(transactions.Transactions(world, network, ledger, everywhere, shape.departures))
     if drawn("core bridges", core_bridge.SHARE):
-        subjects.append(core_bridge.CoreBridges(world, network, ledger, nodes, shape))
+        subjects.append(core_bridge.CoreBridgeLoad(world, network, ledger, nodes, shape))
     if drawn("diverts", divert.SHARE):
         subjects.append(divert.Diverts(world, network, ledger, everywhere))
     if drawn("large messages", large.SHARE):
@@ -64,9 +64,9 @@ def draw_subjects(
     if drawn("permissions", permissions.SHARE):
         subjects.append(permissions.QueuePermissions(world, network, ledger))
     if not paired and drawn("priorities", priorities.SHARE):
-        subjects.append(priorities.Priorities(world, network, ledger))
+        subjects.append(priorities.PrioritiesLoad(world, network, ledger))
     if not paired and drawn("doors", router.SHARE):
-        subjects.append(router.Routers(world, network, ledger, nodes, shape))
+        subjects.append(router.RoutersLoad(world, network, ledger, nodes, shape))
     if faults and not paired and shape.mode in (ON_DEMAND, STRICT) and drawn("away", absence.SHARE):
         subjects.append(absence.Absences(world, network, ledger, nodes, shape))
     # Only where every sender repeats a message that was refused.

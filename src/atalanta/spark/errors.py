@@ -36,7 +36,7 @@ class QueueMissing(GatewayError):
     """A queue that the node does not have."""
 
 
-class Fenced(GatewayError):
+class LeaseTaken(GatewayError):
     """A lease that another query of this group holds now."""
 
 
@@ -45,15 +45,15 @@ def no_queue(servers: Iterable[str], queue: str) -> SparkSourceError:
     return SparkSourceError(f"no node of {', '.join(servers)} has a queue {queue}")
 
 
-class IncarnationChanged(GatewayError):
+class QueueRecreated(GatewayError):
     """A queue that was deleted and created again."""
 
 
-class RangeLost(GatewayError):
+class RangeIncomplete(GatewayError):
     """A range of which a part left the queue."""
 
 
-class LogViewUnsupported(GatewayError):
+class LogViewMissing(GatewayError):
     """A node without the log view (a real Artemis)."""
 
 

@@ -23,7 +23,7 @@ class BlockRecords:
         self.kinds = kinds
 
 
-class Chunk:
+class ClosedRecords:
     """Encoded records that are closed for writing. `ends` are the end offsets of the records within `data`."""
 
     def __init__(self, data: bytes, ends: list[int], kinds: bytearray) -> None:
@@ -44,7 +44,7 @@ class CommitBuffer:
         self.count: int = 0
         self.appended_bytes: int = 0
         self._chunk_size_bytes = chunk_size_bytes
-        self._chunks: deque[Chunk] = deque()
+        self._chunks: deque[ClosedRecords] = deque()
         self._open: BytesWriter = BytesWriter()
         self._ends: list[int] = []
         self._kinds: bytearray = bytearray()
@@ -94,7 +94,7 @@ class CommitBuffer:
     def _close(self) -> None:
         written = self._open
         written.truncate(self._open_size())
-        self._chunks.append(Chunk(written.getvalue(), self._ends, self._kinds))
+        self._chunks.append(ClosedRecords(written.getvalue(), self._ends, self._kinds))
         written.truncate(0)
         self._ends = []
         self._kinds = bytearray()

@@ -21,7 +21,7 @@ from atalanta.store.commit_buffer import CommitBuffer
 from atalanta.store.compaction import Compaction
 from atalanta.store.config import JournalConfig
 from atalanta.store.errors import JournalDamaged, JournalFailed
-from atalanta.store.ports import JournalGroup, JournalListener, LiveRecords, Replay
+from atalanta.store.ports import JournalGroup, JournalListener, LiveRecordsPort, Replay
 from atalanta.store.recovery import CUT_NOTHING, read_back
 from atalanta.store.recovery_report import RecoveredState, RecoveryReport
 from atalanta.store.segment import (
@@ -58,7 +58,7 @@ class BlockInFlight:
         self.records = records
 
 
-class Journal(ports.Journal):
+class Journal(ports.JournalPort):
     """The journal of one node. Call `listen` and `recover` first, once."""
 
     def __init__(
@@ -77,7 +77,7 @@ class Journal(ports.Journal):
         self.trace = trace
         self.listener: JournalListener
         self._on_failed: Callable[[int, str], None]
-        self.live_records: LiveRecords | None = None
+        self.live_records: LiveRecordsPort | None = None
         self.failed: str | None = None
         self.last = 0
         self.durable = 0
@@ -123,7 +123,7 @@ class Journal(ports.Journal):
         self._on_failed = on_failed
 
     def recover(
-        self, replay: Replay, live_records: LiveRecords | None = None, cut: int = CUT_NOTHING
+        self, replay: Replay, live_records: LiveRecordsPort | None = None, cut: int = CUT_NOTHING
     ) -> RecoveryReport:
         """Replays all records, repairs the tail, and makes the journal ready to append.
 
@@ -140,7 +140,7 @@ class Journal(ports.Journal):
         self.take_over(state, live_records)
         return state.report
 
-    def take_over(self, state: RecoveredState, live_records: LiveRecords | None) -> None:
+    def take_over(self, state: RecoveredState, live_records: LiveRecordsPort | None) -> None:
         """Makes the journal ready to append to files that are as in `state`, and durable. Called once."""
         if self.segments:
             raise RuntimeError("a journal recovers once")
@@ -198,36 +198,36 @@ class Journal(ports.Journal):
     # --- appending --------------------------------------------------------------------------------
 
     def append(self, kind: int, payload: bytes) -> int:
-        """Appends a record (kernel.ports.Journal.append). The next `flush` or completed commit writes it."""
+        """Appends a record (kernel.ports.JournalPort.append). The next `flush` or completed commit writes it."""
         self.begin(kind).write(payload)
         return self.end()
 
     def append_idle(self, kind: int, payload: bytes) -> int:
-        """Implements kernel.ports.Journal.append_idle."""
+        """Implements kernel.ports.JournalPort.append_idle."""
         hurried = self._hurried
         lsn = self.append(kind, payload)
         self._hurried = hurried
         return lsn
 
     def hurry(self) -> None:
-        """Implements kernel.ports.Journal.hurry."""
+        """Implements kernel.ports.JournalPort.hurry."""
         self._hurried = True
 
     def begin(self, kind: int) -> BytesWriter:
-        """Implements kernel.ports.Journal.begin."""
+        """Implements kernel.ports.JournalPort.begin."""
         if self.failed is not None:
             raise JournalFailed(self.failed)
         self._hurried = True
         return self.waiting.begin(kind)
 
     def end(self) -> int:
-        """Implements kernel.ports.Journal.end."""
+        """Implements kernel.ports.JournalPort.end."""
         self.waiting.end()
         self.last += 1
         return self.last
 
     def forget(self, lsn: int) -> None:
-        """Implements kernel.ports.Journal.forget."""
+        """Implements kernel.ports.JournalPort.forget."""
         if lsn > self._started:
             self._early.append(lsn)
             return

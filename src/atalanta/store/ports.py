@@ -25,7 +25,7 @@ class JournalGroup(Protocol):
         """Reports that no further record will be on this node's disk."""
 
 
-class LiveRecords(Protocol):
+class LiveRecordsPort(Protocol):
     """The kernel's part of the compaction: knows which records are alive."""
 
     def live_bytes(self) -> int:

@@ -14,7 +14,7 @@ from typing import Final
 
 from aiohttp import web
 
-from atalanta.management.management import Management
+from atalanta.management.management import ManagementService
 from atalanta.management.metrics_text import head
 from atalanta.management.status import PassiveStatus
 from atalanta.web.connections import CONNECTION_S, WebConnection, WebConnections
@@ -32,7 +32,7 @@ log = logging.getLogger("atalanta.web")
 class WebServer:
     """Serves HTTP on host:port between `start` and `stop`. Without a node only the health paths have content."""
 
-    def __init__(self, management: Management | None, host: str, port: int) -> None:
+    def __init__(self, management: ManagementService | None, host: str, port: int) -> None:
         self._management = management
         self._host = host
         self._port = port
@@ -101,7 +101,7 @@ class WebServer:
         finally:
             self._connections.answered(request.protocol)
 
-    def show(self, management: Management | None) -> None:
+    def show(self, management: ManagementService | None) -> None:
         """Sets the node that serves from now on, None for none."""
         self._management = management
         if management is not None:

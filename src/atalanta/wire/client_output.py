@@ -11,7 +11,7 @@ from atalanta.wire.login import LoginConnection
 
 if TYPE_CHECKING:
     from atalanta.wire.endpoint import AcceptorConfig
-    from atalanta.wire.host import Host
+    from atalanta.wire.server import WireServer
 
 # Limit of deliveries in one batch of inputs; other messages stay in their queue.
 DELIVERED_BYTES_MAX: Final = 1 << 20
@@ -25,7 +25,7 @@ class ClientOutput(LoginConnection):
     """
 
     def __init__(
-        self, host: Host, conn: int, remote: str, now: int, acceptor: AcceptorConfig | None
+        self, host: WireServer, conn: int, remote: str, now: int, acceptor: AcceptorConfig | None
     ) -> None:
         super().__init__(host, conn, remote, now, acceptor)
         self.out: BytesWriter = BytesWriter()

@@ -29,7 +29,7 @@ class ProtocolError(Exception):
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Connection(LoginWaiter):
+class TransportConnection(LoginWaiter):
     """A transport connection, accepted or dialled. Bytes arrive in `feed` and leave through the Wire port."""
 
     def feed(self, now: int, data: bytes) -> None:
@@ -75,7 +75,7 @@ class Connection(LoginWaiter):
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class ClientConnection(Connection):
+class ClientConnection(TransportConnection):
     """A connection that an acceptor accepted, and the questions that node and cluster ask of any protocol's client.
 
     `conn` is the event loop's number of the connection. `acceptor` is None only in tests. `opened` and `last_seen`

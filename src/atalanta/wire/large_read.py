@@ -9,7 +9,7 @@ from mypy_extensions import mypyc_attr
 from atalanta.kernel.memory.large_body import LargeBodies, LargeBody, LargeStream, next_crc
 
 if TYPE_CHECKING:
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.message.message import Message
 
 
@@ -18,7 +18,7 @@ class LargeRead(LargeStream):
     """The body of a delivery. `offset`: bytes read. Its file is kept until `end_read`, also if the message goes."""
 
     def __init__(
-        self, large: LargeBodies, consumer: Consumer, message: Message, body: LargeBody, piece_bytes: int
+        self, large: LargeBodies, consumer: QueueConsumer, message: Message, body: LargeBody, piece_bytes: int
     ) -> None:
         self.large = large
         self.consumer = consumer

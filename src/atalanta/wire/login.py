@@ -21,11 +21,11 @@ from atalanta.wire.connection import ClientConnection, ProtocolError
 from atalanta.wire.memory_share import FREE_BYTES
 
 if TYPE_CHECKING:
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.security.security import Identity
     from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
     from atalanta.wire.endpoint import AcceptorConfig
-    from atalanta.wire.host import Host
+    from atalanta.wire.server import WireServer
 
 LOGIN_FAILURES_MAX: Final = 10
 LOGINS_WAITING_MAX: Final = 8  # of one connection; clients wait for the answer to each
@@ -61,7 +61,7 @@ class LoginConnection(ClientConnection):
     """
 
     def __init__(
-        self, host: Host, conn: int, remote: str, now: int, acceptor: AcceptorConfig | None
+        self, host: WireServer, conn: int, remote: str, now: int, acceptor: AcceptorConfig | None
     ) -> None:
         super().__init__(conn, remote, now, acceptor)
         self.host = host
@@ -295,7 +295,7 @@ class LoginConnection(ClientConnection):
         broker = self.host.broker
         broker.failures.left_out(broker.now, self.client.protocol, command, error)
 
-    def set_aside(self, kernel: Session, consumer: Consumer, message_id: int, why: str) -> None:
+    def set_aside(self, kernel: Session, consumer: QueueConsumer, message_id: int, why: str) -> None:
         """Reports a message that cannot be encoded for this client; it goes to the dead-letter address, but not for a
         browser."""
         broker = self.host.broker

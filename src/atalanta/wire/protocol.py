@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
-from atalanta.wire.connection import Connection
+from atalanta.wire.connection import TransportConnection
 
 if TYPE_CHECKING:
     from atalanta.wire.endpoint import AcceptorConfig
@@ -45,7 +45,7 @@ class Protocol:
 
     def open(
         self, conn: int, peer: Peer, now: int, acceptor: AcceptorConfig | None
-    ) -> Connection:
+    ) -> TransportConnection:
         """Returns the connection that takes all bytes from the first one on. `now`: the time of the accept in ns."""
         raise NotImplementedError
 

@@ -15,8 +15,8 @@ from atalanta.wire.protocol import MORE, YES
 
 if TYPE_CHECKING:
     from atalanta.wire.endpoint import AcceptorConfig
-    from atalanta.wire.host import Host
     from atalanta.wire.protocol import Peer, Protocol
+    from atalanta.wire.server import WireServer
     from atalanta.wire.web_socket import WebSocket
 
 
@@ -27,7 +27,7 @@ class Sniffer(ClientConnection):
     """
 
     def __init__(
-        self, host: Host, conn: int, peer: Peer, now: int, acceptor: AcceptorConfig | None
+        self, host: WireServer, conn: int, peer: Peer, now: int, acceptor: AcceptorConfig | None
     ) -> None:
         super().__init__(conn, peer.remote, now, acceptor)
         self.host = host

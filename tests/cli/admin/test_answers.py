@@ -13,7 +13,7 @@ from atalanta.cli.cluster.rebalance import Conversation
 from atalanta.cli.cluster.survey import Survey
 from atalanta.cli.cluster.view import NodeView
 from atalanta.cli.output.outcome import Refused
-from atalanta.cli.target import Target
+from atalanta.cli.target import BrokerLogin
 from atalanta.client import Connection, Management, ManagementFailed
 
 NONSENSE = [
@@ -75,7 +75,7 @@ def test_doctor_and_topology_say_what_a_node_could_not_be_asked(answer: object) 
         topology: list[Any] = []
 
     view = NodeView("broker2:61616", "id")
-    survey = Survey(Target("tcp://broker2", None, None), 0)
+    survey = Survey(BrokerLogin("tcp://broker2", None, None), 0)
     survey.found.nodes.append(view)
     survey._connections["id"] = (cast(Connection, Known()), node(answer))
     asyncio.run(survey._fill(view, node(answer), cast(Connection, Known())))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from atalanta.cli.cluster.diagnose import diagnosed, show
-from atalanta.cli.cluster.findings import Finding, duration_text
+from atalanta.cli.cluster.findings import ClusterFinding, duration_text
 from atalanta.cli.cluster.survey import url_of
 from atalanta.cli.cluster.view import (
     ClusterConnectionView,
@@ -61,7 +61,7 @@ def stranding() -> LiveCluster:
     return found
 
 
-def the(found: LiveCluster, code: str, user: str = "u", password: str = "p") -> Finding:
+def the(found: LiveCluster, code: str, user: str = "u", password: str = "p") -> ClusterFinding:
     (finding,) = [each for each in diagnosed(found, user, password) if each.code == code]
     return finding
 

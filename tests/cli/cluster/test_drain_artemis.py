@@ -21,7 +21,7 @@ from atalanta.cli.cluster.drain_artemis import (
     way_to,
 )
 from atalanta.cli.output.outcome import Refused
-from atalanta.cli.target import Target
+from atalanta.cli.target import BrokerLogin
 from atalanta.client import CallTimedOut, ConnectionLost, Management, ManagementFailed
 
 QUEUE: dict[str, object] = {
@@ -53,7 +53,7 @@ class Answers:
         return cast("list[dict[str, object]]", await self.call("broker", operation, *parameters))
 
 
-def leaving_at(member: Answers) -> Target:
+def leaving_at(member: Answers) -> BrokerLogin:
     """A target whose members all answer like `member`."""
 
     class Opened:
@@ -68,7 +68,7 @@ def leaving_at(member: Answers) -> Target:
         async def connect(self) -> AsyncIterator[Opened]:
             yield Opened()
 
-    return cast(Target, Leaving())
+    return cast(BrokerLogin, Leaving())
 
 
 def as_management(answers: Answers) -> Management:
@@ -107,7 +107,7 @@ CONNECTORS = [
 )
 def test_a_connector_of_the_leaving_node_is_preferred(leaving: str, to: str, found: tuple[str | None, str]) -> None:
     node = as_management(Answers(lambda *_: json.dumps(CONNECTORS)))
-    assert asyncio.run(way_to(node, "a:1", Target(leaving, None, None), to)) == found
+    assert asyncio.run(way_to(node, "a:1", BrokerLogin(leaving, None, None), to)) == found
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_connector_of_the_leaving_node_is_preferred(leaving: str, to: str, fou
 def test_a_target_that_the_leaving_node_cannot_dial_is_refused(leaving: str, to: str | None, why: str) -> None:
     node = as_management(Answers(lambda *_: json.dumps(CONNECTORS)))
     with pytest.raises(Refused, match=why):
-        asyncio.run(drained_artemis(node, "a:1", Target(leaving, None, None), to))
+        asyncio.run(drained_artemis(node, "a:1", BrokerLogin(leaving, None, None), to))
 
 
 def test_the_end_of_the_connection_is_the_answer_to_scale_down(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,6 +188,6 @@ def test_nothing_is_moved_while_members_go_on_sending(monkeypatch: pytest.Monkey
 
 
 def test_another_broker_has_the_options_of_the_url() -> None:
-    leaving = Target("tcp://a:1?sslEnabled=true", "u", "p")
+    leaving = BrokerLogin("tcp://a:1?sslEnabled=true", "u", "p")
     assert leaving.at("b:2").url == "tcp://b:2?sslEnabled=true"
     assert leaving.at("tcp://c:3").url == "tcp://c:3"

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from atalanta.cli.application import application
-from atalanta.cli.cluster.findings import Finding
+from atalanta.cli.cluster.findings import ClusterFinding
 from atalanta.cli.cluster.findings_group import group_findings, replication_findings
 from atalanta.cli.cluster.replicated_group import GroupState
 from atalanta.cli.cluster.view import LiveCluster, NodeView
@@ -28,7 +28,7 @@ ACTIVE = MemberStatus(
 REGISTER = Register(7, "a-00000001", ("a-00000001", "b-00000002"), 0, b"")
 
 
-def found(folder: Path, state: GroupState, toml: str = "") -> list[Finding]:
+def found(folder: Path, state: GroupState, toml: str = "") -> list[ClusterFinding]:
     path = member_file(folder, "a", "b", "primary")
     own = path.with_name("a.atalanta.toml")
     own.write_text(toml + own.read_text())

@@ -29,7 +29,7 @@ from atalanta.cli.cluster.view import (
     Unreachable,
 )
 from atalanta.cli.output.tables import show_table
-from atalanta.cli.target import Target
+from atalanta.cli.target import BrokerLogin
 from atalanta.client.blocking import connect
 from tests.broker_process import BrokerProcess, free_port, write_broker_xml
 from tests.cli.calls import Cli
@@ -170,7 +170,7 @@ def test_labels_need_no_style_of_a_browser() -> None:
 
 
 def test_a_member_that_was_killed_keeps_its_name() -> None:
-    watch = Surveys([], Target("", None, None), 0, None)
+    watch = Surveys([], BrokerLogin("", None, None), 0, None)
     watch.remember(flow_of(LiveCluster([NodeView("h3:1", "id-c", "c")])))
     flow = flow_of(a_cluster())
     watch.remember(flow)

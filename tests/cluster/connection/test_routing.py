@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from atalanta.kernel.queue.consumer import Consumer, DeliveryEndpoint
+from atalanta.kernel.queue.consumer import DeliveryEndpoint, QueueConsumer
 from atalanta.kernel.queue.consumers import add_consumer
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
@@ -51,7 +51,7 @@ def group(
         local = local_queue(kind=kind)
         made.locals.append(local)
         for number in range(here):
-            add_consumer(local, Consumer(number, local, DeliveryEndpoint(), None, False, 0))
+            add_consumer(local, QueueConsumer(number, local, DeliveryEndpoint(), None, False, 0))
     for number, consumers in enumerate(there):
         made.remotes.append(remote(mode, number, consumers))
     return made
@@ -180,7 +180,7 @@ def test_two_remote_consumers_with_one_selector_count_twice() -> None:
 def test_local_selectors_count_as_well() -> None:
     bindings = group(ON_DEMAND, 0, (1,))
     local = bindings.locals[0]
-    add_consumer(local, Consumer(1, local, DeliveryEndpoint(), parse("kind = 1"), False, 0))
+    add_consumer(local, QueueConsumer(1, local, DeliveryEndpoint(), parse("kind = 1"), False, 0))
     assert [choose(bindings, message(kind=2)) for _ in range(2)] == [0, 0]
     assert sorted(choose(bindings, message(kind=1)) for _ in range(2)) == [HERE, 0]
 
@@ -188,7 +188,7 @@ def test_local_selectors_count_as_well() -> None:
 def test_a_browser_is_no_consumer() -> None:
     bindings = group(ON_DEMAND, 0, (1,))
     local = bindings.locals[0]
-    add_consumer(local, Consumer(1, local, DeliveryEndpoint(), None, True, 0))
+    add_consumer(local, QueueConsumer(1, local, DeliveryEndpoint(), None, True, 0))
     assert choices(bindings, 2) == [0, 0]
 
 

@@ -17,15 +17,15 @@ from atalanta.cluster.connection_routers.config import (
     USER_NAME,
 )
 from atalanta.cluster.connection_routers.keys import KeyResolver, Newcomer
-from atalanta.cluster.connection_routers.policies import Choice, Policy, java_hash
+from atalanta.cluster.connection_routers.policies import Policy, TargetAttributes, java_hash
 
 CLIENT = Newcomer("FOO.1", "ann", ("guests", "eu-sales", "eu"), "10.1.2.3:4711", "a.example")
 
 
-def targets(*names: str, connections: tuple[int, ...] = ()) -> list[Choice]:
+def targets(*names: str, connections: tuple[int, ...] = ()) -> list[TargetAttributes]:
     made = []
     for at, name in enumerate(names):
-        choice = Choice()
+        choice = TargetAttributes()
         choice.node_id = name
         choice.connections = connections[at] if connections else -1
         made.append(choice)

@@ -7,7 +7,11 @@ import uuid
 
 from atalanta.cluster.config import DiscoveryGroupConfig
 from atalanta.cluster.discovery.discovering_backup import DiscoveringBackup
-from atalanta.cluster.replication.passive.backup_config import BackupConfig, BackupPorts, Identity
+from atalanta.cluster.replication.passive.backup_config import (
+    BackupConfig,
+    BackupPorts,
+    MemberIdentity,
+)
 from atalanta.ha.register_port import RegisterPort
 from atalanta.kernel.ports import Disk, LargeFiles, Links, Timers, Wire
 from atalanta.wire.core.broadcast_datagram import Announcement, encode_announcement
@@ -85,7 +89,7 @@ def test_a_new_primary_dials_all_and_founds_nothing_while_it_may_hear_somebody()
     assert len(rig.links.dialed) == 100, "anybody can announce nodes"
     for number in range(100):
         rig.backup.on_dial_failed(2 * MS, f"active.host:{1000 + number}", "refused")
-    assert not isinstance(rig.backup.outcome, Identity)
+    assert not isinstance(rig.backup.outcome, MemberIdentity)
 
 
 def test_a_mistake_at_a_datagram_does_not_end_the_member() -> None:

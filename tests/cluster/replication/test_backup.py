@@ -6,7 +6,7 @@ import pytest
 
 from atalanta.cluster.replication.member_codec import StoredFiles
 from atalanta.cluster.replication.member_handshake import member_key
-from atalanta.cluster.replication.passive.backup_config import Identity, TakenOver
+from atalanta.cluster.replication.passive.backup_config import MemberIdentity, TakenOver
 from atalanta.cluster.replication.passive.follower_files import FollowerFiles
 from atalanta.ha.register import CompareAndSet, found, take_over
 from atalanta.store.config import JournalConfig
@@ -416,7 +416,7 @@ def test_a_fresh_backup_learns_the_node_id_from_the_active_node() -> None:
     assert b.outcomes == []
     world["a"].follow()
     world.until(lambda: bool(b.outcomes))
-    assert b.outcomes == [Identity(JOURNAL_ID)]
+    assert b.outcomes == [MemberIdentity(JOURNAL_ID)]
     b.follow()
     world.until(lambda: world.in_sync() == ["a", "b"])
 
@@ -428,7 +428,7 @@ def test_a_fresh_primary_follows_an_active_node_and_else_makes_a_node_id() -> No
     a.follow()
     world.until(lambda: bool(a.outcomes))
     [made] = a.outcomes
-    assert isinstance(made, Identity) and len(made.node_id) == 16
+    assert isinstance(made, MemberIdentity) and len(made.node_id) == 16
 
     world = World()
     world.begin()
@@ -438,7 +438,7 @@ def test_a_fresh_primary_follows_an_active_node_and_else_makes_a_node_id() -> No
     replaced.node_id = None
     replaced.follow()
     world.until(lambda: bool(replaced.outcomes))
-    assert replaced.outcomes == [Identity(JOURNAL_ID)]
+    assert replaced.outcomes == [MemberIdentity(JOURNAL_ID)]
 
 
 def test_a_folder_of_another_group_is_refused_with_its_name() -> None:
@@ -484,7 +484,7 @@ def test_two_groups_with_names_of_their_own_warn_of_nothing_and_both_serve() -> 
     c.node_id = None
     c.follow()
     world.until(lambda: bool(c.outcomes) and world.in_sync() == ["a", "b"])
-    assert isinstance(c.outcomes[0], Identity) and c.outcomes[0].founded
+    assert isinstance(c.outcomes[0], MemberIdentity) and c.outcomes[0].founded
     world.run(5_000)
     assert {event["why"] for event in c.happened("other_group_met")} == {
         "another group: it is of 'two', this node of 'g'"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from atalanta.cluster.config import ScaleDownConfig
-from atalanta.cluster.scale_down.link import TargetLink
+from atalanta.cluster.scale_down.link import ScaleDownLink
 from atalanta.cluster.scale_down.scale_down import ScaleDown
-from atalanta.cluster.scale_down.shipments import Sender, Shipment
+from atalanta.cluster.scale_down.shipments import Shipment, ShipmentSender
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
@@ -113,16 +113,16 @@ def at_forwards(part: ScaleDown) -> bool:
 
 # -- targets --------------------------------------------------------------------------------------
 class NeverOurs:
-    """In the place of TargetLink.ours."""
+    """In the place of ScaleDownLink.ours."""
 
-    def __get__(self, link: TargetLink, kind: type[TargetLink]) -> bool:
+    def __get__(self, link: ScaleDownLink, kind: type[ScaleDownLink]) -> bool:
         return False
 
-    def __set__(self, link: TargetLink, value: bool) -> None:
+    def __set__(self, link: ScaleDownLink, value: bool) -> None:
         return None
 
 
-class FullTarget(Sender):
+class FullTarget(ShipmentSender):
     """In front of a target whose address `orders` is full, and fails what comes, as a real Artemis does."""
 
     def refuse(self, shipment: Shipment) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.scale_down.candidates import Candidate
-from atalanta.cluster.scale_down.link import TargetLink
+from atalanta.cluster.scale_down.candidates import TargetCandidate
+from atalanta.cluster.scale_down.link import ScaleDownLink
 from atalanta.cluster.scale_down.phase import DONE, FAILED
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.sim.host import Host
@@ -106,7 +106,7 @@ def test_a_client_that_repeats_at_the_target_is_recognized_there(
 ) -> None:
     """As soon as it is told good-bye, while its message is still on the way."""
     if not known:  # the target is one of ours all the same: what matters is what it is sent, and when
-        monkeypatch.setattr(TargetLink, "ours", NeverOurs(), raising=False)
+        monkeypatch.setattr(ScaleDownLink, "ours", NeverOurs(), raising=False)
     rig = Rig()
     target, leaving = rig.cluster(2, mode="OFF")
     client = rig.client(leaving)
@@ -275,7 +275,7 @@ def test_another_node_that_has_the_targets_address_changes_nothing_as_it_leaves(
     first.start()
     waits = departure(first)
     assert waits.target is not None
-    waits.target = Candidate("node-9", waits.target.transport)
+    waits.target = TargetCandidate("node-9", waits.target.transport)
     rig.run(10)
     assert part.over()
     assert waits.under_way() and waits.target.node_id == "node-9"

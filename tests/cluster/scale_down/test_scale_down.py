@@ -6,7 +6,7 @@ import pytest
 
 from atalanta.cluster.config import ScaleDownConfig
 from atalanta.cluster.scale_down.phase import DONE, FAILED
-from atalanta.kernel.log.lease import Lease
+from atalanta.kernel.log.lease import ReaderLease
 from atalanta.kernel.queue.reference import SCHEDULED
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.sim.nodes import queue
@@ -298,7 +298,7 @@ def test_what_a_reader_was_shown_and_has_not_acknowledged_stays_for_it(rig: Rig)
     first, second = rig.cluster(2, mode="OFF")
     rig.filled(first, [b"%d" % number for number in range(6)])
     orders = queue_of(first, "orders")
-    lease = Lease("group", 1, "reader", 10**10)
+    lease = ReaderLease("group", 1, "reader", 10**10)
     lease.active = True
     orders.lease(lease)
     orders.log.shown_through = 3

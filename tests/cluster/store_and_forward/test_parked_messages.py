@@ -8,7 +8,7 @@ import pytest
 
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.log.lease import Lease
+from atalanta.kernel.log.lease import ReaderLease
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.sim.nodes import queue
 from tests.cluster.cluster_rig import (
@@ -146,7 +146,7 @@ def test_many_come_back_in_order_over_several_turns() -> None:
 def test_a_queue_that_is_read_as_a_log_takes_nothing_back() -> None:
     play = Parked()
     play.crash_far()
-    lease = Lease("spark", 1, "driver", 60_000_000_000)
+    lease = ReaderLease("spark", 1, "driver", 60_000_000_000)
     lease.active = True
     queue_of(play.hosts[0], "orders").lease(lease)
     near = play.consumer(play.hosts[0])

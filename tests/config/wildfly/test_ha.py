@@ -12,7 +12,7 @@ from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
 from atalanta.config.xml.convert import convert_file
 from atalanta.ha.policy import HaPolicy
-from atalanta.ha.policy_elements import Colocation, ReplicationBackup, SharedStoreBackup
+from atalanta.ha.policy_elements import ColocationConfig, ReplicationBackup, SharedStoreBackup
 
 SUBSYSTEM = """<subsystem xmlns="urn:jboss:domain:messaging-activemq:17.0"><server name="default">
 {inside}
@@ -100,7 +100,7 @@ def test_colocated_nodes(tmp_path: Path) -> None:
         '<secondary failover-on-server-shutdown="true"/></shared-store-colocated>'
     )
     colocation = read(tmp_path, inside).ha.colocation
-    assert colocation == Colocation(
+    assert colocation == ColocationConfig(
         request_backup=True, backups_max=2, backup=SharedStoreBackup(failover_on_shutdown=True)
     )
     inside = (
@@ -109,7 +109,7 @@ def test_colocated_nodes(tmp_path: Path) -> None:
     )
     policy = read(tmp_path, inside).ha
     # WildFly's default of allow-failback is true.
-    assert policy.group_name == "g" and policy.colocation == Colocation(
+    assert policy.group_name == "g" and policy.colocation == ColocationConfig(
         port_offset=5, excluded=["other"], backup=ReplicationBackup(allow_failback=True)
     )
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from atalanta.kernel.queue.consumer import Consumer
+from atalanta.kernel.queue.consumer import QueueConsumer
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.sessions.session import Session
 from tests.kernel.broker_rig import Bench, RecordingEndpoint, consume, endpoint
@@ -100,7 +100,7 @@ class Named(RecordingEndpoint):
         self.name = name
         self.order = order
 
-    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+    def deliver(self, consumer: QueueConsumer, reference: Reference) -> int:
         self.order.append(self.name)
         return super().deliver(consumer, reference)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
-from atalanta.kernel.registry.temporary_destinations import TemporaryDestinations
+from atalanta.kernel.registry.temporary_destinations import TemporaryDestinationRegister
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.bindings import ON_DEMAND, RemoteBinding
 from atalanta.kernel.routing.uuid_namespace import is_uuid
@@ -33,9 +33,9 @@ def test_settings_of_the_namespace() -> None:
     assert plain.match(TEMPORARY).max_size_messages != 2
 
 
-def guarded(addresses: dict[str, Address]) -> tuple[Security, TemporaryDestinations]:
+def guarded(addresses: dict[str, Address]) -> tuple[Security, TemporaryDestinationRegister]:
     """The rules of a namespace, where guests may do everything."""
-    names = TemporaryDestinations(addresses, AddressSettingsRepository())
+    names = TemporaryDestinationRegister(addresses, AddressSettingsRepository())
     security = Security(uuid_namespace="temp")
     security.know_temporaries(names)
     security.add_rule("temp.#", {"send": ["guests"], "consume": ["guests"]})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.transactions.xa import Branch
+from atalanta.kernel.transactions.xa import XaBranch
 from atalanta.management.operations.prepared_transactions import details
 from atalanta.message.encoding.buffer import Writer
 
@@ -12,7 +12,7 @@ def test_a_prepared_transaction_is_shown_with_the_parts_of_its_id() -> None:
     writer.int32(7)
     writer.blob(b"branch")
     writer.blob(b"global\xff")
-    shown = details(Branch(writer.getvalue(), 0, -1, None))
+    shown = details(XaBranch(writer.getvalue(), 0, -1, None))
     assert shown["xid_format_id"] == 7
     assert shown["xid_branch_qual"] == "branch"
     assert shown["xid_global_txid"] == "global\ufffd"

@@ -6,9 +6,9 @@ import pytest
 
 from atalanta.message.message import Message
 from atalanta.sim.checks.ledger import ORDERS, Ledger, Violation
-from atalanta.sim.loads.core_bridge import CoreBridges
+from atalanta.sim.loads.core_bridge import CoreBridgeLoad
 from atalanta.sim.loads.divert import Diverts
-from atalanta.sim.loads.xa.branches import COMMIT, COMMITTED, WHOLE, Branch
+from atalanta.sim.loads.xa.branches import COMMIT, COMMITTED, WHOLE, LoggedBranch
 from atalanta.sim.loads.xa.transactions import Transactions
 from atalanta.sim.nodes import Shape
 from atalanta.sim.world.network import Network
@@ -65,8 +65,8 @@ def test_what_is_confirmed_arrives() -> None:
 def transactions() -> Transactions:
     world = World(1)
     made = Transactions(world, Network(world), Ledger(world), False, True)
-    made.branches["w/1"] = Branch(Xid(1, b"1", b"w"), ["xp/1"])
-    made.branches["w/2"] = Branch(Xid(1, b"2", b"w"), ["xp/1"])
+    made.branches["w/1"] = LoggedBranch(Xid(1, b"1", b"w"), ["xp/1"])
+    made.branches["w/2"] = LoggedBranch(Xid(1, b"2", b"w"), ["xp/1"])
     return made
 
 
@@ -99,7 +99,7 @@ def test_a_prepared_branch_is_not_forgotten() -> None:
 
 def test_a_bridge_keeps_the_order_of_each_sender() -> None:
     world = World(1)
-    made = CoreBridges(world, Network(world), Ledger(world), 3, Shape())
+    made = CoreBridgeLoad(world, Network(world), Ledger(world), 3, Shape())
     for key in ("bp0/1", "bp0/3", "bp1/2", "bp0/3", "bp0/1"):
         made.arrived(taken(key))
     with pytest.raises(Violation, match="delivered bp0/2 after number 3"):

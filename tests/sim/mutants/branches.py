@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.kernel.endpoint import Reply
-from atalanta.kernel.transactions.xa import Branch, Branches
+from atalanta.kernel.transactions.xa import Branches, XaBranch
 from tests.sim.mutants.patching import Patch
 
 
@@ -15,7 +15,7 @@ def prepared_branch_loses_a_message(patch: Patch) -> None:
     prepare = Branches.prepare
 
     def careless(
-        self: Branches, now: int, branch: Branch, endpoint: Reply, token: int
+        self: Branches, now: int, branch: XaBranch, endpoint: Reply, token: int
     ) -> None:
         if len(branch.transaction.messages) > 1:
             branch.transaction.messages.pop()
@@ -29,7 +29,7 @@ def branch_gives_back_what_it_took(patch: Patch) -> None:
     commit_prepared = Branches.commit_prepared
 
     def generous(
-        self: Branches, branch: Branch, outcome: int, endpoint: Reply | None, token: int
+        self: Branches, branch: XaBranch, outcome: int, endpoint: Reply | None, token: int
     ) -> None:
         acknowledged = branch.transaction.acknowledged
         branch.transaction.acknowledged = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atalanta.cluster.grouping.local import LocalGrouping
 from atalanta.cluster.grouping.remote import RemoteGrouping
-from atalanta.kernel.queue.message_groups import Groups
+from atalanta.kernel.queue.message_groups import MessageGroups
 from tests.sim.mutants.patching import Patch
 
 
@@ -48,4 +48,4 @@ def groups_forgotten_by_a_restart(patch: Patch) -> None:
 
 
 def group_read_by_two_consumers(patch: Patch) -> None:
-    patch.setattr(Groups, "takes", lambda self, consumer, reference: True)
+    patch.setattr(MessageGroups, "takes", lambda self, consumer, reference: True)

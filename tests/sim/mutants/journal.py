@@ -7,7 +7,7 @@ from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.journal import records
 from atalanta.kernel.publish.plan_writer import PlanWriter
 from atalanta.kernel.queue.delivery.message_store import MessageStore
-from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.delivery.plan import RoutingPlan
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.registry.queues import QueueRegistry
@@ -18,7 +18,7 @@ def confirmed_before_durable(patch: Patch) -> None:
     append = PlanWriter.append
 
     def hasty(
-        self: PlanWriter, batch: records.Batch, plans: list[Plan], references: list[Reference],
+        self: PlanWriter, batch: records.Batch, plans: list[RoutingPlan], references: list[Reference],
         endpoint: Reply | None, token: int,
     ) -> int:  # fmt: skip
         if not plans or endpoint is None:
@@ -45,7 +45,7 @@ def duplicate_id_in_a_record_of_its_own(patch: Patch) -> None:
     commit = PlanWriter.commit
 
     def two_records(
-        self: PlanWriter, plan: Plan, endpoint: Reply | None, token: int
+        self: PlanWriter, plan: RoutingPlan, endpoint: Reply | None, token: int
     ) -> None:
         for cache_name, duplicate_id in plan.duplicates:
             record = records.encode_duplicates(cache_name, self.store.next_message_id, [duplicate_id])
@@ -61,7 +61,7 @@ def transaction_in_several_records(patch: Patch) -> None:
     append = PlanWriter.append
 
     def torn(
-        self: PlanWriter, batch: records.Batch, plans: list[Plan], references: list[Reference],
+        self: PlanWriter, batch: records.Batch, plans: list[RoutingPlan], references: list[Reference],
         endpoint: Reply | None, token: int,
     ) -> int:  # fmt: skip
         if batch.encoded is None:

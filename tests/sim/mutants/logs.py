@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.kernel.log import log_views
-from atalanta.kernel.log.lease import Lease
+from atalanta.kernel.log.lease import ReaderLease
 from atalanta.kernel.queue.queue import Queue
 from atalanta.sim.clients.client import then
 from atalanta.sim.clients.readers import LogReader
@@ -11,7 +11,7 @@ from tests.sim.mutants.patching import Patch
 
 
 def acknowledged_through_without_fencing(patch: Patch) -> None:
-    def anybody(queue: Queue, group: str, epoch: int) -> Lease:
+    def anybody(queue: Queue, group: str, epoch: int) -> ReaderLease:
         return queue.log.leases[group]
 
     patch.setattr(log_views, "check_epoch", anybody)
@@ -20,8 +20,8 @@ def acknowledged_through_without_fencing(patch: Patch) -> None:
 def epoch_not_durable(patch: Patch) -> None:
     encode = log_views._encode_lease
 
-    def older(queue: Queue, held: Lease) -> bytes:
-        return encode(queue, Lease(held.group, 1, held.owner, held.ttl_ns))
+    def older(queue: Queue, held: ReaderLease) -> bytes:
+        return encode(queue, ReaderLease(held.group, 1, held.owner, held.ttl_ns))
 
     patch.setattr(log_views, "_encode_lease", older)
 

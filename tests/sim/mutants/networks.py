@@ -7,7 +7,7 @@ from atalanta.wire.openwire.commands.deliveries import MessageDispatch
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.conversion import sent_message
-from atalanta.wire.openwire.conversion.destination import Target
+from atalanta.wire.openwire.conversion.destination import BrokerDestination
 from atalanta.wire.openwire.conversion.sent_message import Sender
 from atalanta.wire.openwire.networks.broker_path import BROKER_PATH
 from atalanta.wire.openwire.server.bridge.demand_bridge import DemandBridge
@@ -35,7 +35,11 @@ def repeats_are_not_dropped(patch: Patch) -> None:
     """The audit is off."""
 
     def bare(
-        source: OpenWireMessage, target: Target, sender: Sender, now_ms: int, original: ActiveMQDestination | None
+        source: OpenWireMessage,
+        target: BrokerDestination,
+        sender: Sender,
+        now_ms: int,
+        original: ActiveMQDestination | None,
     ) -> Message:
         made = sent_message.sent_message(source, target, sender, now_ms, original)
         made.sent_id = None
@@ -48,7 +52,11 @@ def broker_path_is_not_kept(patch: Patch) -> None:
     put = sent_message.sent_message
 
     def forgetful(
-        source: OpenWireMessage, target: Target, sender: Sender, now_ms: int, original: ActiveMQDestination | None
+        source: OpenWireMessage,
+        target: BrokerDestination,
+        sender: Sender,
+        now_ms: int,
+        original: ActiveMQDestination | None,
     ) -> Message:
         made = put(source, target, sender, now_ms, original)
         if BROKER_PATH in made.properties:

@@ -7,7 +7,7 @@ from atalanta.cluster.replication.active.follower_stream import FollowerStream
 from atalanta.cluster.replication.active.replicator import Replicator
 from atalanta.cluster.replication.passive.backup import Backup
 from atalanta.cluster.replication.passive.follower_files import FollowerFiles
-from atalanta.ha.lease import Lease
+from atalanta.ha.lease import ActiveLease
 from atalanta.ha.register import Register, RegisterView, take_over
 from atalanta.ha.replication.active import Active
 from atalanta.ha.replication.follower import Follower
@@ -37,10 +37,10 @@ def confirmed_without_followers(patch: Patch) -> None:
 
 
 def lease_never_ends(patch: Patch) -> None:
-    def holds(lease: Lease, now: int, members: list[str]) -> bool:
+    def holds(lease: ActiveLease, now: int, members: list[str]) -> bool:
         return all(member in lease.sent_ns for member in members)
 
-    patch.setattr(Lease, "holds", holds)
+    patch.setattr(ActiveLease, "holds", holds)
 
 
 def tail_is_not_cut(patch: Patch) -> None:

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from atalanta.cluster.connection_routers import policies
 from atalanta.cluster.connection_routers.cache import Cache
-from atalanta.cluster.connection_routers.policies import Choice
+from atalanta.cluster.connection_routers.policies import TargetAttributes
 from atalanta.cluster.connection_routers.pool import Pool
 from atalanta.cluster.connection_routers.router import STAYS, Decision, Router
-from atalanta.cluster.connection_routers.target import Target
+from atalanta.cluster.connection_routers.target import RouterTarget
 from tests.sim.mutants.patching import Patch
 
 
 def keys_go_to_any_target(patch: Patch) -> None:
     """By their place in the list of those that are ready, which differs from node to node."""
 
-    def by_place(targets: Sequence[Choice], key: str) -> int:
+    def by_place(targets: Sequence[TargetAttributes], key: str) -> int:
         return policies.java_hash(key) % len(targets)
 
     patch.setattr(policies, "_by_hash", by_place)
@@ -28,7 +28,7 @@ def router_forgets_its_keys(patch: Patch) -> None:
 
 def target_is_lost_for_ever(patch: Patch) -> None:
     """Once its link is gone nobody dials it any more."""
-    def lost(self: Pool, now: int, target: Target, why: str) -> None:
+    def lost(self: Pool, now: int, target: RouterTarget, why: str) -> None:
         target.ready = False
         target.link = None
 

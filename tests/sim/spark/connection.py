@@ -14,7 +14,7 @@ from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.spark.errors import NodeUnavailable
 from atalanta.spark.gateway.core_gateway import DECISIONS, XID_FORMAT, xid_of
-from atalanta.spark.gateway.gateway import Member
+from atalanta.spark.gateway.gateway import GatewayMember
 from atalanta.wire.core.client.errors import AddressExists, ClientError, DuplicateId, QueueExists
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.request import FAIL
@@ -102,7 +102,7 @@ class NodeConnection(SimClient):
 
     def topology(self) -> Request:
         yield self._call(QueueQuery(OUT))  # the node answers now
-        return [Member(node_id, f"{host}:{port}") for node_id, (host, port) in self.view.items()]
+        return [GatewayMember(node_id, f"{host}:{port}") for node_id, (host, port) in self.view.items()]
 
     def _call(self, packet: Packet) -> Reply:
         return self.session.request(packet, FAIL)

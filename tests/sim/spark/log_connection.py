@@ -9,14 +9,14 @@ from atalanta.client import Chunk, Lease, LostRange, Plan, Position
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.world.world import SECOND
 from atalanta.spark.errors import (
-    Fenced,
     GatewayError,
-    IncarnationChanged,
+    LeaseTaken,
     NodeUnavailable,
     QueueMissing,
-    RangeLost,
+    QueueRecreated,
+    RangeIncomplete,
 )
-from atalanta.spark.gateway.gateway import Member
+from atalanta.spark.gateway.gateway import GatewayMember
 from atalanta.wire.core.client.errors import ClientError
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.request import FAIL
@@ -35,7 +35,7 @@ from tests.sim.spark.fibers import here
 
 # Codes of docs/internals/protocols/log-view.md.
 ERRORS: Final[dict[int, type[GatewayError]]] = {
-    100: QueueMissing, 200: Fenced, 201: IncarnationChanged, 202: RangeLost,
+    100: QueueMissing, 200: LeaseTaken, 201: QueueRecreated, 202: RangeIncomplete,
 }  # fmt: skip
 CONNECT_S: Final = 2.0
 
@@ -82,10 +82,10 @@ class LogGateway:
             world.at(SECOND // 20, fiber.wake())
             fiber.wait()
 
-    def topology(self) -> Sequence[Member]:
+    def topology(self) -> Sequence[GatewayMember]:
         self._check()
         view = self.connection.view.items()
-        return [Member(node_id, f"{host}:{port}") for node_id, (host, port) in view]
+        return [GatewayMember(node_id, f"{host}:{port}") for node_id, (host, port) in view]
 
     def position(self, queue: str) -> Position:
         answer = self._log(LogPosition(0, queue))

@@ -13,7 +13,7 @@ from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.message.message import Message
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
-from atalanta.sim.clients.jobs import Watcher
+from atalanta.sim.clients.jobs import SimWatcher
 from atalanta.sim.host import Host
 from atalanta.sim.loads.xa.branches import branches_in_doubt
 from atalanta.sim.nodes import PORT, queue
@@ -52,7 +52,7 @@ class SparkSinks(Subject):
             self.queries.append(self._query(name))
         for host in hosts:
             self.takers.append(
-                Watcher(
+                SimWatcher(
                     self.world, self.network, f"sw-{host.name}", host.name, self.ledger, OUT,
                     self._arrived,
                 )

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.world.world import SECOND, World
 from atalanta.spark.arrow.schema import default_schema
-from atalanta.spark.errors import DataLost, Fenced, NodeTimeout, NodeUnavailable
+from atalanta.spark.errors import DataLost, LeaseTaken, NodeTimeout, NodeUnavailable
 from atalanta.spark.gateway.gateway import Credentials
 from atalanta.spark.options import read_options
 from atalanta.spark.read import partition_reader
@@ -77,7 +77,7 @@ class Driver:
             pass
         except (NodeTimeout, NodeUnavailable):
             query.note("nodes away")
-        except Fenced as error:
+        except LeaseTaken as error:
             if query.driver is self and "consumers" not in str(error):
                 raise Violation(f"{query.name} is fenced by nobody: {error}") from error
             query.note("fenced")

@@ -11,13 +11,13 @@ import pytest
 from atalanta.client import Chunk, blocking
 from atalanta.client.log.log_entries import Message, entries_of
 from atalanta.spark.errors import (
-    Fenced,
     GatewayError,
-    IncarnationChanged,
+    LeaseTaken,
     LoginRefused,
     NodeUnavailable,
     QueueMissing,
-    RangeLost,
+    QueueRecreated,
+    RangeIncomplete,
 )
 from atalanta.spark.gateway.core_gateway import connect, url_of
 from atalanta.spark.gateway.gateway import Credentials, Gateway, OutMessage
@@ -78,13 +78,13 @@ def test_a_range_is_read_again_until_it_is_acknowledged(
     old = gateway.lease(QUEUE, "g", "one", 60_000, 0)
     new = gateway.lease(QUEUE, "g", "another", 60_000, 0)
     assert new.epoch > old.epoch
-    with pytest.raises(Fenced, match="another"):
+    with pytest.raises(LeaseTaken, match="another"):
         gateway.ack_through(QUEUE, incarnation, "g", old.epoch, position.last)
     assert gateway.ack_through(QUEUE, incarnation, "g", new.epoch, position.last) == 50
     assert gateway.ack_through(QUEUE, incarnation, "g", new.epoch, position.last) == 0
-    with pytest.raises(RangeLost):
+    with pytest.raises(RangeIncomplete):
         list(gateway.read(QUEUE, incarnation, start, position.last, 1000, None, 1 << 20))
-    with pytest.raises(IncarnationChanged):
+    with pytest.raises(QueueRecreated):
         gateway.plan(QUEUE, "another", start, 1, -1)
 
 

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from atalanta.spark.pipeline.compaction import PartitionChanged, compact
-from atalanta.spark.pipeline.declaration import Compaction, Query
+from atalanta.spark.pipeline.declaration import CompactionTable, Query
 
 pytestmark = pytest.mark.spark
 
@@ -29,7 +29,7 @@ def test_closed_partitions_are_compacted_once(spark: SparkSession, tmp_path: Pat
         append(spark, source, ("2026-01-01", number), ("2026-01-02 a/b", number), ("2026-01-03", 9))
     declared = {"name": "archive", "from": "x", "format": "parquet", "path": str(source)}
     query = Query.model_validate(declared | {"partition_by": ["day"]})
-    compaction = Compaction(query="archive", path=str(target), closed="day < '2026-01-03'")
+    compaction = CompactionTable(query="archive", path=str(target), closed="day < '2026-01-03'")
     before = rows(spark, source)
     # An earlier run was killed while it wrote.
     (target / "_unfinished-day=2026-01-01").mkdir(parents=True)

@@ -6,14 +6,14 @@ from typing import Any
 
 from atalanta.spark.arrow.schema import COLUMNS
 from atalanta.spark.options import read_options
-from atalanta.spark.read.batch_plan import Limits
+from atalanta.spark.read.batch_plan import BatchLimits
 from atalanta.spark.read.partition_reader import RangePartition
 from atalanta.spark.read.stream_reader import AtalantaStreamReader
 from tests.spark.fake_node import FakeCluster, FakeGateway
 from tests.spark.read.streaming_rig import QUEUE
 
 Json = dict[str, Any]
-EVERYTHING = Limits(None, None).read_limit()
+EVERYTHING = BatchLimits(None, None).read_limit()
 
 
 class Query:

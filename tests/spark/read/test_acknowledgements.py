@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from atalanta.spark.errors import Fenced, NodeTimeout
+from atalanta.spark.errors import LeaseTaken, NodeTimeout
 from tests.spark.fake_node import FakeCluster
 from tests.spark.read.query_rig import Json, Query, add
 from tests.spark.read.streaming_rig import QUEUE, waiting
@@ -48,13 +48,13 @@ def test_a_query_that_was_fenced_meanwhile_begins_no_other_batch(
     start = after_one_batch(cluster, queries[0])
     cluster.nodes[1].do_lease(QUEUE, "spark", "another", 1000, 0)
     end = queries[0].plan(start)
-    with pytest.raises(Fenced, match="another query took over group 'spark'"):
+    with pytest.raises(LeaseTaken, match="another query took over group 'spark'"):
         queries[0].read(start, end)
     assert waiting(cluster)[1] == 5
     # And never again, should Spark ask once more.
-    with pytest.raises(Fenced):
+    with pytest.raises(LeaseTaken):
         queries[0].read(start, end)
-    with pytest.raises(Fenced):
+    with pytest.raises(LeaseTaken):
         queries[0].plan(start)
 
 

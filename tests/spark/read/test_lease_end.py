@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from atalanta.client import Lease
-from atalanta.spark.errors import DataLost, Fenced, OptionError
+from atalanta.spark.errors import DataLost, LeaseTaken, OptionError
 from tests.spark.fake_node import FakeCluster, FakeGateway
 from tests.spark.read.query_rig import Query, add
 from tests.spark.read.streaming_rig import QUEUE, waiting
@@ -153,7 +153,7 @@ def test_a_fenced_query_is_told_so_at_a_node_that_it_has_not_leased(cluster: Fak
     cluster.nodes[1].queue(QUEUE).add("row")
     last = new.plan(end)
     assert (new.read(end, last), new.plan(last)) == ([1], last)
-    with pytest.raises(Fenced, match="another query took over"):
+    with pytest.raises(LeaseTaken, match="another query took over"):
         old.plan(end)
     old.reader.stop()
     new.reader.stop()
@@ -223,7 +223,7 @@ def test_another_query_of_a_loaded_stream_stops_the_first(cluster: FakeCluster) 
     first.plan(start)
     second = Query(cluster, load="twice")
     second.reader.initialOffset()
-    with pytest.raises(Fenced, match="another query took over group 'spark'"):
+    with pytest.raises(LeaseTaken, match="another query took over group 'spark'"):
         end = first.plan(first.plan(start))
         first.read(start, end)
     second.reader.stop()
@@ -236,7 +236,7 @@ def test_two_queries_of_a_loaded_stream_that_start_together_are_told(
     add(cluster, 3)
     end = two[0].reader.initialOffset()
     two[1].reader.initialOffset()
-    with pytest.raises(Fenced, match="another query reads the same loaded stream"):
+    with pytest.raises(LeaseTaken, match="another query reads the same loaded stream"):
         for _ in range(3):
             end = two[0].plan(end)
 
@@ -292,7 +292,7 @@ def test_a_query_whose_copy_has_gone_on_is_told_of_the_other_one(cluster: FakeCl
     copy.read(end, later)
     assert copy.plan(later) == later
     assert waiting(cluster) == [0, 0]
-    with pytest.raises(Fenced, match="another query took over group 'spark'") as caught:
+    with pytest.raises(LeaseTaken, match="another query took over group 'spark'") as caught:
         query.plan(end)
     assert "failOnDataLoss" not in str(caught.value)
     for one in (query, copy):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.spark.errors import DataLost, Fenced
+from atalanta.spark.errors import DataLost, LeaseTaken
 from tests.spark.fake_node import FakeCluster
 from tests.spark.read.query_rig import Json, Query, add
 from tests.spark.read.streaming_rig import QUEUE
@@ -43,7 +43,7 @@ def test_a_fenced_task_names_the_other_query(cluster: FakeCluster) -> None:
     for node in cluster.nodes:
         epoch = node.do_lease(QUEUE, "spark", "another", 1000, 0).epoch
         node.do_ack_through(QUEUE, "inc-1", "spark", epoch, 3)
-    with pytest.raises(Fenced, match="another query took over group 'spark'"):
+    with pytest.raises(LeaseTaken, match="another query took over group 'spark'"):
         list(query.reader.read(parts[0]))
 
 

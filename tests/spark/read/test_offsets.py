@@ -6,11 +6,11 @@ import pytest
 
 from atalanta.client import LostRange
 from atalanta.spark.errors import SparkSourceError
-from atalanta.spark.read.offsets import Entry, Offset, Range, ranges, spans, split, split_all
+from atalanta.spark.read.offsets import NodeOffset, Offset, Range, ranges, spans, split, split_all
 
 
-def entry(sequence: int, incarnation: str = "i", begins_after: int | None = None) -> Entry:
-    return Entry(incarnation, sequence, "h:1", begins_after)
+def entry(sequence: int, incarnation: str = "i", begins_after: int | None = None) -> NodeOffset:
+    return NodeOffset(incarnation, sequence, "h:1", begins_after)
 
 
 def test_an_offset_survives_json_in_the_order_of_nodes() -> None:

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from atalanta.client import Position
 from atalanta.spark.options import read_options
 from atalanta.spark.read.members import Located
-from atalanta.spark.read.offsets import Entry, Offset
+from atalanta.spark.read.offsets import NodeOffset, Offset
 from atalanta.spark.read.progress import Progress
 from tests.spark.fake_node import FakeCluster
 from tests.spark.read.streaming_rig import fill, source
@@ -49,7 +49,7 @@ def test_rates_are_those_since_the_report_before() -> None:
     progress = Progress(read_options({"servers": "a:1", "queue": "work"}), lambda: now[0])
 
     def figures(last: int, planned: int) -> dict[str, float]:
-        progress.plan(Offset("work", {"n": Entry("i", planned, "a:1")}))
+        progress.plan(Offset("work", {"n": NodeOffset("i", planned, "a:1")}))
         position = Position("n", "i", 1, last, last, last, 0, 0, 0)
         report = progress.report({"n": Located("a:1", position)}, None)
         found: dict[str, float] = report["nodes"]["n"]

@@ -14,7 +14,7 @@ from atalanta.message.message import TEXT
 from atalanta.message.message import Message as BrokerMessage
 from atalanta.spark.arrow.columns import BatchBuilder
 from atalanta.spark.arrow.schema import COLUMNS
-from atalanta.spark.errors import Fenced, OptionError, Undecodable
+from atalanta.spark.errors import LeaseTaken, OptionError, Undecodable
 from atalanta.spark.gateway.core_gateway import connect
 from atalanta.spark.options import read_options
 from atalanta.spark.read.stream_reader import AtalantaStreamReader
@@ -76,7 +76,7 @@ def test_a_fenced_task_moves_nothing(cluster: FakeCluster) -> None:
     start, end = planned(cluster, query)
     parts = query.reader.partitions(start, end)
     cluster.nodes[0].do_lease(QUEUE, "spark", "another", 1000, 0)
-    with pytest.raises(Fenced, match="another query took over group 'spark'"):
+    with pytest.raises(LeaseTaken, match="another query took over group 'spark'"):
         for part in parts:
             list(query.reader.read(part))
     assert cluster.nodes[0].queue("DLQ").dead == []

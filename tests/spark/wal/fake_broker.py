@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from atalanta.client import ReceivedMessage
 from atalanta.message.message import BYTES, Message
 from atalanta.spark.errors import QueueMissing
-from atalanta.spark.gateway.gateway import Credentials, Member
+from atalanta.spark.gateway.gateway import Credentials, GatewayMember
 
 QUEUE = "orders"
 Numbers = list[int]
@@ -53,7 +53,7 @@ class FakeWalNode:
         self.queue = ""
         self.open: Numbers = []
 
-    def members(self) -> Sequence[Member]:
+    def members(self) -> Sequence[GatewayMember]:
         return []
 
     def queues(self) -> Sequence[str]:

@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql.streaming.datasource import ReadMaxRows
 
-from atalanta.spark.errors import DataLost, Fenced, NodeUnavailable, OptionError, SparkSourceError
+from atalanta.spark.errors import (
+    DataLost,
+    LeaseTaken,
+    NodeUnavailable,
+    OptionError,
+    SparkSourceError,
+)
 from atalanta.spark.options import read_options
 from atalanta.spark.wal import location
 from atalanta.spark.wal.wal_stream_reader import WalStreamReader
@@ -128,7 +134,7 @@ def test_a_later_driver_fences_the_earlier_one(tmp_path: Path) -> None:
     spark.planned.append(start)
     second = spark.reader()
     assert second.initialOffset() == start
-    with pytest.raises(Fenced, match="another query took over walLocation"):
+    with pytest.raises(LeaseTaken, match="another query took over walLocation"):
         first.latestOffset(start, ReadMaxRows(4))
     spark.run()
     assert Counter(spark.rows) == expected(broker)

@@ -24,7 +24,7 @@ from atalanta.config.configuration import Configuration, dialable
 from atalanta.files.regular import read_regular
 from atalanta.files.replace import replace_file
 from atalanta.ha.policy import SHARED_STORE
-from atalanta.ha.policy_elements import Colocation, HostedBackup, ReplicationBackup
+from atalanta.ha.policy_elements import ColocationConfig, HostedBackup, ReplicationBackup
 from atalanta.runtime.disk.data_folder import read_node_id
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
@@ -38,7 +38,7 @@ FILE_BYTES_MAX: Final = 1 << 20
 class HostedBackups(ColocationSeat):
     """The processes by node id of their primaries. `guarded`: they have guards, as their host."""
 
-    def __init__(self, configuration: Configuration, colocation: Colocation, guarded: bool) -> None:
+    def __init__(self, configuration: Configuration, colocation: ColocationConfig, guarded: bool) -> None:
         connection = configuration.group_connection()
         assert connection is not None
         self._connector = dialable(configuration.connectors[connection.connector])

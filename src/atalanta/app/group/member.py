@@ -32,7 +32,7 @@ from atalanta.runtime.ha.group.member_status import (
 )
 from atalanta.runtime.ha.guard.line import END_S, GuardLine
 from atalanta.runtime.ha.managers.configured_manager import ManagerRefused, configured_manager
-from atalanta.runtime.ha.managers.manager import Answer, Found, Manager, ManagerUnavailable
+from atalanta.runtime.ha.managers.manager import Found, Manager, ManagerAnswer, ManagerUnavailable
 from atalanta.runtime.ha.managers.voter_connection import password_key
 from atalanta.runtime.ha.store_requests import withdraw_requests
 from atalanta.runtime.ids import SystemIds
@@ -75,7 +75,7 @@ class UnknownGroup:
         """Implements Manager.read."""
         raise ManagerUnavailable("this member does not know the node id of its group yet")
 
-    async def compare_and_set(self, request: CompareAndSet) -> Answer:
+    async def compare_and_set(self, request: CompareAndSet) -> ManagerAnswer:
         """Implements Manager.compare_and_set."""
         raise ManagerUnavailable("this member does not know the node id of its group yet")
 

@@ -25,7 +25,7 @@ from atalanta.cluster.replication.passive.backup_config import (
     BackupPorts,
     BackupStatus,
     Damaged,
-    Identity,
+    MemberIdentity,
     TakenOver,
 )
 from atalanta.config.configuration import Configuration
@@ -148,7 +148,7 @@ class ReplicaRun:
                 self.last_instant = LastInstant(outcome.last.at(shell.clock.now()), steady_ns())
             self.member.why_active = outcome.why
         self.damaged = isinstance(outcome, Damaged)
-        if isinstance(outcome, Identity):
+        if isinstance(outcome, MemberIdentity):
             self.node_id = uuid.UUID(bytes=outcome.node_id)
             self.founded = outcome.founded
 

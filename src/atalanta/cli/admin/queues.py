@@ -11,7 +11,7 @@ import typer
 from atalanta.cli.output.escape import messages
 from atalanta.cli.output.outcome import NOT_THERE, USAGE, Refused, confirm, reported
 from atalanta.cli.output.tables import show_table
-from atalanta.cli.target import Target
+from atalanta.cli.target import BrokerLogin
 from atalanta.client import Management, ManagementFailed, run
 from atalanta.message.encoding.digits import all_digits
 
@@ -43,7 +43,7 @@ WITH_ADDRESS: Final = ("address", *LEAST)
 
 def asked(credentials: Credentials, ask: Callable[[Management], Awaitable[Result]]) -> Result:
     """Runs `ask` with one management conversation on a new connection. Call it within `reported`."""
-    target = Target(*credentials)
+    target = BrokerLogin(*credentials)
 
     async def conversation() -> Result:
         async with target.connect() as connection:

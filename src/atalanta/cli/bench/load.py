@@ -13,7 +13,7 @@ from atalanta.cli.messages.destination import parse_destination
 from atalanta.cli.messages.produce import RateLimit, first_of
 from atalanta.cli.output.outcome import Refused, reported
 from atalanta.cli.output.progress import Bar
-from atalanta.cli.target import Target
+from atalanta.cli.target import BrokerLogin
 from atalanta.client import (
     AddressExists,
     ClientError,
@@ -31,7 +31,7 @@ SILENCE_S: Final = 10.0
 SENT: Final = "sent_ns"
 
 
-class Load:
+class BenchLoad:
     """The parameters of a run. `rate` is messages a second of all producers together, 0 for no limit."""
 
     def __init__(self, destination: str, producers: int, consumers: int, size: int) -> None:
@@ -55,7 +55,7 @@ class Load:
         return self.destination.name
 
 
-def run_bench(targets: list[Target], load: Load, json_output: bool, quiet: bool) -> None:
+def run_bench(targets: list[BrokerLogin], load: BenchLoad, json_output: bool, quiet: bool) -> None:
     """Measures one broker after the other, then prints a table with one column each."""
     with reported():
         results = []
@@ -68,7 +68,7 @@ def run_bench(targets: list[Target], load: Load, json_output: bool, quiet: bool)
 class Bench:
     """A run against one broker."""
 
-    def __init__(self, target: Target, load: Load, bar: Bar) -> None:
+    def __init__(self, target: BrokerLogin, load: BenchLoad, bar: Bar) -> None:
         self.load = load
         self.result = BenchResult(target.url)
         self._target = target

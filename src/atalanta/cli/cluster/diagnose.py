@@ -13,7 +13,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, Finding, merged, sorted_findings
+from atalanta.cli.cluster.findings import (
+    ERROR,
+    NOTE,
+    WARNING,
+    ClusterFinding,
+    merged,
+    sorted_findings,
+)
 from atalanta.cli.cluster.findings_group import group_findings, replication_findings, store_findings
 from atalanta.cli.cluster.findings_members import member_findings
 from atalanta.cli.cluster.findings_messages import message_findings
@@ -25,7 +32,7 @@ from atalanta.cli.cluster.view import LiveCluster
 from atalanta.cli.output.escape import plain
 from atalanta.cli.output.outcome import FAILED, Refused, reported
 from atalanta.cli.output.tables import FILE_COLUMNS
-from atalanta.cli.target import Target
+from atalanta.cli.target import BrokerLogin
 from atalanta.client import run
 from atalanta.runtime.process.exit_codes import BAD_DATA
 
@@ -40,7 +47,7 @@ def run_doctor(
     with reported():
         members = [each for each in nodes if is_place(each)]
         named = [each for each in nodes if each not in members]
-        target = Target("", user, password)
+        target = BrokerLogin("", user, password)
         cluster = run(Survey(target, wait).run(named)) if named else LiveCluster()
         if not json_output:
             cluster.shorten()
@@ -54,7 +61,7 @@ def run_doctor(
         raise typer.Exit(FAILED)
 
 
-def diagnosed(cluster: LiveCluster, user: str | None, password: str | None) -> list[Finding]:
+def diagnosed(cluster: LiveCluster, user: str | None, password: str | None) -> list[ClusterFinding]:
     """Returns all findings, the worst first. `user` and `password` are the operator's."""
     return sorted_findings([
         *message_findings(cluster),
@@ -68,7 +75,7 @@ def is_place(node: str) -> bool:
     return (Path(node) / "etc" / "broker.xml").is_file() or (node.endswith(".xml") and Path(node).is_file())
 
 
-def of_member(place: Path) -> list[Finding]:
+def of_member(place: Path) -> list[ClusterFinding]:
     """Returns the findings about the member of a replicated group, or the pair with a shared store, of a folder.
 
     Raises Refused.
@@ -81,7 +88,7 @@ def of_member(place: Path) -> list[Finding]:
     return list(group_findings(configuration, asyncio.run(look(configuration))))
 
 
-def as_json(cluster: LiveCluster, found: list[Finding]) -> dict[str, object]:
+def as_json(cluster: LiveCluster, found: list[ClusterFinding]) -> dict[str, object]:
     return {
         "nodes": [
             {
@@ -101,7 +108,7 @@ def as_json(cluster: LiveCluster, found: list[Finding]) -> dict[str, object]:
     }
 
 
-def show(cluster: LiveCluster, found: list[Finding], members: int = 0) -> None:
+def show(cluster: LiveCluster, found: list[ClusterFinding], members: int = 0) -> None:
     """Prints a table of findings, each with its remedy below, then a summary line."""
     console = Console(width=None if sys.stdout.isatty() else FILE_COLUMNS, highlight=False)
     if found:

@@ -22,7 +22,7 @@ from atalanta.cli.output.escape import messages
 from atalanta.cli.output.outcome import Refused, reported
 from atalanta.cli.output.progress import Bar
 from atalanta.cli.output.tables import show_table
-from atalanta.cli.target import Target
+from atalanta.cli.target import BrokerLogin
 from atalanta.client import ConnectionLost, Management, ManagementFailed, run
 from atalanta.runtime.process.exit_codes import MESSAGES_LEFT
 
@@ -39,7 +39,7 @@ def run_drain(
     """Drains the node. Exit status 0 only if the node has no messages left."""
     with reported():
         url = node if "://" in node else f"tcp://{node}"
-        target = Target(url, user, password)
+        target = BrokerLogin(url, user, password)
         node = node.partition("?")[0]  # options may have passwords
 
         async def conversation() -> Progress:
@@ -84,7 +84,7 @@ async def drained(management: Management, node: str, to: str | None, quiet: bool
     return progress
 
 
-async def prepare_connector(management: Management, node: str, leaving: Target, to: str) -> None:
+async def prepare_connector(management: Management, node: str, leaving: BrokerLogin, to: str) -> None:
     """Makes the queues at the node of a connector, if there is one of that name, before real members look for them."""
     members = await real_members(management, leaving)
     if not members.places:

@@ -33,7 +33,7 @@ from atalanta.client import (
 from atalanta.wire.uri import masked
 
 if TYPE_CHECKING:
-    from atalanta.cli.target import Target
+    from atalanta.cli.target import BrokerLogin
 
 BROKER: Final = "broker"
 LEAVING: Final = "leaving"  # its phase, the last one that can be seen
@@ -81,7 +81,7 @@ class RealMembers:
         self.silent: dict[str, ClientError] = {}
 
 
-async def real_members(management: Management, leaving: Target) -> RealMembers:
+async def real_members(management: Management, leaving: BrokerLogin) -> RealMembers:
     """Asks each member what it is. Refused if the user may not manage one: it could lose messages unseen."""
     found = RealMembers()
     leaving_id = await management.get(BROKER, "NodeID")
@@ -100,7 +100,7 @@ async def real_members(management: Management, leaving: Target) -> RealMembers:
     return found
 
 
-async def drained_artemis(management: Management, node: str, leaving: Target, to: str | None) -> dict[str, object]:
+async def drained_artemis(management: Management, node: str, leaving: BrokerLogin, to: str | None) -> dict[str, object]:
     """Lets a real Artemis move its messages to the node at `to` (host:port, a URL, or the name of a connector in its
     broker.xml), and end its broker.
 
@@ -123,7 +123,12 @@ async def drained_artemis(management: Management, node: str, leaving: Target, to
 
 
 async def prepare_target(
-    management: Management, node: str, leaving: Target, to: str, rows: list[dict[str, object]], members: RealMembers
+    management: Management,
+    node: str,
+    leaving: BrokerLogin,
+    to: str,
+    rows: list[dict[str, object]],
+    members: RealMembers,
 ) -> int:
     """Makes the queues in `rows` at the target, and waits until each real member knows them. Returns the number of new
     queues."""
@@ -206,7 +211,7 @@ async def until_known(member: Management, place: str, leaving_id: str, target_id
             raise Refused(f"{why}. Nothing was moved: see the log of {place}")
 
 
-async def empty_links(management: Management, node: str, leaving: Target, members: RealMembers) -> None:
+async def empty_links(management: Management, node: str, leaving: BrokerLogin, members: RealMembers) -> None:
     """Waits until the real members have had no messages under way to the node for a while."""
     leaving_id = str(await management.get(BROKER, "NodeID"))
     async with AsyncExitStack() as stack:
@@ -244,7 +249,7 @@ async def is_real_artemis(management: Management) -> bool:
     return False
 
 
-async def way_to(management: Management, node: str, leaving: Target, to: str) -> tuple[str | None, str]:
+async def way_to(management: Management, node: str, leaving: BrokerLogin, to: str) -> tuple[str | None, str]:
     """Returns the connector by which the node that leaves dials `to`, None if it has none; and the target's host:port.
 
     A connector of its own is preferred: it says how, with the files for TLS of that host. Options of a URL are for the

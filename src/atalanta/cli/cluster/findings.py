@@ -12,7 +12,7 @@ ORDER: Final = (ERROR, WARNING, NOTE)
 
 
 @dataclass
-class Finding:
+class ClusterFinding:
     """A finding. `code` is stable, for programs; `remedy` is a line of broker.xml (or another remedy), at node
     `node`."""
 
@@ -34,14 +34,14 @@ class Finding:
         }
 
 
-def sorted_findings(found: list[Finding]) -> list[Finding]:
+def sorted_findings(found: list[ClusterFinding]) -> list[ClusterFinding]:
     """Sorts findings: the worst first, then by node."""
     return sorted(found, key=lambda each: (ORDER.index(each.severity), each.node, each.code))
 
 
-def merged(found: list[Finding]) -> list[Finding]:
+def merged(found: list[ClusterFinding]) -> list[ClusterFinding]:
     """Joins equal findings of several nodes, for people."""
-    kept: dict[tuple[str, str, str, str], Finding] = {}
+    kept: dict[tuple[str, str, str, str], ClusterFinding] = {}
     for each in found:
         key = (each.severity, each.code, each.text, each.remedy)
         known = kept.get(key)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, Finding, duration_text
+from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, ClusterFinding, duration_text
 from atalanta.cli.cluster.replicated_group import ACTIVE, UNMET, GroupState
 from atalanta.cli.cluster.shared_store import REMEDIES, PairState
 from atalanta.cli.cluster.view import LiveCluster
@@ -23,14 +23,14 @@ WITNESS: Final = "start `atalanta ha witness` on a third host, and name it in at
 LOOK_AT_BACKUP: Final = "start the backup; if it runs, `atalanta doctor` of its folder says why it is not in sync"
 
 
-def group_findings(configuration: Configuration, seen: GroupState) -> Iterator[Finding]:
+def group_findings(configuration: Configuration, seen: GroupState) -> Iterator[ClusterFinding]:
     """Yields what is wrong with the member, and with its group as far as the member and the register know it."""
     yield from _register(seen)
     if has_only_voter(configuration.ha.manager):
         yield _only_voter(seen.member)
     status = seen.status
     if status is None:
-        yield Finding(
+        yield ClusterFinding(
             WARNING, "member_stopped", seen.member, "the process of this member does not run", "atalanta run"
         )
     elif status.state == ACTIVE:
@@ -40,34 +40,34 @@ def group_findings(configuration: Configuration, seen: GroupState) -> Iterator[F
     yield from _kept_tail(seen)
 
 
-def store_findings(seen: PairState) -> Iterator[Finding]:
+def store_findings(seen: PairState) -> Iterator[ClusterFinding]:
     """Yields what is wrong with a pair that has a shared store, as its folder shows it."""
     place = str(seen.journal)
     if seen.state != ACTIVE:
         text = f"no process serves this store: it is {seen.state}"
-        yield Finding(ERROR, "store_not_served", place, text, REMEDIES[seen.state], {"state": seen.state})
+        yield ClusterFinding(ERROR, "store_not_served", place, text, REMEDIES[seen.state], {"state": seen.state})
     elif not seen.waiting:
         text = "no process waits for this store: when the active one ends, nobody serves"
-        yield Finding(WARNING, "backup_missing", place, text, "start the backup: atalanta run")
+        yield ClusterFinding(WARNING, "backup_missing", place, text, "start the backup: atalanta run")
 
 
-def _register(seen: GroupState) -> Iterator[Finding]:
+def _register(seen: GroupState) -> Iterator[ClusterFinding]:
     register = seen.register
     if seen.why:
         text = f"the manager does not answer: {seen.why}"
-        yield Finding(ERROR, "manager_unreachable", seen.member, text, MANAGER_AWAY, {"why": seen.why})
+        yield ClusterFinding(ERROR, "manager_unreachable", seen.member, text, MANAGER_AWAY, {"why": seen.why})
     elif seen.unmet:
         text = "this member has not met an active member of its group yet"
-        yield Finding(WARNING, "group_unmet", seen.member, text, UNMET.partition(": ")[2])
+        yield ClusterFinding(WARNING, "group_unmet", seen.member, text, UNMET.partition(": ")[2])
     elif register is None:
         text = "the group has no register yet"
-        yield Finding(WARNING, "register_missing", seen.member, text, "start the primary: it founds the group")
+        yield ClusterFinding(WARNING, "register_missing", seen.member, text, "start the primary: it founds the group")
     else:
         own = seen.member.rpartition("-")[0]
         for name in register.in_sync:
             # The rest of a member's name stands for the content of its folder.
             if name != seen.member and name.rpartition("-")[0] == own and seen.member not in register.in_sync:
-                yield Finding(
+                yield ClusterFinding(
                     WARNING,
                     "member_replaced",
                     seen.member,
@@ -78,15 +78,15 @@ def _register(seen: GroupState) -> Iterator[Finding]:
                 )
 
 
-def _only_voter(label: str) -> Finding:
+def _only_voter(label: str) -> ClusterFinding:
     text = (
         "the only voter of the register is in the guard of a member. When all processes of that one end at once (host, "
         "container, service), no other member takes over before they start again"
     )
-    return Finding(NOTE, "only_voter", label, text, WITNESS)
+    return ClusterFinding(NOTE, "only_voter", label, text, WITNESS)
 
 
-def replication_findings(cluster: LiveCluster) -> Iterator[Finding]:
+def replication_findings(cluster: LiveCluster) -> Iterator[ClusterFinding]:
     """Yields what the active nodes of replicated groups say of their groups."""
     for node in cluster.nodes:
         told = node.replication
@@ -94,7 +94,7 @@ def replication_findings(cluster: LiveCluster) -> Iterator[Finding]:
             continue
         if problem := told.get("registerProblem"):
             text = f"the manager does not answer: {problem}"
-            yield Finding(ERROR, "manager_unreachable", node.label, text, MANAGER_AWAY, {"why": problem})
+            yield ClusterFinding(ERROR, "manager_unreachable", node.label, text, MANAGER_AWAY, {"why": problem})
         if told.get("onlyVoter") is True:
             yield _only_voter(node.label)
         rows = told.get("replicas")
@@ -113,45 +113,45 @@ def replication_findings(cluster: LiveCluster) -> Iterator[Finding]:
         yield from _followers(node.label, required if isinstance(required, int) else 1, followers)
 
 
-def _followers(label: str, required: int, followers: list[FollowerStatus]) -> Iterator[Finding]:
+def _followers(label: str, required: int, followers: list[FollowerStatus]) -> Iterator[ClusterFinding]:
     """Finds what the active member lacks."""
     in_sync = [each.member for each in followers if each.in_sync]
     if 1 + len(in_sync) < required:
         text = f"nothing is confirmed: members in sync are {1 + len(in_sync)}, and min_in_sync is {required}"
-        yield Finding(ERROR, "replicas_missing", label, text, LOOK_AT_BACKUP)
+        yield ClusterFinding(ERROR, "replicas_missing", label, text, LOOK_AT_BACKUP)
     elif not in_sync:
         text = "no other member is in sync: with this node's disk its messages are lost"
-        yield Finding(WARNING, "no_replica_in_sync", label, text, LOOK_AT_BACKUP)
+        yield ClusterFinding(WARNING, "no_replica_in_sync", label, text, LOOK_AT_BACKUP)
     for each in followers:
         facts: dict[str, object] = {"replica": each.member, "behind": each.behind, "behind_s": each.behind_s}
         lag = f"{each.behind} records behind, for {duration_text(int(each.behind_s * 1_000))}"
         if each.asynchronous and not each.in_sync and each.behind_s >= LAG_S:
             text = f"the asynchronous copy {each.member} is {lag}: as much is lost if it must serve"
             remedy = "is it up, and its network fast enough? artemis_replica_lag_seconds shows the course"
-            yield Finding(WARNING, "replica_lag", label, text, remedy, facts)
+            yield ClusterFinding(WARNING, "replica_lag", label, text, remedy, facts)
         elif not each.in_sync and not each.asynchronous:
-            yield Finding(NOTE, "replica_behind", label, f"{each.member} is not in sync: {lag}", "", facts)
+            yield ClusterFinding(NOTE, "replica_behind", label, f"{each.member} is not in sync: {lag}", "", facts)
 
 
-def _passive(seen: GroupState, status: MemberStatus) -> Iterator[Finding]:
+def _passive(seen: GroupState, status: MemberStatus) -> Iterator[ClusterFinding]:
     """Finds why a passive member would not take over."""
     in_sync = seen.register is not None and seen.member in seen.register.in_sync
     if status.waits:
-        yield Finding(WARNING, "member_waits", seen.member, f"it waits: {status.waits}")
+        yield ClusterFinding(WARNING, "member_waits", seen.member, f"it waits: {status.waits}")
     elif not status.active:
         text = "it follows nobody: no active member was found"
         remedy = "start the others; do host and port of the <static-connectors> lead to them?"
-        yield Finding(NOTE if in_sync else WARNING, "member_follows_nobody", seen.member, text, remedy)
+        yield ClusterFinding(NOTE if in_sync else WARNING, "member_follows_nobody", seen.member, text, remedy)
     elif not in_sync and not seen.why:
         text = f"it is not in sync with {status.active}, and {status.behind} records behind"
-        yield Finding(NOTE, "replica_behind", seen.member, text, "", {"behind": status.behind})
+        yield ClusterFinding(NOTE, "replica_behind", seen.member, text, "", {"behind": status.behind})
 
 
-def _kept_tail(seen: GroupState) -> Iterator[Finding]:
+def _kept_tail(seen: GroupState) -> Iterator[ClusterFinding]:
     """Finds files with the end of a journal that the group does not have."""
     sizes = {each.name: each.stat().st_size for each in sorted(seen.journal.glob(f"{CUT_PREFIX}*"))}
     if sizes:
-        yield Finding(
+        yield ClusterFinding(
             NOTE,
             "kept_tail",
             seen.member,

@@ -7,7 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, Finding, delay_line, duration_text
+from atalanta.cli.cluster.findings import (
+    ERROR,
+    NOTE,
+    WARNING,
+    ClusterFinding,
+    delay_line,
+    duration_text,
+)
 from atalanta.cli.cluster.view import ClusterConnectionView, LiveCluster, NodeView, Unreachable
 
 CONNECTOR: Final = '<connector name="…">tcp://{host}:{port}</connector>'
@@ -19,7 +26,7 @@ WELL_KNOWN: Final = (("admin", "admin"), ("artemis", "artemis"), ("guest", "gues
 
 def member_findings(
     cluster: LiveCluster, user: str | None, password: str | None
-) -> Iterator[Finding]:
+) -> Iterator[ClusterFinding]:
     yield from shared_ids(cluster)
     yield from connectors(cluster)
     yield from views(cluster)
@@ -30,13 +37,13 @@ def member_findings(
     for node in cluster.nodes:
         yield from passwords(node, user, password)
         for text in node.unasked:
-            yield Finding(NOTE, "not_told", node.label, f"could not be asked for {text}", "")
+            yield ClusterFinding(NOTE, "not_told", node.label, f"could not be asked for {text}", "")
 
 
-def shared_ids(cluster: LiveCluster) -> Iterator[Finding]:
+def shared_ids(cluster: LiveCluster) -> Iterator[ClusterFinding]:
     """Finds node ids used by two nodes. Members take them for one node, so messages for one may go to the other."""
     for each in cluster.shared:
-        yield Finding(
+        yield ClusterFinding(
             ERROR,
             "shared_node_id",
             cluster.label(each.node_id),
@@ -48,14 +55,14 @@ def shared_ids(cluster: LiveCluster) -> Iterator[Finding]:
 
 
 # -- connectors -----------------------------------------------------------------------------------
-def connectors(cluster: LiveCluster) -> Iterator[Finding]:
+def connectors(cluster: LiveCluster) -> Iterator[ClusterFinding]:
     """Finds connectors that fail, and nodes that have found no member."""
     for node in cluster.nodes:
         for connection in node.connections:
             known = {link.address for link in connection.links.values()}  # see lost_members
             for at, why in connection.failures.items():
                 if at not in known:
-                    yield Finding(
+                    yield ClusterFinding(
                         WARNING,
                         "connector_failed",
                         node.label,
@@ -64,7 +71,7 @@ def connectors(cluster: LiveCluster) -> Iterator[Finding]:
                         {"connector": at, "why": why},
                     )
             if not connection.failures and not connection.links and searches(node, connection):
-                yield Finding(
+                yield ClusterFinding(
                     WARNING,
                     "no_member",
                     node.label,
@@ -85,7 +92,7 @@ def fails(node: NodeView) -> bool:
 
 
 # -- topology -------------------------------------------------------------------------------------
-def views(cluster: LiveCluster) -> Iterator[Finding]:
+def views(cluster: LiveCluster) -> Iterator[ClusterFinding]:
     """Finds members that do not know every other member."""
     known: dict[str, None] = {}
     for node in cluster.nodes:
@@ -95,7 +102,7 @@ def views(cluster: LiveCluster) -> Iterator[Finding]:
         missing = [each for each in known if each not in node.members and each != node.node_id]
         if missing and node.connections and not fails(node):
             names = ", ".join(cluster.label(each) for each in missing)
-            yield Finding(
+            yield ClusterFinding(
                 WARNING,
                 "topology_differs",
                 node.label,
@@ -105,7 +112,7 @@ def views(cluster: LiveCluster) -> Iterator[Finding]:
             )
 
 
-def one_way(cluster: LiveCluster) -> Iterator[Finding]:
+def one_way(cluster: LiveCluster) -> Iterator[ClusterFinding]:
     """Finds links without a link back: messages flow only one way."""
     for node in cluster.nodes:
         linked = node.linked()
@@ -117,7 +124,7 @@ def one_way(cluster: LiveCluster) -> Iterator[Finding]:
                 not one.static_connectors and one.discovery_group is None
                 for one in node.connections
             )
-            yield Finding(
+            yield ClusterFinding(
                 NOTE if silent else WARNING,
                 "one_way_link",
                 node.label,
@@ -127,7 +134,7 @@ def one_way(cluster: LiveCluster) -> Iterator[Finding]:
             )
 
 
-def lost_members(cluster: LiveCluster) -> Iterator[Finding]:
+def lost_members(cluster: LiveCluster) -> Iterator[ClusterFinding]:
     """Finds members that others forwarded to before, but no longer. For a member that left for good only the queue
     remains."""
     missed: dict[str, list[str]] = {}
@@ -149,7 +156,7 @@ def lost_members(cluster: LiveCluster) -> Iterator[Finding]:
     for node_id, names in missed.items():
         began = since.get(node_id, 1 << 62)
         long = f" for {duration_text(now_ms - began)}" if began < 1 << 62 else ""
-        yield Finding(
+        yield ClusterFinding(
             WARNING if node_id in expected else NOTE,
             "member_away",
             cluster.label(node_id),
@@ -160,7 +167,7 @@ def lost_members(cluster: LiveCluster) -> Iterator[Finding]:
 
 
 # -- addresses ------------------------------------------------------------------------------------
-def announced_addresses(cluster: LiveCluster) -> Iterator[Finding]:
+def announced_addresses(cluster: LiveCluster) -> Iterator[ClusterFinding]:
     """Finds members whose announced address does not lead to them, from everywhere."""
     advertised: dict[tuple[str, str], list[str]] = {}
     for node in cluster.nodes:
@@ -191,12 +198,12 @@ def announced_addresses(cluster: LiveCluster) -> Iterator[Finding]:
             yield from _unreachable(cluster, node_id, address, failed)
     for each in cluster.unreachable:
         if each.node_id is None:
-            yield Finding(WARNING, "unreachable", each.at, f"cannot be asked: {each.why}", "")
+            yield ClusterFinding(WARNING, "unreachable", each.at, f"cannot be asked: {each.why}", "")
 
 
-def _wrong(cluster: LiveCluster, node_id: str, address: str, why: str) -> Finding:
+def _wrong(cluster: LiveCluster, node_id: str, address: str, why: str) -> ClusterFinding:
     port = address.rpartition(":")[2]
-    return Finding(
+    return ClusterFinding(
         ERROR,
         "wrong_address",
         cluster.label(node_id),
@@ -208,7 +215,7 @@ def _wrong(cluster: LiveCluster, node_id: str, address: str, why: str) -> Findin
 
 def _unreachable(
     cluster: LiveCluster, node_id: str, address: str, failed: Unreachable
-) -> Iterator[Finding]:
+) -> Iterator[ClusterFinding]:
     if failed.found is not None:
         yield _wrong(
             cluster, node_id, address, f"but node {cluster.label(failed.found)} answers there"
@@ -220,7 +227,7 @@ def _unreachable(
         return
     linked = [each.label for each in cluster.nodes if node_id in each.linked()]
     seen = f"; {', '.join(linked)} can" if linked else "; no member has a link to it"
-    yield Finding(
+    yield ClusterFinding(
         WARNING if linked else ERROR,
         "unreachable",
         cluster.label(node_id),
@@ -252,7 +259,7 @@ SHARED_SETTINGS: Final[dict[str, tuple[str, Callable[[ClusterConnectionView], ob
 }
 
 
-def differences(cluster: LiveCluster) -> Iterator[Finding]:
+def differences(cluster: LiveCluster) -> Iterator[ClusterFinding]:
     """Finds cluster connections of one name with different settings."""
     by_name: dict[str, list[tuple[NodeView, ClusterConnectionView]]] = {}
     for node in cluster.nodes:
@@ -268,7 +275,7 @@ def differences(cluster: LiveCluster) -> Iterator[Finding]:
             usual = max(values, key=lambda value: len(values[value]))
             for value, nodes in values.items():
                 if value != usual:
-                    yield Finding(
+                    yield ClusterFinding(
                         severity,
                         "settings_differ",
                         ", ".join(nodes),
@@ -279,7 +286,7 @@ def differences(cluster: LiveCluster) -> Iterator[Finding]:
     yield from _delays(cluster)
 
 
-def _delays(cluster: LiveCluster) -> Iterator[Finding]:
+def _delays(cluster: LiveCluster) -> Iterator[ClusterFinding]:
     known: dict[str, dict[str, int]] = {}
     for node in cluster.nodes:
         for address, delay_ms in node.redistribution_delay_ms.items():
@@ -288,7 +295,7 @@ def _delays(cluster: LiveCluster) -> Iterator[Finding]:
         off = [name for name, delay_ms in by_node.items() if delay_ms < 0]
         if off and len(off) < len(by_node):
             usual = next(delay_ms for delay_ms in by_node.values() if delay_ms >= 0)
-            yield Finding(
+            yield ClusterFinding(
                 WARNING,
                 "settings_differ",
                 ", ".join(off),
@@ -299,9 +306,9 @@ def _delays(cluster: LiveCluster) -> Iterator[Finding]:
 
 
 # -- passwords --------------------------------------------------------------------------------------
-def passwords(node: NodeView, user: str | None, password: str | None) -> Iterator[Finding]:
+def passwords(node: NodeView, user: str | None, password: str | None) -> Iterator[ClusterFinding]:
     if not node.security_enabled:
-        yield Finding(
+        yield ClusterFinding(
             WARNING,
             "security_off",
             node.label,
@@ -310,7 +317,7 @@ def passwords(node: NodeView, user: str | None, password: str | None) -> Iterato
         )
         return
     if node.default_cluster_password:
-        yield Finding(
+        yield ClusterFinding(
             ERROR,
             "default_cluster_password",
             node.label,
@@ -318,7 +325,7 @@ def passwords(node: NodeView, user: str | None, password: str | None) -> Iterato
             "<cluster-user>…</cluster-user> <cluster-password>…</cluster-password>",
         )
     if (user, password) in WELL_KNOWN:
-        yield Finding(
+        yield ClusterFinding(
             WARNING,
             "well_known_password",
             node.label,

@@ -6,7 +6,14 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, Finding, delay_line, duration_text
+from atalanta.cli.cluster.findings import (
+    ERROR,
+    NOTE,
+    WARNING,
+    ClusterFinding,
+    delay_line,
+    duration_text,
+)
 from atalanta.cli.cluster.view import ConsumerView, LinkView, LiveCluster, NodeView, QueueView
 from atalanta.cli.output.escape import messages
 
@@ -15,7 +22,7 @@ STRICT: Final = "STRICT"
 CONNECTOR_FAILED: Final = "see the finding connector_failed"
 
 
-def message_findings(cluster: LiveCluster) -> Iterator[Finding]:
+def message_findings(cluster: LiveCluster) -> Iterator[ClusterFinding]:
     for node in cluster.nodes:
         yield from prepared(cluster, node)
         for queue in node.queues.values():
@@ -26,13 +33,13 @@ def message_findings(cluster: LiveCluster) -> Iterator[Finding]:
                 yield from starving(cluster, node, queue)
 
 
-def prepared(cluster: LiveCluster, node: NodeView) -> Iterator[Finding]:
+def prepared(cluster: LiveCluster, node: NodeView) -> Iterator[ClusterFinding]:
     """Finds XA transactions that stay prepared: nobody gets their messages before they are committed or rolled back."""
     count = len(node.prepared)
     if count == 0:
         return
     many = "transactions wait" if count > 1 else "transaction waits"
-    yield Finding(
+    yield ClusterFinding(
         WARNING,
         "prepared_transactions",
         node.label,
@@ -62,7 +69,7 @@ def remote_consumers(
     return found
 
 
-def stranded(cluster: LiveCluster, node: NodeView, queue: QueueView) -> Iterator[Finding]:
+def stranded(cluster: LiveCluster, node: NodeView, queue: QueueView) -> Iterator[ClusterFinding]:
     """Finds waiting messages without local consumers that a consumer on another node would take."""
     if queue.waiting == 0 or any(one.filter is None for one in node.consumers_of(queue.name)):
         return
@@ -81,7 +88,7 @@ def stranded(cluster: LiveCluster, node: NodeView, queue: QueueView) -> Iterator
         f"{messages(queue.waiting)} in {queue.name} for {duration_text(queue.oldest_ms)}: no consumer here takes them, "
         f"consumers at {who}{' (by selector)' if all_select else ''}; {why}"
     )
-    yield Finding(
+    yield ClusterFinding(
         NOTE if all_select else ERROR,
         "stranded",
         node.label,
@@ -163,7 +170,7 @@ def _two_hops(node: NodeView, others: list[NodeView]) -> list[str]:
 # -- parked ---------------------------------------------------------------------------------------
 def parked(
     cluster: LiveCluster, node: NodeView, queue: QueueView, node_id: str
-) -> Iterator[Finding]:
+) -> Iterator[ClusterFinding]:
     """Finds store-and-forward queues with messages: for a member that is not connected, or that is too slow."""
     if queue.messages == 0:
         return
@@ -181,7 +188,7 @@ def parked(
     elif queue.later is not None and queue.later.messages > queue.messages:
         target = cluster.node(node_id)
         addresses = ", ".join(queue.addresses) or "its addresses"
-        yield Finding(
+        yield ClusterFinding(
             WARNING,
             "forwarding_falls_behind",
             node.label,
@@ -200,7 +207,7 @@ def _parked_for(
     name: str,
     link: LinkView | None,
     facts: dict[str, object],
-) -> Finding:
+) -> ClusterFinding:
     takers: list[str] = []
     for address in queue.addresses:
         for other in cluster.nodes:
@@ -225,7 +232,7 @@ def _parked_for(
             remedy = "parked-message-timeout = 10000  (atalanta.toml)"
     elif takers:
         remedy += "; Artemis keeps them until then (an Atalanta node gives them back)"
-    return Finding(ERROR if takers else WARNING, "parked", node.label, text, remedy, facts)
+    return ClusterFinding(ERROR if takers else WARNING, "parked", node.label, text, remedy, facts)
 
 
 def _link_of(node: NodeView, node_id: str) -> LinkView | None:
@@ -236,7 +243,7 @@ def _link_of(node: NodeView, node_id: str) -> LinkView | None:
 
 
 # -- starving -------------------------------------------------------------------------------------
-def starving(cluster: LiveCluster, node: NodeView, queue: QueueView) -> Iterator[Finding]:
+def starving(cluster: LiveCluster, node: NodeView, queue: QueueView) -> Iterator[ClusterFinding]:
     """Finds consumers that match waiting messages and received none between the two surveys."""
     later = queue.later
     if later is None or queue.waiting == 0 or later.waiting == 0:
@@ -252,7 +259,7 @@ def starving(cluster: LiveCluster, node: NodeView, queue: QueueView) -> Iterator
     if not starved:
         return
     why, remedy = _starving_reason(queue)
-    yield Finding(
+    yield ClusterFinding(
         WARNING,
         "consumers_starve",
         node.label,

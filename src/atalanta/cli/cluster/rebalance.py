@@ -14,7 +14,7 @@ from atalanta.cli.admin.answers import has, row_of, unexpected
 from atalanta.cli.admin.queues import Credentials
 from atalanta.cli.output.outcome import FAILED, Refused, reported
 from atalanta.cli.output.tables import show_table
-from atalanta.cli.target import Target
+from atalanta.cli.target import BrokerLogin
 from atalanta.client import ClientError, Management, ManagementFailed, run
 
 BROKER: Final = "broker"
@@ -75,7 +75,7 @@ class Conversation:
     async def _connect(self, stack: AsyncExitStack) -> None:
         """Connects to the named node, and to the members it knows."""
         url = self.node if "://" in self.node else f"tcp://{self.node}"
-        first = await stack.enter_async_context(Target(url, self.user, self.password).connect())
+        first = await stack.enter_async_context(BrokerLogin(url, self.user, self.password).connect())
         management = first.management()
         own = await management.get(BROKER, "NodeID")  # answered after the topology
         self.members[self.node] = management
@@ -85,7 +85,7 @@ class Conversation:
                 continue
             address = f"{member.host}:{member.port}"
             other = f"tcp://{address}" + (f"?{options}" if options else "")
-            target = Target(other, self.user, self.password)
+            target = BrokerLogin(other, self.user, self.password)
             try:
                 async with asyncio.timeout(CONNECT_S):
                     connection = await stack.enter_async_context(target.connect())

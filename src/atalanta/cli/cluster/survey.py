@@ -23,7 +23,7 @@ from atalanta.cli.cluster.view import (
     Unreachable,
 )
 from atalanta.cli.output.outcome import TIMED_OUT, Refused, line_of
-from atalanta.cli.target import Target
+from atalanta.cli.target import BrokerLogin
 from atalanta.client import (
     CallTimedOut,
     ClientError,
@@ -62,7 +62,7 @@ def url_of(node: str) -> tuple[str, str]:
 class Survey:
     """A survey with the credentials of an operator. `wait_s` is the pause between its two samples."""
 
-    def __init__(self, target: Target, wait_s: float, details: bool = True) -> None:
+    def __init__(self, target: BrokerLogin, wait_s: float, details: bool = True) -> None:
         self.target = target
         self.wait_s = wait_s
         self.details = details

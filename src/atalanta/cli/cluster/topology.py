@@ -21,7 +21,7 @@ from atalanta.cli.cluster.svg import svg_of
 from atalanta.cli.output.escape import messages, plain
 from atalanta.cli.output.outcome import line_of, reported
 from atalanta.cli.output.tables import FILE_COLUMNS
-from atalanta.cli.target import Target
+from atalanta.cli.target import BrokerLogin
 from atalanta.client import ClientError, run
 
 PAUSE_S: Final = 1.0  # for --watch with --wait 0
@@ -35,7 +35,7 @@ class Surveys:
     """Repeated surveys. Nodes that were found are asked too, so that it continues when the named ones are down."""
 
     def __init__(
-        self, nodes: list[str], target: Target, wait: float, svg: Path | None, short: bool = True
+        self, nodes: list[str], target: BrokerLogin, wait: float, svg: Path | None, short: bool = True
     ) -> None:
         self.nodes = nodes
         self.short = short  # short names for people
@@ -90,7 +90,7 @@ def run_topology(
 ) -> None:
     """Shows the topology. An error ends it at the first survey; --watch ignores later ones, until Ctrl-C."""
     with reported():
-        surveys = Surveys(nodes, Target("", user, password), wait, svg, not json_output)
+        surveys = Surveys(nodes, BrokerLogin("", user, password), wait, svg, not json_output)
         flow = surveys.survey()
         if json_output:
             typer.echo(as_text(flow, not watch))

@@ -55,19 +55,19 @@ def bench(
     atalanta bench --rate 2000 --duration 20
     atalanta bench --url tcp://a:61616 --url tcp://b:61616 --non-durable
     """
-    from atalanta.cli.bench.load import Load, run_bench
+    from atalanta.cli.bench.load import BenchLoad, run_bench
     from atalanta.cli.output.outcome import USAGE, Refused, reported
-    from atalanta.cli.target import Target
+    from atalanta.cli.target import BrokerLogin
 
     with reported():
         if producers == 0 and consumers == 0:
             raise Refused("--producers and --consumers are both 0", USAGE)
-        load = Load(destination, producers, consumers, size)
+        load = BenchLoad(destination, producers, consumers, size)
         load.count, load.duration_s, load.warmup_s = (
             count,
             duration,
             warmup if count is None else 0.0,
         )
         load.rate, load.window, load.durable = rate, window, not non_durable
-        targets = [Target(url, user, password) for url in urls or [DEFAULT_URL]]
+        targets = [BrokerLogin(url, user, password) for url in urls or [DEFAULT_URL]]
         run_bench(targets, load, json_output, quiet)

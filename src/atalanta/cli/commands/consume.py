@@ -76,12 +76,12 @@ def consume(
     atalanta consume orders --selector "cups > 1" --json
     atalanta consume topic://news --durable reader --client-id desk
     """
-    from atalanta.cli.messages.consume import Job, run_consume
+    from atalanta.cli.messages.consume import ConsumeJob, run_consume
     from atalanta.cli.output.outcome import reported
-    from atalanta.cli.target import Target
+    from atalanta.cli.target import BrokerLogin
 
     with reported():
-        job = Job(Target(url, user, password), destination)
+        job = ConsumeJob(BrokerLogin(url, user, password), destination)
         job.count, job.timeout_s, job.selector = count, timeout, selector
         job.acknowledge = ack.value
         job.durable, job.client_id, job.create = durable, client_id, create
@@ -105,7 +105,7 @@ def browse(
     """
     from atalanta.cli.messages.browse import run_browse
     from atalanta.cli.output.outcome import reported
-    from atalanta.cli.target import Target
+    from atalanta.cli.target import BrokerLogin
 
     with reported():
-        run_browse(Target(url, user, password), destination, count, selector, json_output)
+        run_browse(BrokerLogin(url, user, password), destination, count, selector, json_output)

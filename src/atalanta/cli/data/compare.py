@@ -70,7 +70,7 @@ class MemberData:
 
 
 @dataclass
-class Comparison:
+class FolderComparison:
     """The common content of two members. The journals are equal from record `first` to record `equal_through`.
 
     `only_first` and `only_second` are records behind it. `different_pages` are the numbers of page files that are not
@@ -87,7 +87,7 @@ class Comparison:
     different_pages: list[int]
 
 
-def compare(one: MemberData, other: MemberData) -> Comparison:
+def compare(one: MemberData, other: MemberData) -> FolderComparison:
     """Compares two members of one group. Refused (65) if they are of different ones."""
     if one.node_id != other.node_id:
         raise Refused(f"{one.folder} is of node {one.node_id}, {other.folder} of node {other.node_id}", BAD_DATA)
@@ -104,7 +104,7 @@ def compare(one: MemberData, other: MemberData) -> Comparison:
     stamps, others = one.stamps(), other.stamps()
     common = [number for number in stamps if number in others]
     different = [number for number in common if stamps[number] != others[number] or stamps[number] is None]
-    return Comparison(
+    return FolderComparison(
         [one.member, other.member], first, max(through, 0), blocks,
         one.report.last - through, other.report.last - through, len(common), different,
     )  # fmt: skip

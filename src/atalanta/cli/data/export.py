@@ -69,7 +69,7 @@ class Export(Protocol):
 
 
 @dataclass
-class Survey:
+class ExportSurvey:
     """The whole export, read once before anything is sent: what is in it, and how much for each queue."""
 
     export: Export

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from atalanta.cli.data.large_bodies import ReadOnlyLargeFiles, StoredMessage
+from atalanta.cli.data.large_bodies import FolderMessage, ReadOnlyLargeFiles
 from atalanta.cli.output.outcome import NOT_THERE, Refused
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.problems import ConfigError
@@ -79,7 +79,7 @@ class ReadOnlyDisk(Disk):
         return None
 
 
-class NoJournal(ports.Journal):
+class NoJournal(ports.JournalPort):
     """Drops the records that a recovery would append. Messages are never published here, so there is no `begin`."""
 
     def __init__(self, last: int) -> None:
@@ -125,7 +125,7 @@ class CountingReplay:
         self._recovery.on_record(lsn, kind, payload)
 
 
-class DataFolder:
+class FolderContents:
     """The contents of a folder. JournalDamaged, JournalForeign or DecodeError for bad data."""
 
     def __init__(self, folder: Path, while_running: bool) -> None:
@@ -201,14 +201,14 @@ class DataFolder:
             if reference.sequence == 0:
                 yield reference
 
-    def messages(self, queue: Queue) -> Iterator[StoredMessage]:
+    def messages(self, queue: Queue) -> Iterator[FolderMessage]:
         """Iterates over the messages of `references`, as clients see them."""
         for reference in self.references(queue):
             yield self.received(reference)
 
-    def received(self, reference: Reference) -> StoredMessage:
+    def received(self, reference: Reference) -> FolderMessage:
         """Returns the message as clients see it; `delivery_count` is the number of deliveries so far."""
-        return StoredMessage(reference, self.large.folder)
+        return FolderMessage(reference, self.large.folder)
 
     def pages(self) -> list[Page]:
         """Returns all page files that the journal names."""

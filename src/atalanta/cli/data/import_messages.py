@@ -16,14 +16,14 @@ from typing import Final
 import typer
 
 from atalanta.cli.data.artemis_export import ArtemisExport
-from atalanta.cli.data.export import Binding, Export, ExportedMessage, Survey
+from atalanta.cli.data.export import Binding, Export, ExportedMessage, ExportSurvey
 from atalanta.cli.data.node_export import NodeExport
 from atalanta.cli.messages.produce import report_blocked
 from atalanta.cli.output.escape import counted, messages, plain
 from atalanta.cli.output.outcome import NOT_ALLOWED, NOT_THERE, Refused, reported
 from atalanta.cli.output.progress import Bar
 from atalanta.cli.output.tables import show_table
-from atalanta.cli.target import Target
+from atalanta.cli.target import BrokerLogin
 from atalanta.client import (
     AddressExists,
     Connection,
@@ -47,7 +47,7 @@ COLUMNS: Final = ("queue", "address", "routing", "messages", "there now")
 class Import:
     """One import. Counts are of copies: a message that was in two queues is sent to each of them."""
 
-    def __init__(self, survey: Survey, connection: Connection) -> None:
+    def __init__(self, survey: ExportSurvey, connection: Connection) -> None:
         self.sent = 0
         self.repeated = 0  # those that the node had already
         self.left = {name: count for name, count in survey.messages.items() if name.startswith(INTERNAL_PREFIX)}
@@ -214,20 +214,20 @@ def export_of(file: Path) -> Export:
     raise Refused(f"{file}: neither XML of `artemis data exp` nor JSON lines of `atalanta data export`", BAD_DATA)
 
 
-def surveyed(file: Path) -> Survey:
+def surveyed(file: Path) -> ExportSurvey:
     """Reads the whole file once. Its definitions are then known, and the messages can be read from the beginning."""
-    first = Survey(export_of(file))
+    first = ExportSurvey(export_of(file))
     first.read()
     again = export_of(file)
     again.addresses.update(first.export.addresses)
     again.bindings.update(first.export.bindings)
-    return Survey(again, first.messages, first.by_address)
+    return ExportSurvey(again, first.messages, first.by_address)
 
 
-def run_import(file: Path, target: Target, dry_run: bool, json_output: bool, quiet: bool) -> None:
+def run_import(file: Path, target: BrokerLogin, dry_run: bool, json_output: bool, quiet: bool) -> None:
     """Imports a file and prints a summary. Errors end the process (cli/output/outcome.py)."""
 
-    async def imported(survey: Survey) -> Import:
+    async def imported(survey: ExportSurvey) -> Import:
         async with target.connect() as connection:
             work = Import(survey, connection)
             await work.compare()
@@ -261,7 +261,7 @@ def tell(notes: list[str]) -> None:
         typer.echo(f"atalanta: {note}", err=True)
 
 
-def show_plan(work: Import, survey: Survey, json_output: bool) -> None:
+def show_plan(work: Import, survey: ExportSurvey, json_output: bool) -> None:
     """Prints what an import would send where, and what it would create."""
     rows = [
         {

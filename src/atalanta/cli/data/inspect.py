@@ -11,7 +11,7 @@ from typing import Final
 
 import typer
 
-from atalanta.cli.data.folder import DataFolder
+from atalanta.cli.data.folder import FolderContents
 from atalanta.cli.data.node_export import definition_lines
 from atalanta.cli.messages.browse import COLUMNS, LEAST, NUMBERS, row_of
 from atalanta.cli.messages.json_lines import line_of_message
@@ -58,9 +58,9 @@ ROUTING: Final = ("MULTICAST", "ANYCAST")
 QUEUE_COLUMNS: Final = ("queue", "address", "routing", "messages", "bytes", "scheduled", "in pages")
 
 
-def opened(folder: Path, while_running: bool) -> DataFolder:
+def opened(folder: Path, while_running: bool) -> FolderContents:
     """Opens the folder; prints a warning for a folder that a node is writing to."""
-    found = DataFolder(folder, while_running)
+    found = FolderContents(folder, while_running)
     if found.running:
         typer.echo(f"atalanta: {found.folder}: a node writes here; what follows may lag", err=True)
     for line in found.damaged:
@@ -68,7 +68,7 @@ def opened(folder: Path, while_running: bool) -> DataFolder:
     return found
 
 
-def summary(data: DataFolder) -> dict[str, object]:
+def summary(data: FolderContents) -> dict[str, object]:
     """Returns the journal's counts, for JSON."""
     report = data.report
     return {
@@ -92,7 +92,7 @@ def summary(data: DataFolder) -> dict[str, object]:
     }
 
 
-def member_summary(data: DataFolder) -> dict[str, object]:
+def member_summary(data: FolderContents) -> dict[str, object]:
     """Returns what a folder knows of itself as a member of a replicated group; {} if it is none."""
     member = read_member(data.folder)
     if not member:
@@ -219,7 +219,7 @@ def run_export(folder: Path, names: list[str], output: Path | None, while_runnin
         raise typer.Exit(FAILED)
 
 
-def tell_left_out(data: DataFolder) -> None:
+def tell_left_out(data: FolderContents) -> None:
     """Names what an export of all queues does not hold."""
     for queue in data.queues():
         if queue.internal and queue.message_count:

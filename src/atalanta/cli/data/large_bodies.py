@@ -41,7 +41,7 @@ class ReadOnlyLargeFiles(LargeFiles):
         return None
 
 
-class StoredMessage(ReceivedMessage):
+class FolderMessage(ReceivedMessage):
     """A message of a data folder, as clients see it; `delivery_count` is the number of deliveries so far."""
 
     __slots__ = ("_folder", "_large")

@@ -28,7 +28,7 @@ from atalanta.client.message import ANYCAST, MULTICAST, ROUTING_NAMES
 from atalanta.runtime.process.exit_codes import BAD_DATA
 
 if TYPE_CHECKING:
-    from atalanta.cli.data.folder import DataFolder
+    from atalanta.cli.data.folder import FolderContents
     from atalanta.kernel.queue.queue import Queue
 
 VERSION: Final = 1
@@ -161,7 +161,7 @@ def binding_of(given: dict[str, object]) -> Binding:
     )
 
 
-def definition_lines(data: DataFolder, queues: list[Queue]) -> Iterator[str]:
+def definition_lines(data: FolderContents, queues: list[Queue]) -> Iterator[str]:
     """Iterates over the lines before the messages of an export of all queues."""
     yield _line_of(EXPORT, {"version": VERSION, "node_id": str(data.node_id)})
     addresses = data.broker.addresses

@@ -14,7 +14,7 @@ from atalanta.cli.messages.json_lines import line_of_message, type_name
 from atalanta.cli.messages.unknown_queue import unknown_queue
 from atalanta.cli.output.outcome import USAGE, Refused, reported
 from atalanta.cli.output.tables import show_table
-from atalanta.cli.target import Target
+from atalanta.cli.target import BrokerLogin
 from atalanta.client import QueueDoesNotExist, ReceivedMessage, run
 
 TEXT_MAX: Final = 60
@@ -24,7 +24,7 @@ LEAST: Final = ("durable", "priority", "properties", "type", "time")
 
 
 def run_browse(
-    target: Target, destination: str, count: int, selector: str | None, json_output: bool
+    target: BrokerLogin, destination: str, count: int, selector: str | None, json_output: bool
 ) -> None:
     """Prints a table of at most `count` messages, or a JSON line for each."""
     with reported():
@@ -44,7 +44,7 @@ def run_browse(
 
 
 async def browse_messages(
-    target: Target, queue: str, count: int, selector: str | None, rows: list[list[str]] | None
+    target: BrokerLogin, queue: str, count: int, selector: str | None, rows: list[list[str]] | None
 ) -> bool:
     """Reads messages into `rows`, or without `rows` writes them as JSON lines. Returns whether there are more than
     `count`."""

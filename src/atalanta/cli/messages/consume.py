@@ -14,7 +14,7 @@ from atalanta.cli.messages.json_lines import line_of_message, type_name
 from atalanta.cli.messages.unknown_queue import CREATION, unknown_queue, unknown_topic
 from atalanta.cli.output.escape import escaped_text, messages
 from atalanta.cli.output.outcome import FAILED, USAGE, Refused, reported
-from atalanta.cli.target import Target
+from atalanta.cli.target import BrokerLogin
 from atalanta.client import (
     ClientError,
     Connection,
@@ -34,10 +34,10 @@ LARGE_BYTES: Final = (
 )  # messages with more are acknowledged one by one, so that few are in files
 
 
-class Job:
+class ConsumeJob:
     """The options of a run; `form` is text, headers, raw or json."""
 
-    def __init__(self, target: Target, destination: str) -> None:
+    def __init__(self, target: BrokerLogin, destination: str) -> None:
         self.target = target
         self.destination = parse_destination(destination)
         self.count: int | None = None
@@ -59,7 +59,7 @@ class Job:
             raise Refused("--client-id is for --durable", USAGE)
 
 
-def run_consume(job: Job, quiet: bool) -> None:
+def run_consume(job: ConsumeJob, quiet: bool) -> None:
     """Receives, then prints a summary on stderr; status 1 if --count was not reached."""
     with reported():
         job.check()
@@ -73,7 +73,7 @@ def run_consume(job: Job, quiet: bool) -> None:
         raise typer.Exit(FAILED)
 
 
-def summarize(job: Job, quiet: bool) -> None:
+def summarize(job: ConsumeJob, quiet: bool) -> None:
     """Prints the number of messages and the rate on stderr."""
     if not quiet and job.form != "raw":
         line = f"received {messages(job.received)}"
@@ -82,13 +82,13 @@ def summarize(job: Job, quiet: bool) -> None:
         typer.echo(line, err=True)
 
 
-async def receive_all(job: Job) -> None:
+async def receive_all(job: ConsumeJob) -> None:
     """Receives until the count is reached, or until no message comes for the given time. The rate begins with the
     first."""
     started = last_at = 0.0
     async with job.target.connect(job.client_id, large_files=True) as connection:
         consumer = await open_consumer(connection, job)
-        writer = Writer(job)
+        writer = MessagePrinter(job)
         try:
             while job.count is None or job.received < job.count:
                 if not consumer.buffered:
@@ -106,10 +106,10 @@ async def receive_all(job: Job) -> None:
         await consumer.close()
 
 
-class Writer:
+class MessagePrinter:
     """Writes messages to stdout; `acknowledge` acknowledges the written messages."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: ConsumeJob) -> None:
         self._form = job.form
         self._individual = job.acknowledge == "individual"
         self._none = job.acknowledge == "none"
@@ -211,7 +211,7 @@ def header_line(message: ReceivedMessage) -> str:
     return " ".join(words) + (" " + pairs(message.properties) if message.properties else "")
 
 
-async def open_consumer(connection: Connection, job: Job) -> Consumer:
+async def open_consumer(connection: Connection, job: ConsumeJob) -> Consumer:
     """Opens the consumer of a queue, or of a subscription, which is created if needed.
 
     Only `--create` creates a queue, or the topic of a subscription.
@@ -232,7 +232,7 @@ async def open_consumer(connection: Connection, job: Job) -> Consumer:
     return await connection.consumer(f"{destination.name}::{queue}", ack=mode)
 
 
-async def subscribe(connection: Connection, topic: Destination, job: Job) -> str:
+async def subscribe(connection: Connection, topic: Destination, job: ConsumeJob) -> str:
     """Returns the subscription's queue; its selector is the queue's filter, as with JMS."""
     if job.durable is not None:
         try:

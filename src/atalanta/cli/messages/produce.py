@@ -15,7 +15,7 @@ from atalanta.cli.messages.source import Template
 from atalanta.cli.output.escape import messages
 from atalanta.cli.output.outcome import NOT_THERE, Refused, reported
 from atalanta.cli.output.progress import Bar
-from atalanta.cli.target import Target
+from atalanta.cli.target import BrokerLogin
 from atalanta.client import Connection, Message, Producer, run
 from atalanta.client.message import ANYCAST
 
@@ -23,10 +23,10 @@ LATE_S: Final = 0.001
 BLOCKED_S: Final = 2.0
 
 
-class Job:
+class ProduceJob:
     """The options of a run."""
 
-    def __init__(self, target: Target, destination: str, template: Template) -> None:
+    def __init__(self, target: BrokerLogin, destination: str, template: Template) -> None:
         self.target = target
         self.destination = parse_destination(destination)
         self.template = template
@@ -59,7 +59,7 @@ class RateLimit:
             await asyncio.sleep(at - now)
 
 
-def run_produce(job: Job, json_output: bool, quiet: bool) -> None:
+def run_produce(job: ProduceJob, json_output: bool, quiet: bool) -> None:
     """Sends all messages, then prints a summary. Errors end the process (cli/output/outcome.py)."""
     with reported():
         job.quiet = quiet
@@ -79,7 +79,7 @@ def run_produce(job: Job, json_output: bool, quiet: bool) -> None:
             typer.echo(f"sent {messages(job.sent)} in {job.seconds:.2f} s{rate_limit}", err=True)
 
 
-async def send_all(job: Job, bar: Bar) -> None:
+async def send_all(job: ProduceJob, bar: Bar) -> None:
     """Sends with all connections. The first one that fails ends the others."""
     source = job.template.batches()
     rate_limit = RateLimit(job.rate)
@@ -96,7 +96,7 @@ async def send_all(job: Job, bar: Bar) -> None:
 
 
 async def send_some(
-    job: Job,
+    job: ProduceJob,
     source: AsyncIterator[list[Message]],
     lock: asyncio.Lock,
     rate_limit: RateLimit,

@@ -11,7 +11,7 @@ from atalanta.cli.output.escape import plain
 from atalanta.cli.plan.pairs import FilePairs
 from atalanta.config.checks.reachability import host_of, same_host
 from atalanta.config.checks.replicated_groups.losses import NOT_DURABLE, folder_loss, loss_of
-from atalanta.config.checks.shared_store import Pair
+from atalanta.config.checks.shared_store import SharedStorePair
 from atalanta.config.configuration import Configuration
 
 
@@ -103,7 +103,7 @@ def _of_node(what: str, label: str, configuration: Configuration) -> Loss:
     return Loss(what, [label], f"{label} stops", lost, stops=True)
 
 
-def _of_pair(what: str, pair: Pair, members: list[str], gone: list[str]) -> Loss:
+def _of_pair(what: str, pair: SharedStorePair, members: list[str], gone: list[str]) -> Loss:
     left = [each for each in members if each not in gone]
     ended = [each for each in members if each in gone]
     if not left:

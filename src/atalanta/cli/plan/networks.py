@@ -13,10 +13,10 @@ from atalanta.cluster.networks.config import (
 )
 from atalanta.config.checks.reachability import WILDCARD_HOSTS, same_host
 from atalanta.config.configuration import Configuration
-from atalanta.sim.files.plan import Link, Plan, groups
+from atalanta.sim.files.plan import PlannedLink, PlanResult, groups
 
 
-def add_networks(plan: Plan, nodes: dict[str, Configuration]) -> None:
+def add_networks(plan: PlanResult, nodes: dict[str, Configuration]) -> None:
     """Adds the bridges between nodes of the plan as links, also to the groups that remain without one node."""
     for label in plan.nodes:
         for config in nodes[label].networks.connectors:
@@ -30,17 +30,17 @@ def add_networks(plan: Plan, nodes: dict[str, Configuration]) -> None:
         plan.without[gone] = groups(left, pairs)
 
 
-def _add(plan: Plan, config: NetworkConnectorConfig, source: str, target: str) -> None:
+def _add(plan: PlanResult, config: NetworkConnectorConfig, source: str, target: str) -> None:
     found = f"{config.way.kind}:, TTL {message_hops(config)}" + (", duplex" if config.duplex else "")
     ways = [(source, target), (target, source)] if config.duplex else [(source, target)]
     for one, two in ways:
-        link = Link(one, two, f"network {config.name}", found, True)
+        link = PlannedLink(one, two, f"network {config.name}", found, True)
         if link not in plan.links:
             plan.links.append(link)
 
 
 def targets_of(
-    plan: Plan, config: NetworkConnectorConfig, label: str, nodes: dict[str, Configuration]
+    plan: PlanResult, config: NetworkConnectorConfig, label: str, nodes: dict[str, Configuration]
 ) -> list[str]:
     """Returns the nodes of the plan that the connector of `label` leads to. What is in no file is noted in the plan."""
     if config.way.kind == MULTICAST:

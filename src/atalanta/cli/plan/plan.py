@@ -16,7 +16,7 @@ from atalanta.cli.plan.losses import loss_table, losses_of
 from atalanta.cli.plan.networks import add_networks
 from atalanta.cli.plan.pairs import FilePairs, pairs_of_files
 from atalanta.config.checks.findings import ERROR, INFORMATION, WARNING, Finding
-from atalanta.sim.files.plan import Plan, Reach, form
+from atalanta.sim.files.plan import PlanResult, Reach, form
 from atalanta.sim.files.world import FileNode
 
 STYLES = {ERROR: "bold red", WARNING: "yellow", INFORMATION: "dim"}
@@ -25,7 +25,7 @@ COLUMN_MIN = 15  # minimum width of a matrix column, in characters
 NAMED_MAX = 4  # nodes; above this the missing ones are named if that is shorter
 
 
-def make_plan(files: list[Path]) -> tuple[Plan, FilePairs]:
+def make_plan(files: list[Path]) -> tuple[PlanResult, FilePairs]:
     """Returns the plan of the nodes that serve when all are started, and the pairs that some of them form.
 
     ConfigError if one of the files cannot be read.
@@ -44,7 +44,7 @@ def make_plan(files: list[Path]) -> tuple[Plan, FilePairs]:
     return plan, pairs
 
 
-def find(files: list[Path], plan: Plan) -> list[Finding]:
+def find(files: list[Path], plan: PlanResult) -> list[Finding]:
     """Returns the findings of `atalanta check` (except elements without effect), and those of the plan."""
     paths = [broker_file(path) for path in files]
     found = [each for each in check_files(paths) if each.level != INFORMATION]
@@ -68,7 +68,7 @@ def find(files: list[Path], plan: Plan) -> list[Finding]:
     return found
 
 
-def as_json(plan: Plan, pairs: FilePairs, found: list[Finding]) -> dict[str, object]:
+def as_json(plan: PlanResult, pairs: FilePairs, found: list[Finding]) -> dict[str, object]:
     """Returns the complete plan, for programs."""
     return {
         "nodes": plan.nodes,
@@ -84,7 +84,7 @@ def as_json(plan: Plan, pairs: FilePairs, found: list[Finding]) -> dict[str, obj
     }
 
 
-def show(plan: Plan, pairs: FilePairs, found: list[Finding]) -> None:
+def show(plan: PlanResult, pairs: FilePairs, found: list[Finding]) -> None:
     """Prints the links as a matrix, or as a list if its columns would be too narrow; then reachability, losses and
     findings."""
     console = Console()
@@ -123,7 +123,7 @@ def backing_table(pairs: FilePairs) -> Table:
     return table
 
 
-def link_matrix(plan: Plan) -> Table:
+def link_matrix(plan: PlanResult) -> Table:
     """Draws the matrix. Row: the sender; column: the target, and how it was found."""
     table = Table("from \\ to", title="links", title_justify="left")
     for target in plan.nodes:
@@ -140,7 +140,7 @@ def link_matrix(plan: Plan) -> Table:
     return table
 
 
-def link_list(plan: Plan) -> Table:
+def link_list(plan: PlanResult) -> Table:
     """Draws a line for each node and each kind of discovery."""
     table = Table("from", title="links", title_justify="left")
     table.add_column("to", overflow="fold")
@@ -192,7 +192,7 @@ def reached_from(nodes: list[str], targets: dict[str, dict[int, list[str]]]) -> 
     )
 
 
-def _reach(plan: Plan) -> Table:
+def _reach(plan: PlanResult) -> Table:
     """Draws, per queue, which nodes messages reach from each node, with the hops."""
     table = Table(
         "queue", "address", title="what is sent at one node reaches", title_justify="left"

@@ -16,7 +16,7 @@ from atalanta.cli.plan.file_nodes import broker_file, file_node, labels_of, seat
 from atalanta.cli.plan.pairs import FilePairs, pairs_of_files
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.kernel.queue.spec import MULTICAST
-from atalanta.sim.files.load import Load, Tally
+from atalanta.sim.files.load import LoadTally, RehearsalLoad
 from atalanta.sim.files.rehearsal import (
     CUT,
     FORWARD,
@@ -26,7 +26,7 @@ from atalanta.sim.files.rehearsal import (
     START_AGAIN,
     Event,
     Rehearsal,
-    Report,
+    RehearsalReport,
 )
 
 LOAD = re.compile(r"(?P<queue>\S+)\s+(?P<source>\S+?)\s*->\s*(?P<targets>(?![\d.]+/s)[^\s]*)(\s+(?P<rate>[\d.]+)/s)?")
@@ -120,7 +120,7 @@ def _seconds(what: str, text: str) -> float:
 
 def run(
     files: list[Path], loads: list[str], events: list[Event], seconds: float, seed: int
-) -> Report:
+) -> RehearsalReport:
     """Runs the simulator once and returns the report. ConfigError if a file cannot be read."""
     paths = [broker_file(path) for path in files]
     labels = labels_of(paths)
@@ -142,7 +142,7 @@ def run(
     return Rehearsal(nodes, made, events, seconds, seed).run()
 
 
-def _load(text: str, labels: list[str]) -> Load:
+def _load(text: str, labels: list[str]) -> RehearsalLoad:
     found = LOAD.fullmatch(text.strip())
     if found is None:
         raise BadOption(f"--load '{text}': written as 'orders a->b,c 20/s'")
@@ -158,7 +158,7 @@ def _load(text: str, labels: list[str]) -> Load:
     for label in (found["source"], *targets):
         if label not in labels:
             raise BadOption(f"--load '{text}': there is no node {label}: {', '.join(labels)}")
-    return Load(address, found["source"], targets, rate, queue or address, bool(queue))
+    return RehearsalLoad(address, found["source"], targets, rate, queue or address, bool(queue))
 
 
 def _filtered(paths: list[Path]) -> dict[str, str]:
@@ -172,22 +172,22 @@ def _filtered(paths: list[Path]) -> dict[str, str]:
     }
 
 
-def default_loads(paths: list[Path], labels: list[str], filtered: dict[str, str]) -> list[Load]:
+def default_loads(paths: list[Path], labels: list[str], filtered: dict[str, str]) -> list[RehearsalLoad]:
     """Returns loads for all configured queues without a filter: from the first node to the last."""
-    loads: dict[str, Load] = {}
+    loads: dict[str, RehearsalLoad] = {}
     for path in paths:
         for address in read_broker_xml(path, dict(os.environ)).broker.addresses:
             for queue in address.queues:
                 known = queue.name in loads or queue.name in filtered
                 if not known and address.name not in ("DLQ", "ExpiryQueue"):
                     multicast = queue.routing_type == MULTICAST
-                    loads[queue.name] = Load(
+                    loads[queue.name] = RehearsalLoad(
                         address.name, labels[0], [labels[-1]], DEFAULT_RATE, queue.name, multicast
                     )
     return list(loads.values())[:DEFAULT_LOADS_MAX]
 
 
-def as_json(report: Report, notes: list[str]) -> dict[str, object]:
+def as_json(report: RehearsalReport, notes: list[str]) -> dict[str, object]:
     """Returns the complete report, for programs; `notes` say what was not simulated."""
     return {
         "not_simulated": notes,
@@ -204,7 +204,7 @@ def as_json(report: Report, notes: list[str]) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _tally(report: Report, tally: Tally) -> dict[str, object]:
+def _tally(report: RehearsalReport, tally: LoadTally) -> dict[str, object]:
     load = tally.load
     waited = sorted(tally.waited_ns)
     return {
@@ -226,7 +226,7 @@ def _tally(report: Report, tally: Tally) -> dict[str, object]:
     }
 
 
-def show(report: Report, notes: list[str]) -> None:
+def show(report: RehearsalReport, notes: list[str]) -> None:
     """Prints what was not simulated, events, messages per consumer, and backlogs."""
     console = Console()
     for note in notes:
@@ -270,7 +270,7 @@ def show(report: Report, notes: list[str]) -> None:
     console.print(f"members at the end: {members}", highlight=False)
 
 
-def queue_label(report: Report, queue: str) -> str:
+def queue_label(report: RehearsalReport, queue: str) -> str:
     """Names a queue; a store-and-forward queue by its target node."""
     for node_id, label in report.labels.items():
         if FORWARD in queue and queue.endswith(node_id):
@@ -278,7 +278,7 @@ def queue_label(report: Report, queue: str) -> str:
     return queue
 
 
-def _stuck(console: Console, report: Report) -> None:
+def _stuck(console: Console, report: RehearsalReport) -> None:
     if not report.backlogs:
         console.print("nothing got stuck")
         return

@@ -19,14 +19,14 @@ from atalanta.cli.output.svg import (
     text,
 )
 from atalanta.cli.plan.pairs import Backing
-from atalanta.sim.files.plan import FROM_TOPOLOGY, Link, Plan
+from atalanta.sim.files.plan import FROM_TOPOLOGY, PlannedLink, PlanResult
 
 BOX: Final = Box(150, 46)
 LINE: Final = "#2f6f9f"
 NAMES_MAX: Final = 22  # characters
 
 
-def svg_of(plan: Plan, backings: list[Backing]) -> str:
+def svg_of(plan: PlanResult, backings: list[Backing]) -> str:
     """Returns a complete SVG document. Nodes that wait are below those for which they do."""
     count = len(plan.nodes)
     radius = 0.0 if count == 1 else max(150.0, count * 48.0)
@@ -60,20 +60,20 @@ def svg_of(plan: Plan, backings: list[Backing]) -> str:
     )
 
 
-def _wordless(plan: Plan) -> str:
+def _wordless(plan: PlanResult) -> str:
     """Returns the most frequent kind of discovery in a large cluster: on every arrow its label would cover the
     picture."""
     kinds = sorted({link.found for link in plan.links})
     return kinds[0] if len(kinds) == 1 and len(plan.nodes) > 2 else FROM_TOPOLOGY
 
 
-def _link_label(link: Link, plan: Plan) -> str:
+def _link_label(link: PlannedLink, plan: PlanResult) -> str:
     """Returns the kind of discovery, and the cluster connection if there are several."""
     several = len({each.connection for each in plan.links}) > 1
     return f"{link.connection}: {link.found}" if several else link.found
 
 
-def _caption(plan: Plan) -> str:
+def _caption(plan: PlanResult) -> str:
     names = sorted({link.connection for link in plan.links if not link.network})
     networks = sorted({link.connection for link in plan.links if link.network})
     kinds = [f"cluster connections: {', '.join(names) or 'none that links'}"] if names or not networks else []

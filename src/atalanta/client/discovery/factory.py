@@ -8,7 +8,7 @@ from ssl import SSLContext
 
 from atalanta.client.discovery.load_balancing import Balancing, Random, policy_given, select
 from atalanta.client.options import ClientOptions, Server, parse_url
-from atalanta.client.shells.shell import Shell
+from atalanta.client.shells.shell import ClientShell
 from atalanta.client.shells.tls import use_tls
 
 
@@ -33,7 +33,7 @@ class UrlOptions:
         return replace(self._options, servers=list(self._options.servers))
 
 
-def chosen_member(shell: Shell) -> Server | None:
+def chosen_member(shell: ClientShell) -> Server | None:
     """Returns the policy's choice (default Random) from the topology; None keeps the current server."""
     members = shell.members()
     if not members:

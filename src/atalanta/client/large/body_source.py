@@ -10,7 +10,7 @@ from atalanta.wire.core.client.errors import ClientError
 from atalanta.wire.core.large_chunks import CHUNK_BYTES
 
 if TYPE_CHECKING:
-    from atalanta.client.shells.shell import Shell
+    from atalanta.client.shells.shell import ClientShell
 
 _END: Final = object()
 
@@ -22,7 +22,7 @@ class BodySource:
     none of these types or yields something other than bytes, ClientError if its size differs from the announced one.
     """
 
-    def __init__(self, shell: Shell, stream: Any, size: int | None) -> None:
+    def __init__(self, shell: ClientShell, stream: Any, size: int | None) -> None:
         self._shell = shell
         self._size = size
         self._given: int = 0

@@ -16,13 +16,13 @@ from atalanta.wire.core.large_chunks import CHUNK_BYTES
 
 if TYPE_CHECKING:
     from atalanta.client.message import Message
-    from atalanta.client.shells.shell import Shell
+    from atalanta.client.shells.shell import ClientShell
 
 
 class BodyStream:
     """The body of one message in transfer. Call `begin` first; a `whole` body then belongs to an ordinary message."""
 
-    def __init__(self, shell: Shell, message: Message) -> None:
+    def __init__(self, shell: ClientShell, message: Message) -> None:
         self._shell = shell
         self._source = BodySource(shell, message.stream, message.size)
         self._first = b""
@@ -96,7 +96,7 @@ class BodyStream:
             end_session(shell, session)
 
 
-def end_session(shell: Shell, session: ClientSession) -> None:
+def end_session(shell: ClientShell, session: ClientSession) -> None:
     """Closes the session without waiting for the answer."""
     session.close()
     shell.after_call()

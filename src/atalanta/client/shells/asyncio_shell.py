@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar, cast
 
 from atalanta.client.options import ClientOptions, Server
-from atalanta.client.shells.awaitables import Acknowledgement, Waiting
+from atalanta.client.shells.awaitables import Acknowledgement, AwaitedReply
 from atalanta.client.shells.reconnect import ReconnectPolicy
-from atalanta.client.shells.shell import Shell
+from atalanta.client.shells.shell import ClientShell
 from atalanta.client.shells.tls import CLOSED
 from atalanta.wire.core.client.errors import ClientError
 from atalanta.wire.core.client.reply import Reply
@@ -57,7 +57,7 @@ class _Link(asyncio.Protocol):
             self.over.set_result(why)
 
 
-class AsyncioShell(Shell):
+class AsyncioShell(ClientShell):
     """A shell that belongs to the event loop running at its creation."""
 
     suspends = True
@@ -103,10 +103,10 @@ class AsyncioShell(Shell):
         return reply.done
 
     def waiting(self, ask: Callable[[], Reply]) -> Acknowledgement:
-        return Waiting(self, ask)
+        return AwaitedReply(self, ask)
 
     def outcome(self, reply: Reply) -> Acknowledgement:
-        return Waiting(self, lambda: reply)
+        return AwaitedReply(self, lambda: reply)
 
     async def beside(self, function: Callable[[], Result]) -> Result:
         # The loop's own threads also resolve names; a blocked pipe would occupy one of them.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from atalanta.wire.core.client.reply import Reply
 
 if TYPE_CHECKING:
-    from atalanta.client.shells.shell import Shell
+    from atalanta.client.shells.shell import ClientShell
 
 
 class Acknowledgement:
@@ -28,12 +28,12 @@ def _nothing() -> Generator[Any, None, None]:
 READY: Final = Acknowledgement()
 
 
-class Waiting(Acknowledgement):
+class AwaitedReply(Acknowledgement):
     """An awaitable for the reply that `ask` returns at the time of the await."""
 
     __slots__ = ("_ask", "_shell")
 
-    def __init__(self, shell: Shell, ask: Callable[[], Reply]) -> None:
+    def __init__(self, shell: ClientShell, ask: Callable[[], Reply]) -> None:
         self._shell = shell
         self._ask = ask
 

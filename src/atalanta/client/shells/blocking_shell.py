@@ -19,8 +19,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
 from atalanta.client.options import ClientOptions
-from atalanta.client.shells.awaitables import READY, Acknowledgement, Waiting
-from atalanta.client.shells.shell import Shell, drive
+from atalanta.client.shells.awaitables import READY, Acknowledgement, AwaitedReply
+from atalanta.client.shells.shell import ClientShell, drive
 from atalanta.client.shells.tls import CLOSED, buffered, secured
 from atalanta.wire.core.client.reply import Reply
 
@@ -33,7 +33,7 @@ READ_BYTES: Final = 1 << 18
 Result = TypeVar("Result")
 
 
-class BlockingShell(Shell):
+class BlockingShell(ClientShell):
     """A shell whose `pump` reads, writes and connects.
 
     A call holds the lock from beginning to end; while it waits for an answer other calls may run.
@@ -88,7 +88,7 @@ class BlockingShell(Shell):
         return reply.done
 
     def waiting(self, ask: Callable[[], Reply]) -> Acknowledgement:
-        return Waiting(self, ask)
+        return AwaitedReply(self, ask)
 
     def outcome(self, reply: Reply) -> Acknowledgement:
         self.call(self.answer(reply))

@@ -1,6 +1,6 @@
 """The interface between the client's classes and a shell: a transport that reconnects, and waits for replies.
 
-The classes of this package are written once, as coroutines over a Shell. The asyncio shell suspends them. The
+The classes of this package are written once, as coroutines over a ClientShell. The asyncio shell suspends them. The
 blocking shell never does: its `wait` returns when the reply is complete, so that a coroutine ends in one step
 (`drive`).
 """
@@ -18,7 +18,7 @@ from atalanta.client.options import ClientOptions, Server
 from atalanta.client.shells.awaitables import Acknowledgement
 from atalanta.client.shells.reconnect import MILLISECOND_NS, ReconnectPolicy
 from atalanta.client.shells.tls import with_tls_hint
-from atalanta.wire.core.client.connection import ClientConnection
+from atalanta.wire.core.client.connection import BrokerConnection
 from atalanta.wire.core.client.errors import ClientError, ConnectFailed
 from atalanta.wire.core.client.events import ClientEvents
 from atalanta.wire.core.client.reply import Reply
@@ -32,7 +32,7 @@ LOG.addHandler(logging.NullHandler())  # a program that configures no logging ge
 Result = TypeVar("Result")
 
 
-class Shell(ClientEvents, ABC):
+class ClientShell(ClientEvents, ABC):
     """A logical connection. `lost_count` counts lost transports, `server` is the current one.
 
     `suspends`: coroutines may wait for other events than replies.
@@ -46,7 +46,7 @@ class Shell(ClientEvents, ABC):
         settings = connection_settings(options)
         if options.http_upgrade:
             settings.upgrade = self.upgrade
-        self.engine = ClientConnection(self.write, settings, self)
+        self.engine = BrokerConnection(self.write, settings, self)
         self.closed = False
         self.lost_count = 0
         self.listeners: dict[str, list[Callable[[], None]]] = {}

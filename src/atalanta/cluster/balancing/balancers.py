@@ -19,7 +19,7 @@ from atalanta.wire.openwire.server.protocol import peer_brokers_of
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
-    from atalanta.wire.connection import Connection
+    from atalanta.wire.connection import TransportConnection
     from atalanta.wire.endpoint import AcceptorConfig
 
 PREFIX: Final = "rebalance."
@@ -32,7 +32,7 @@ class Balancers(Part):
         self,
         own: OwnSettings,
         clusters: ClusterConnections,
-        connections: Mapping[int, Connection],
+        connections: Mapping[int, TransportConnection],
         acceptors: Mapping[str, AcceptorConfig],
         leaving: Callable[[], bool],
     ) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.sessions.session_consumer import SessionConsumer
-from atalanta.wire.connection import ClientConnection, Connection, Redirect
+from atalanta.wire.connection import ClientConnection, Redirect, TransportConnection
 from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ RETURNED_STAY_NS: Final = 60_000_000_000  # longer if it was redirected and came
 Follows = Callable[[str], bool]  # address -> its messages are redistributed to consumers on other nodes
 
 
-def is_client(connection: Connection) -> bool:
+def is_client(connection: TransportConnection) -> bool:
     """Tells if a connection counts as a client: logged in, no cluster node or bridge, and not redirected yet."""
     if not isinstance(connection, ClientConnection) or connection.cluster_peer or connection.gone:
         return False

@@ -20,9 +20,9 @@ from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.openwire.server.peer_brokers import ClusterMembers
 
 if TYPE_CHECKING:
-    from atalanta.wire.connection import Connection, Redirect
-    from atalanta.wire.host import Host
+    from atalanta.wire.connection import Redirect, TransportConnection
     from atalanta.wire.openwire.server.cluster_clients import ClusterClients
+    from atalanta.wire.server import WireServer
 
 TICK: Final = "moves.tick"
 TICK_NS: Final = 250_000_000
@@ -54,7 +54,11 @@ class NeighbourMoves(Part):
     """
 
     def __init__(
-        self, host: Host, connections: Mapping[int, Connection], clients: ClusterClients, patience_ns: int
+        self,
+        host: WireServer,
+        connections: Mapping[int, TransportConnection],
+        clients: ClusterClients,
+        patience_ns: int,
     ) -> None:
         self.host = host
         self.connections = connections

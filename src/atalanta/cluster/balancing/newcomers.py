@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.balancing.plan import MemberClients, allowed, homeward
 from atalanta.kernel.errors import ROUTING, BrokerError
-from atalanta.wire.host import Routing
+from atalanta.wire.server import Routing
 
 if TYPE_CHECKING:
     from atalanta.cluster.balancing.rebalance import Rebalance

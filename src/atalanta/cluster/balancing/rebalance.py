@@ -28,7 +28,7 @@ from atalanta.wire.connection import ClientConnection
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connection import ClusterConnection
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
-    from atalanta.wire.connection import Connection
+    from atalanta.wire.connection import TransportConnection
     from atalanta.wire.core.transport import TransportConfiguration
     from atalanta.wire.endpoint import AcceptorConfig
 
@@ -53,7 +53,7 @@ class Rebalance:
         own: OwnSettings,
         clusters: ClusterConnections,
         cluster: ClusterConnection,
-        connections: Mapping[int, Connection],
+        connections: Mapping[int, TransportConnection],
         acceptors: Mapping[str, AcceptorConfig],
         prefix: str,
     ) -> None:

@@ -17,7 +17,7 @@ from atalanta.cluster.config import OFF_WITH_REDISTRIBUTION as OFF_WITH_REDISTRI
 from atalanta.cluster.config import STRICT as STRICT_NAME
 from atalanta.cluster.connection.bridge import Bridge, BridgeListener
 from atalanta.cluster.connection.dial_back import DIAL_BACK, DialBack
-from atalanta.cluster.connection.dialer import Dialer
+from atalanta.cluster.connection.dialer import MemberDialer
 from atalanta.cluster.connection.peer import PeerRecord
 from atalanta.cluster.connection.remote_bindings import RemoteBindings
 from atalanta.cluster.connection.scanner import LOCATE, Scanner
@@ -30,7 +30,7 @@ from atalanta.cluster.topology.subscribers import TopologySubscribers
 from atalanta.cluster.topology.topology import Member, Topology
 from atalanta.kernel.queue.spec import MULTICAST, QueueSpec
 from atalanta.kernel.routing.bindings import OFF, OFF_WITH_REDISTRIBUTION, ON_DEMAND, STRICT
-from atalanta.wire.connection import ClientConnection, Connection
+from atalanta.wire.connection import ClientConnection, TransportConnection
 from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Links
     from atalanta.kernel.queue.queue import Queue
     from atalanta.wire.core.packets.cluster import NodeAnnounce
-    from atalanta.wire.host import Host
+    from atalanta.wire.server import WireServer
 
 BRIDGE: Final = "bridge."
 LOGINS: Final = "logins"
@@ -62,7 +62,7 @@ class ClusterConnection(MemberListener, BridgeListener):
         number: int,
         settings: ClusterSettings,
         own: OwnSettings,
-        host: Host,
+        host: WireServer,
         links: Links,
         discovery: Discovery,
         routes: RemoteRoutes,
@@ -89,7 +89,7 @@ class ClusterConnection(MemberListener, BridgeListener):
         self.subscribers = TopologySubscribers(self.local, self.topology)
         self.members = Members(self.local, self.topology, self.subscribers, self)
         self.attempts = Attempts(config)
-        self.dialer = Dialer(config, settings, links)
+        self.dialer = MemberDialer(config, settings, links)
         self.scanner = Scanner(self.members, self.attempts, self.dialer, self.trusts)
         self.parked = ParkedMessages(
             self.local,
@@ -274,7 +274,7 @@ class ClusterConnection(MemberListener, BridgeListener):
         return queue
 
     # -- connections ----------------------------------------------------------------------------
-    def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
+    def on_dialed(self, now: int, conn: int, key: str) -> TransportConnection | None:
         if self.stopping:
             return None
         rest = self._rest(key)

@@ -23,8 +23,8 @@ from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.part import Part
 from atalanta.cluster.topology.members import FQQN
 from atalanta.kernel.publish.scale_down_target import ForwardQueues
-from atalanta.wire.connection import ClientConnection, Connection
-from atalanta.wire.host import ClusterHooks
+from atalanta.wire.connection import ClientConnection, TransportConnection
+from atalanta.wire.server import ClusterHooks
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.colocation_seat import BackupCalls
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from atalanta.wire.core.packets.cluster import NodeAnnounce, ScaleDownAnnouncement
     from atalanta.wire.core.transport import TransportConfiguration
     from atalanta.wire.endpoint import AcceptorConfig
-    from atalanta.wire.host import Host
+    from atalanta.wire.server import WireServer
 
 PREFIX: Final = "cluster."
 
@@ -51,7 +51,7 @@ class ClusterConnections(Part, RouteListener):
         settings: ClusterSettings,
         notifications: Notifications,
         resources: ResourceRegistry,
-        host: Host,
+        host: WireServer,
         links: Links,
         discovery: Discovery,
         own: OwnSettings,
@@ -147,7 +147,7 @@ class ClusterConnections(Part, RouteListener):
         return self.connections[0] if found is None else found
 
     # -- inputs ---------------------------------------------------------------------------------
-    def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
+    def on_dialed(self, now: int, conn: int, key: str) -> TransportConnection | None:
         cluster = self.of_key(key)
         return None if cluster is None else cluster.on_dialed(now, conn, key)
 

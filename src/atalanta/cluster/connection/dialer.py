@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_MAX_MS: Final = 600_000
 
 
-class Dialer:
+class MemberDialer:
     """Dials the connectors of members for one cluster connection."""
 
     def __init__(

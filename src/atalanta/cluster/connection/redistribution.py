@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.observer import Observer
-from atalanta.kernel.queue.consumer import Consumer
+from atalanta.kernel.queue.consumer import QueueConsumer
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import READY
 from atalanta.kernel.routing.bindings import RemoteBinding
@@ -51,7 +51,7 @@ class Redistribution(Observer):
         self.stopping: bool = False
 
     # -- triggers -------------------------------------------------------------------------------
-    def on_consumer_added(self, now: int, consumer: Consumer) -> None:
+    def on_consumer_added(self, now: int, consumer: QueueConsumer) -> None:
         """Cancels redistribution when a local consumer without selector is added: it takes all messages."""
         if consumer.selector is None and not consumer.browse_only:
             self._cancel(consumer.queue)
@@ -61,7 +61,7 @@ class Redistribution(Observer):
             del self.timers_set[queue.name]
             self.timers.cancel(TIMER + queue.name)
 
-    def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
+    def on_consumer_removed(self, now: int, consumer: QueueConsumer) -> None:
         """Starts the delay again, whatever timer was set before."""
         queue = consumer.queue
         if not consumer.browse_only and not takes_everything(queue):

@@ -20,7 +20,7 @@ from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.dialer import Dialer
+    from atalanta.cluster.connection.dialer import MemberDialer
     from atalanta.cluster.links.retry import Attempts
     from atalanta.cluster.topology.members import Members
 
@@ -44,7 +44,7 @@ class Scanner(DiscoveryListener):
         self,
         members: Members,
         attempts: Attempts,
-        dialer: Dialer,
+        dialer: MemberDialer,
         trusts: Callable[[int, str, TransportConfiguration], bool],
     ) -> None:
         """`trusts` tells whether a discovered node, at a connector, has proven that it knows the password."""

@@ -17,7 +17,7 @@ FNV_PRIME: Final = 0x01000193
 NOT_COUNTED: Final = 1 << 31
 
 
-class Choice:
+class TargetAttributes:
     """The attributes of a target that policies use. `connections` is -1 until the target has answered."""
 
     node_id: str = ""
@@ -51,7 +51,7 @@ class Policy:
             return str((java_hash(key) & 0x7FFFFFFF) % self.number)
         return key
 
-    def select(self, targets: Sequence[Choice], key: str) -> int:
+    def select(self, targets: Sequence[TargetAttributes], key: str) -> int:
         """Returns an index in `targets`, or -1 for no target."""
         if not targets or self.name == CONSISTENT_HASH_MODULO:
             return -1
@@ -66,13 +66,13 @@ class Policy:
         self.position = (self.position + 1) % (1 << 31)
         return places[self.position % len(places)]
 
-    def _count(self, target: Choice) -> int:
+    def _count(self, target: TargetAttributes) -> int:
         if target.connections < 0:
             return NOT_COUNTED
         return 0 if target.connections < self.number else target.connections
 
 
-def _by_hash(targets: Sequence[Choice], key: str) -> int:
+def _by_hash(targets: Sequence[TargetAttributes], key: str) -> int:
     """Returns the target with the greatest hash not above the key's, else the one with the lowest hash."""
     ordered = sorted((java_hash(target.node_id), at) for at, target in enumerate(targets))
     wanted = java_hash(key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.connection_routers.target import Target, TargetLink
+from atalanta.cluster.connection_routers.target import RouterTarget, RouterTargetLink
 from atalanta.cluster.discovery.discovery import DiscoveryListener
 from atalanta.cluster.links.cluster_login import ClusterLogin
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from atalanta.cluster.connection_routers.dialer import TargetDialer
     from atalanta.cluster.discovery.discovery import Discovery
     from atalanta.wire.core.transport import TransportConfiguration
-    from atalanta.wire.host import Host
+    from atalanta.wire.server import WireServer
 
 LOOK_NS: Final = 500_000_000  # interval of checks of the cluster connection's members
 TARGETS_MAX: Final = 10_000
@@ -32,7 +32,7 @@ class Pool(DiscoveryListener):
         config: PoolConfig,
         key: str,
         counts: bool,
-        host: Host,
+        host: WireServer,
         dialer: TargetDialer,
         clusters: ClusterConnections | None,
         discovery: Discovery | None,
@@ -48,7 +48,7 @@ class Pool(DiscoveryListener):
         self.discovery = discovery
         broker = host.broker
         self.internal_prefix = broker.config.internal_naming_prefix
-        self.targets: list[Target] = []
+        self.targets: list[RouterTarget] = []
         self.made: int = 0
         self.changed: bool = False  # a target became ready
         self.stopping: bool = False
@@ -58,7 +58,7 @@ class Pool(DiscoveryListener):
     def start(self, now: int) -> None:
         config = self.config
         if config.local_target_enabled:
-            self.targets.append(Target(0, None, self.host.broker.node_id))
+            self.targets.append(RouterTarget(0, None, self.host.broker.node_id))
         for name in config.static_connectors:
             self._add(self.dialer.settings.transport(name), "")
         if config.discovery_group is not None and self.discovery is not None:
@@ -113,24 +113,24 @@ class Pool(DiscoveryListener):
         if len(self.targets) >= TARGETS_MAX:
             return
         self.made += 1
-        target = Target(self.made, connector, node_id)
+        target = RouterTarget(self.made, connector, node_id)
         self.targets.append(target)
         self._dial(target)
 
-    def _drop(self, target: Target) -> None:
+    def _drop(self, target: RouterTarget) -> None:
         self.targets.remove(target)
         target.ready = False
         if target.link is not None:
             target.link.close("no target any more")
 
-    def of_node(self, node_id: str) -> Target | None:
+    def of_node(self, node_id: str) -> RouterTarget | None:
         for target in self.targets:
             if target.node_id == node_id:
                 return target
         return None
 
     # -- readiness ------------------------------------------------------------------------------
-    def ready(self) -> list[Target]:
+    def ready(self) -> list[RouterTarget]:
         """Returns the ready targets, or an empty list if they are fewer than quorum-size."""
         found = [target for target in self.targets if target.ready]
         for target in found:
@@ -138,18 +138,18 @@ class Pool(DiscoveryListener):
                 target.connections = len(self.host.broker.clients.connected)
         return found if len(found) >= self.config.quorum_size else []
 
-    def ready_target(self, node_id: str) -> Target | None:
+    def ready_target(self, node_id: str) -> RouterTarget | None:
         target = self.of_node(node_id)
         return target if target is not None and target.ready else None
 
-    def checked(self, now: int, target: Target, active: bool) -> None:
+    def checked(self, now: int, target: RouterTarget, active: bool) -> None:
         target.lost_reported = False
         if active and not target.ready:
             self.changed = True
         target.ready = active and target in self.targets
         self._arm(now, target)
 
-    def lost(self, now: int, target: Target, why: str) -> None:
+    def lost(self, now: int, target: RouterTarget, why: str) -> None:
         target.ready = False
         target.link = None
         if target in self.targets and not self.stopping:
@@ -160,12 +160,12 @@ class Pool(DiscoveryListener):
                 )
             self._arm(now, target)
 
-    def _arm(self, now: int, target: Target) -> None:
+    def _arm(self, now: int, target: RouterTarget) -> None:
         at = now + self.config.check_period_ms * 1_000_000
         self.host.broker.timers.set(f"{self.key}{target.number}", at)
 
     # -- links ----------------------------------------------------------------------------------
-    def login(self, target: Target) -> ClusterLogin | None:
+    def login(self, target: RouterTarget) -> ClusterLogin | None:
         """Returns a new login as the cluster's user; None if the pool has a user of its own."""
         if self.config.user is not None:
             return None
@@ -181,18 +181,18 @@ class Pool(DiscoveryListener):
         plain = self.plain_password or self._trusts(target)
         return ClusterLogin(self.dialer.settings, broker.node_id, address, plain, withheld)
 
-    def _trusts(self, target: Target) -> bool:
+    def _trusts(self, target: RouterTarget) -> bool:
         """Tells whether the target is a member that has proven that it knows the cluster's password."""
         if self.clusters is None or target.connector is None:
             return False
         return self.clusters.trusts(self.host.broker.now, target.node_id, target.connector)
 
-    def _dial(self, target: Target) -> None:
+    def _dial(self, target: RouterTarget) -> None:
         if target.connector is not None and not target.dialing and not self.stopping:
             target.dialing = True
             self.dialer.dial(f"{self.key}{target.number}", target.connector)
 
-    def _of_key(self, rest: str) -> Target | None:
+    def _of_key(self, rest: str) -> RouterTarget | None:
         for target in self.targets:
             if str(target.number) == rest:
                 return target
@@ -210,12 +210,12 @@ class Pool(DiscoveryListener):
         else:
             self._dial(target)
 
-    def on_dialed(self, now: int, conn: int, rest: str) -> TargetLink | None:
+    def on_dialed(self, now: int, conn: int, rest: str) -> RouterTargetLink | None:
         target = self._of_key(rest)
         if target is None or self.stopping:
             return None
         target.dialing = False
-        target.link = TargetLink(self, target, conn, now)
+        target.link = RouterTargetLink(self, target, conn, now)
         target.link.open(now)
         return target.link
 

@@ -10,7 +10,7 @@ from atalanta.cluster.connection_routers.config import RouterConfig
 from atalanta.cluster.connection_routers.keys import NULL, KeyResolver, Newcomer
 from atalanta.cluster.connection_routers.policies import Policy
 from atalanta.cluster.connection_routers.pool import Pool
-from atalanta.cluster.connection_routers.target import Target
+from atalanta.cluster.connection_routers.target import RouterTarget
 
 STAYS: Final = 0
 GOES: Final = 1
@@ -21,7 +21,7 @@ REJECTED: Final = 3
 class Decision:
     """The result for a client. `kind` is one of the constants above; `target` is set for GOES."""
 
-    def __init__(self, kind: int, target: Target | None = None) -> None:
+    def __init__(self, kind: int, target: RouterTarget | None = None) -> None:
         self.kind = kind
         self.target = target
 
@@ -64,5 +64,5 @@ class Router:
         return _decision(ready[place])
 
 
-def _decision(target: Target) -> Decision:
+def _decision(target: RouterTarget) -> Decision:
     return Decision(STAYS) if target.local else Decision(GOES, target)

@@ -23,7 +23,7 @@ from atalanta.cluster.connection_routers.router import GOES, NOT_READY, STAYS, D
 from atalanta.cluster.connection_routers.target import CLIENT_ID_PREFIX
 from atalanta.cluster.part import Part
 from atalanta.kernel.errors import INCOMPATIBLE, REMOTE_DISCONNECT, ROUTING, BrokerError
-from atalanta.wire.host import Routing
+from atalanta.wire.server import Routing
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Links
     from atalanta.kernel.security.security import Identity
     from atalanta.management.resources.registry import ResourceRegistry
-    from atalanta.wire.connection import ClientConnection, Connection
-    from atalanta.wire.host import Host
+    from atalanta.wire.connection import ClientConnection, TransportConnection
+    from atalanta.wire.server import WireServer
 
 WAIT_TIMER: Final = "routers.wait"
 PRUNE_TIMER: Final = "routers.prune"
@@ -55,7 +55,7 @@ class Routers(Part, Routing):
     def __init__(
         self,
         config: RoutersConfig,
-        host: Host,
+        host: WireServer,
         resources: ResourceRegistry,
         links: Links,
         clusters: ClusterConnections | None,
@@ -138,7 +138,7 @@ class Routers(Part, Routing):
         _, number, rest = key.split(".", 2)
         return self.pools.get(number), rest
 
-    def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
+    def on_dialed(self, now: int, conn: int, key: str) -> TransportConnection | None:
         pool, rest = self._pool(key)
         return None if pool is None else pool.on_dialed(now, conn, rest)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.connection_routers.policies import Choice
+from atalanta.cluster.connection_routers.policies import TargetAttributes
 from atalanta.cluster.links.cluster_login import ClusterLogin
 from atalanta.cluster.links.forward_frame import PRODUCER_ID
 from atalanta.cluster.links.outbound_link import DialedLink, link_settings
@@ -36,7 +36,7 @@ TTL_MS: Final = 60_000
 CLIENT_ID_PREFIX: Final = "router.client."  # after the internal naming prefix
 
 
-class Target(Choice):
+class RouterTarget(TargetAttributes):
     """`connector` None is this node itself, which is always ready. `node_id` "" until the target told it."""
 
     def __init__(self, number: int, connector: TransportConfiguration | None, node_id: str) -> None:
@@ -45,7 +45,7 @@ class Target(Choice):
         self.node_id = node_id
         self.connections = -1
         self.ready: bool = connector is None
-        self.link: TargetLink | None = None
+        self.link: RouterTargetLink | None = None
         self.dialing: bool = False
         self.withheld: bool = False  # it got no password, told once
         self.lost_reported: bool = False  # since the last answer
@@ -55,10 +55,10 @@ class Target(Choice):
         return self.connector is None
 
 
-class TargetLink(DialedLink):
+class RouterTargetLink(DialedLink):
     """The link's state. One attribute is requested at a time; `asked` is its name, or ""."""
 
-    def __init__(self, pool: Pool, target: Target, conn: int, now: int) -> None:
+    def __init__(self, pool: Pool, target: RouterTarget, conn: int, now: int) -> None:
         settings = link_settings(TTL_MS, TTL_MS // 2, CALL_TIMEOUT_MS)
         super().__init__(pool.host, conn, now, settings)
         self.pool = pool

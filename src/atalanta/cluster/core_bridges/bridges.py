@@ -19,7 +19,7 @@ from atalanta.cluster.part import Part
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.registry.queues import parse_filter
-from atalanta.wire.connection import Connection
+from atalanta.wire.connection import TransportConnection
 
 if TYPE_CHECKING:
     from atalanta.cluster.discovery.discovery import Discovery
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Links
     from atalanta.kernel.queue.queue import Queue
     from atalanta.management.resources.registry import ResourceRegistry
-    from atalanta.wire.host import Host
+    from atalanta.wire.server import WireServer
 
 KEY_PREFIX: Final = "bridge."  # prefix of values in the journal
 BRIDGED: Final = "bridged."  # likewise: queues whose messages a bridge may have sent
@@ -44,7 +44,7 @@ class CoreBridges(Part):
         settings: BridgeSettings,
         notifications: Notifications,
         resources: ResourceRegistry,
-        host: Host,
+        host: WireServer,
         links: Links,
         discovery: Discovery,
     ) -> None:
@@ -67,7 +67,7 @@ class CoreBridges(Part):
     # -- start and stop -------------------------------------------------------------------------
     def start(self, now: int) -> None:
         """Deploys the configured bridges, and the stored ones whose names are not configured."""
-        self.broker.observers.append(QueueWatch(self))
+        self.broker.observers.append(BridgeQueueWatch(self))
         for config in self.settings.bridges:
             self._deploy(now, config)
         values = self.broker.values
@@ -215,7 +215,7 @@ class CoreBridges(Part):
     def of_key(self, key: str) -> CoreBridge | None:
         return self.by_number.get(key.split(".")[1])
 
-    def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
+    def on_dialed(self, now: int, conn: int, key: str) -> TransportConnection | None:
         bridge = self.of_key(key)
         if bridge is None:
             return None
@@ -245,7 +245,7 @@ class CoreBridges(Part):
         self.notifications.publish(now, kind, {"name": bridge.name})
 
 
-class QueueWatch(Observer):
+class BridgeQueueWatch(Observer):
     """Connects and stops bridges when their queues are added and removed."""
 
     def __init__(self, bridges: CoreBridges) -> None:

@@ -14,7 +14,7 @@ from atalanta.cluster.replication.passive.active_search import Candidate
 from atalanta.cluster.replication.passive.backup import Backup
 from atalanta.kernel.command_failures import CommandFailures
 from atalanta.message.encoding.buffer import DecodeError
-from atalanta.wire.connection import Connection, ProtocolError
+from atalanta.wire.connection import ProtocolError, TransportConnection
 
 if TYPE_CHECKING:
     from atalanta.cluster.replication.passive.backup_config import BackupConfig, BackupPorts
@@ -62,7 +62,7 @@ class DiscoveringBackup(Backup):
         self._group = group
         self._heard = HeardNodes(self, connector, secure)
         self._failures = CommandFailures(ports.trace)
-        self._exchanges: dict[int, Connection] = {}  # with hosts of a JGroups stack
+        self._exchanges: dict[int, TransportConnection] = {}  # with hosts of a JGroups stack
         # Its name in the group is not its node id, which is that of the node that it looks for.
         self._discovery = Discovery(
             ClusterSettings(discovery_groups={group.name: group}), ports.links, config.member, ports.ids, ports.timers,

@@ -20,7 +20,7 @@ from atalanta.cluster.discovery.jgroups_channels import (
 )
 from atalanta.cluster.part import Part
 from atalanta.cluster.topology.duplicate_node_id import Sightings, report_shared_id
-from atalanta.wire.connection import Connection, ProtocolError
+from atalanta.wire.connection import ProtocolError, TransportConnection
 from atalanta.wire.core.broadcast_datagram import (
     Announcement,
     decode_announcement,
@@ -63,7 +63,7 @@ class DiscoveryListener:
         """Handles that a node was silent for refresh-timeout."""
 
 
-class Entry:
+class DiscoveredNode:
     """A discovered node, and the time of its last announcement."""
 
     def __init__(self, connector: TransportConfiguration, announced_ns: int) -> None:
@@ -77,7 +77,7 @@ class DiscoveryGroup:
     def __init__(self, config: DiscoveryGroupConfig) -> None:
         self.config = config
         self.refresh_ns = config.refresh_timeout_ms * MILLISECOND_NS
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, DiscoveredNode] = {}
         self.listeners: list[DiscoveryListener] = []
         self.sightings = Sightings(2 * self.refresh_ns)
         self.has_announcements = False
@@ -257,7 +257,7 @@ class Discovery(Part):
         number, _, rest = key[len(CHANNEL) :].partition(".")
         return self.channels[int(number)], rest
 
-    def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
+    def on_dialed(self, now: int, conn: int, key: str) -> TransportConnection | None:
         channel, rest = self._at(key)
         return None if self.stopping else channel.on_dialed(now, conn, rest)
 
@@ -265,7 +265,7 @@ class Discovery(Part):
         channel, rest = self._at(key)
         channel.on_dial_failed(now, rest)
 
-    def on_accepted(self, now: int, conn: int, key: str) -> Connection | None:
+    def on_accepted(self, now: int, conn: int, key: str) -> TransportConnection | None:
         return (
             None if self.stopping else self.channels[int(key[len(JGROUPS_PREFIX) :])].on_accepted(now, conn)
         )
@@ -311,7 +311,7 @@ class Discovery(Part):
                 return
             if not group.entries:
                 self.timers.set(EXPIRE + group.config.name, now + group.refresh_ns)
-            group.entries[announcement.node_id] = Entry(connector, now)
+            group.entries[announcement.node_id] = DiscoveredNode(connector, now)
             group.has_announcements = True
         else:
             entry.connector = connector

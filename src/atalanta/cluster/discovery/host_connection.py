@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.wire.connection import Connection, ProtocolError
+from atalanta.wire.connection import ProtocolError, TransportConnection
 from atalanta.wire.jgroups_discovery import (
     channel_message_size,
     decode_answer,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SILENCE_NS: Final = 10_000_000_000
 
 
-class HostConnection(Connection):
+class HostConnection(TransportConnection):
     """A connection with one request and one answer."""
 
     def __init__(self, channel: HostsChannel, conn: int, now: int) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.discovery.host_connection import InboundExchange, OutboundExchange
 from atalanta.cluster.discovery.jgroups_channels import JgroupsChannel
-from atalanta.wire.connection import Connection, ProtocolError
+from atalanta.wire.connection import ProtocolError, TransportConnection
 from atalanta.wire.core.broadcast_datagram import decode_announcement
 from atalanta.wire.jgroups_discovery import DNS, JgroupsStack
 
@@ -72,7 +72,7 @@ class HostsChannel(JgroupsChannel):
             key = f"{self.key}.{host}:{port}"
             self.discovery.links.dial_within(key, host, port, DIAL_TIMEOUT_MS)
 
-    def on_dialed(self, now: int, conn: int, rest: str) -> Connection | None:
+    def on_dialed(self, now: int, conn: int, rest: str) -> TransportConnection | None:
         host, _, port = rest.rpartition(":")
         self.dialing.pop((host, int(port)), None)
         return OutboundExchange(self, conn, now, (host, int(port)))
@@ -81,7 +81,7 @@ class HostsChannel(JgroupsChannel):
         host, _, port = rest.rpartition(":")
         self.dialing.pop((host, int(port)), None)
 
-    def on_accepted(self, now: int, conn: int) -> Connection | None:
+    def on_accepted(self, now: int, conn: int) -> TransportConnection | None:
         return InboundExchange(self, conn, now)
 
     # -- announcements ----------------------------------------------------------------------------

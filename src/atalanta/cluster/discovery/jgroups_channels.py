@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.wire.connection import Connection, ProtocolError
+from atalanta.wire.connection import ProtocolError, TransportConnection
 from atalanta.wire.jgroups_discovery import (
     FILE_SUFFIX,
     JgroupsStack,
@@ -88,14 +88,14 @@ class JgroupsChannel:
     def on_resolved(self, now: int, rest: str, addresses: list[tuple[str, int]], why: str) -> None:
         """Handles the addresses of a name."""
 
-    def on_dialed(self, now: int, conn: int, rest: str) -> Connection | None:
+    def on_dialed(self, now: int, conn: int, rest: str) -> TransportConnection | None:
         """Handles a connection to a host."""
         return None
 
     def on_dial_failed(self, now: int, rest: str) -> None:
         """Handles a failed dial to a host."""
 
-    def on_accepted(self, now: int, conn: int) -> Connection | None:
+    def on_accepted(self, now: int, conn: int) -> TransportConnection | None:
         """Handles a connection to this node's port."""
         return None
 

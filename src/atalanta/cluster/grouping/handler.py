@@ -52,10 +52,10 @@ class Question:
         self.chosen = chosen
         self.first_asked_at: int = now
         self.asked_at: int = now
-        self.waiting: list[Waiting] = []
+        self.waiting: list[WaitingSender] = []
 
 
-class Waiting:
+class WaitingSender:
     """A waiting sender, and the number of its groups without a decision."""
 
     def __init__(self, waiter: GroupWaiter, left: int) -> None:
@@ -93,7 +93,7 @@ class ClusterGrouping(GroupingHandler, Part):
         self.group_timeout_ns = config.group_timeout_ms * 1_000_000
 
     def start(self, now: int) -> None:
-        self.queues.observers.append(QueueWatch(self))
+        self.queues.observers.append(GroupingQueueWatch(self))
 
     def covers(self, address: str) -> bool:
         return any(each.covers(address) for each in self.covered)
@@ -112,7 +112,7 @@ class ClusterGrouping(GroupingHandler, Part):
         if waiter.since == 0:
             waiter.since = now
         different = list(dict.fromkeys(ids))
-        waiting = Waiting(waiter, len(different))
+        waiting = WaitingSender(waiter, len(different))
         for full_id in different:
             self.questions[full_id].waiting.append(waiting)
         self.arm(now)
@@ -303,7 +303,7 @@ class ClusterGrouping(GroupingHandler, Part):
             self.queues.messages.dispatches.mark_dirty(queue)
 
 
-class QueueWatch(Observer):
+class GroupingQueueWatch(Observer):
     """Reports this node's own queues to the handler."""
 
     def __init__(self, grouping: ClusterGrouping) -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.registry.queues import QueueRegistry
 
 
-class Answer:
+class CachedDecision:
     """A cached decision, valid for group-timeout from `since` on. `renewed_at` is the time of the last renewal."""
 
     def __init__(self, cluster_name: str, since: int) -> None:
@@ -53,7 +53,7 @@ class RemoteGrouping(ClusterGrouping):
         notifications: Notifications,
     ) -> None:
         super().__init__(config, settings, queues, values, timers, notifications)
-        self.answers: dict[str, Answer] = {}
+        self.answers: dict[str, CachedDecision] = {}
         self.by_queue: dict[str, dict[str, bool]] = {}  # cluster name -> its groups
         self.arbiter: str = ""
 
@@ -133,7 +133,7 @@ class RemoteGrouping(ClusterGrouping):
         self._forget(full_id)
         if len(self.answers) >= GROUPS_MAX:
             self._forget(next(iter(self.answers)))
-        self.answers[full_id] = Answer(winner, since)
+        self.answers[full_id] = CachedDecision(winner, since)
         self.by_queue.setdefault(winner, {})[full_id] = True
 
     def on_unproposal(self, now: int, full_id: str, value: str | None, distance: int) -> None:

@@ -31,11 +31,11 @@ class LargeMessageOwner(Protocol):
     def large_sent(self) -> None:
         """Handles the end of the large message: the next message may follow."""
 
-    def cannot_read(self, now: int, stream: LargeMessageStream) -> None:
+    def cannot_read(self, now: int, stream: OutboundLargeMessage) -> None:
         """Handles a damaged file. The connection must be closed, since the peer has a part of the message."""
 
 
-class LargeMessageStream(LargeStream):
+class OutboundLargeMessage(LargeStream):
     """Sends SESS_SEND_LARGE and its continuations. The last one asks for an answer under `correlation`.
 
     The body is held until its end, also if the message is removed. The peer gets all of it or loses the connection.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter, read_i64_be
 from mypy_extensions import mypyc_attr
 
-from atalanta.wire.connection import Connection, ProtocolError
+from atalanta.wire.connection import ProtocolError, TransportConnection
 from atalanta.wire.core.client.answer_order import NO_CORRELATION
 from atalanta.wire.core.client.settings import ConnectionSettings
 from atalanta.wire.core.client.transport import (
@@ -36,7 +36,7 @@ from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.http_upgrade import NONCE_BYTES, upgrade_of
 
 if TYPE_CHECKING:
-    from atalanta.wire.host import Host
+    from atalanta.wire.server import WireServer
 
 PINGS_PER_TTL: Final = 3
 CORRELATION_BYTES: Final = 8  # the payload of a NULL_RESPONSE
@@ -55,10 +55,10 @@ def link_settings(
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class DialedLink(Connection):
+class DialedLink(TransportConnection):
     """The link's state. `said_goodbye`: the other side sent DISCONNECT. `blocked`: it reads too slowly."""
 
-    def __init__(self, host: Host, conn: int, now: int, settings: ConnectionSettings) -> None:
+    def __init__(self, host: WireServer, conn: int, now: int, settings: ConnectionSettings) -> None:
         self.host = host
         self.conn = conn
         self.transport: CoreTransport = CoreTransport(settings, now)

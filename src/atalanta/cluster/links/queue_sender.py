@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mypy_extensions import mypyc_attr
 
 from atalanta.cluster.links.forward_frame import send_frames
-from atalanta.cluster.links.large_stream import LargeMessageStream, large_frames
+from atalanta.cluster.links.large_stream import OutboundLargeMessage, large_frames
 from atalanta.kernel.errors import ADDRESS_FULL
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.sessions.bridge_consumer import BridgeEndpoint
@@ -69,7 +69,7 @@ class QueueSender:
         self.credits: SessionCredits = SessionCredits(limits.producer_window_bytes, self._send)
         self.acknowledged: list[Reference] = []
         self.spoiled: list[Reference] = []  # could not be prepared
-        self.large: LargeMessageStream | None = None  # being sent: no other message meanwhile
+        self.large: OutboundLargeMessage | None = None  # being sent: no other message meanwhile
         self.mark: SentMark | None = None  # records how far messages were sent
 
     # -- for subclasses -------------------------------------------------------------------------
@@ -170,7 +170,7 @@ class QueueSender:
     def _write(self, copy: Message, correlation: int) -> None:
         limits = self.limits
         if copy.large is not None:
-            self.large = LargeMessageStream(self, copy, copy.large, correlation)
+            self.large = OutboundLargeMessage(self, copy, copy.large, correlation)
             self.large.pump()
         elif 0 < limits.large_bytes_min < len(copy.body):
             version = self.link.version
@@ -199,7 +199,7 @@ class QueueSender:
         self.large = None
         self.pump()
 
-    def cannot_read(self, now: int, stream: LargeMessageStream) -> None:
+    def cannot_read(self, now: int, stream: OutboundLargeMessage) -> None:
         """Moves the message to the dead-letter address and closes the connection: the peer has a part of the message.
 
         Without that address the message stays, and holds up the others.

@@ -15,9 +15,9 @@ from atalanta.wire.openwire.server.client_load import PROVIDER
 if TYPE_CHECKING:
     from atalanta.cluster.networks.config import NetworkConnectorConfig, NetworkRetry, NetworkTarget
     from atalanta.kernel.ports import Links
-    from atalanta.wire.host import Host
     from atalanta.wire.openwire.commands.connections import ConnectionControl
     from atalanta.wire.openwire.server.node_clients import NodeClients
+    from atalanta.wire.server import WireServer
 
 NS_PER_MS: Final = 1_000_000
 EXPONENT_MAX: Final = 60
@@ -28,7 +28,7 @@ class NetworkBridge(LinkOwner):
     """A bridge to one of `targets`, which are alternatives in order of preference. `failures` in a row."""
 
     def __init__(
-        self, host: Host, links: Links, node_clients: NodeClients, config: NetworkConnectorConfig,
+        self, host: WireServer, links: Links, node_clients: NodeClients, config: NetworkConnectorConfig,
         targets: list[NetworkTarget], number: int,
     ) -> None:  # fmt: skip
         super().__init__(host, node_clients, config)

@@ -16,9 +16,9 @@ from atalanta.wire.openwire.server.sessions.errors import bridge_throwable
 
 if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
-    from atalanta.wire.host import Host
     from atalanta.wire.openwire.encoding.structure import Command
     from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
+    from atalanta.wire.server import WireServer
 
 
 class DuplexOwner:
@@ -53,7 +53,7 @@ class DuplexInput(LocalReceiver):
     """The session of the other broker's bridge at this one. `holds`: an address that it sends to is full."""
 
     def __init__(
-        self, link: DuplexOwner, host: Host, shared: NodeBridges, now: int, client_id: str, identity: Identity
+        self, link: DuplexOwner, host: WireServer, shared: NodeBridges, now: int, client_id: str, identity: Identity
     ) -> None:
         self.link = link
         self.holds: bool = False

@@ -13,7 +13,7 @@ from librt.strings import BytesWriter
 from atalanta.cluster.networks.duplex_input import DuplexInput, DuplexOwner
 from atalanta.cluster.networks.hello import greeting, rules_of
 from atalanta.kernel.security.security import Identity
-from atalanta.wire.connection import Connection
+from atalanta.wire.connection import TransportConnection
 from atalanta.wire.openwire.commands.brokers import BrokerInfo, BrokerSubscriptionInfo
 from atalanta.wire.openwire.commands.connections import (
     ConnectionControl,
@@ -48,10 +48,10 @@ from atalanta.wire.openwire.wire_format import WireFormat
 
 if TYPE_CHECKING:
     from atalanta.cluster.networks.config import NetworkConnectorConfig
-    from atalanta.wire.host import Host
     from atalanta.wire.openwire.encoding.structure import Command, DataStructure
     from atalanta.wire.openwire.server.node_clients import NodeClients
     from atalanta.wire.openwire.server.sessions.keep_alive import KeepAlive
+    from atalanta.wire.server import WireServer
 
 OPEN_TIMEOUT_NS: Final = 30_000_000_000
 CONNECTOR_USER: Final = "network connector"  # it acts for the operator, who has written the connector: no rights needed
@@ -86,7 +86,7 @@ class PeerOutput(BridgePeer):
 class LinkOwner:
     """The bridge of a connector, as its link uses it."""
 
-    def __init__(self, host: Host, node_clients: NodeClients, config: NetworkConnectorConfig) -> None:
+    def __init__(self, host: WireServer, node_clients: NodeClients, config: NetworkConnectorConfig) -> None:
         self.host = host
         self.node_clients = node_clients
         self.config = config
@@ -113,7 +113,7 @@ class LinkOwner:
         raise NotImplementedError
 
 
-class NetworkLink(Connection, DuplexOwner):
+class NetworkLink(TransportConnection, DuplexOwner):
     """The link. `outgoing` exists once the other broker has taken the login, `incoming` with `duplex`.
 
     `connected_at` is a time (ns), 0 before. `why` is the reason of an end that this side has decided.

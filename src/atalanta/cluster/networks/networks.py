@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Links
     from atalanta.management.request.call import Attribute, Attributes, Call
     from atalanta.management.resources.registry import ResourceRegistry
-    from atalanta.wire.connection import Connection
-    from atalanta.wire.host import Host
+    from atalanta.wire.connection import TransportConnection
     from atalanta.wire.openwire.server.node_clients import NodeClients
+    from atalanta.wire.server import WireServer
 
 SCHEMES: Final = ("tcp", "nio", "ssl", "nio+ssl", "auto", "auto+nio", "auto+ssl", "auto+nio+ssl")
 
@@ -109,7 +109,7 @@ class Networks(Part):
     """
 
     def __init__(
-        self, settings: NetworkSettings, host: Host, resources: ResourceRegistry, links: Links,
+        self, settings: NetworkSettings, host: WireServer, resources: ResourceRegistry, links: Links,
         node_clients: NodeClients, agents: MulticastAgents | None,
     ) -> None:  # fmt: skip
         self.settings = settings
@@ -153,7 +153,7 @@ class Networks(Part):
     def of_key(self, key: str) -> NetworkBridge | None:
         return self.by_number.get(key.split(".")[1])
 
-    def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
+    def on_dialed(self, now: int, conn: int, key: str) -> TransportConnection | None:
         bridge = self.of_key(key)
         return None if bridge is None else bridge.on_dialed(now, conn)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 
-class Candidate:
+class TargetCandidate:
     """A member that may become the target. `node_id` is empty where only a connector is known.
 
     `trusted`: it has proven that it knows the cluster's password, even if the link that showed it has ended.
@@ -43,7 +43,7 @@ class DiscoveredNodes(DiscoveryListener):
         self.nodes.pop(node_id, None)
 
 
-class Choice:
+class TargetChoice:
     """Chooses the target of a scale-down.
 
     `connector` is the connector that an operator named. That connector is preferred to everything in the file.
@@ -62,7 +62,7 @@ class Choice:
         config = self.config
         return None if self.connector is not None or config.connectors else config.discovery_group
 
-    def candidates(self) -> list[Candidate]:
+    def candidates(self) -> list[TargetCandidate]:
         """Returns the possible targets, the best first: linked members before others."""
         config = self.config
         names = [self.connector] if self.connector is not None else config.connectors
@@ -70,22 +70,22 @@ class Choice:
             return self._named(names)
         if self.heard is not None:
             return [
-                Candidate(node_id, transport)
+                TargetCandidate(node_id, transport)
                 for node_id, transport in self.heard.nodes.items()
                 if node_id != self.cluster.local.node_id and self._in_group(node_id)
             ]
-        linked: list[Candidate] = []
-        others: list[Candidate] = []
+        linked: list[TargetCandidate] = []
+        others: list[TargetCandidate] = []
         for member in self.cluster.topology.members.values():
             if member.node_id == self.cluster.local.node_id or member.primary is None:
                 continue
             if not self._in_group(member.node_id):
                 continue
             there = self.cluster.is_linked(member.node_id)
-            (linked if there else others).append(Candidate(member.node_id, member.primary))
+            (linked if there else others).append(TargetCandidate(member.node_id, member.primary))
         return linked + others
 
-    def next(self) -> Candidate | None:
+    def next(self) -> TargetCandidate | None:
         """Returns the best candidate that was not refused in this round. None ends the round."""
         for candidate in self.candidates():
             if candidate.transport.address not in self.refused:
@@ -93,7 +93,7 @@ class Choice:
         self.refused = {}
         return None
 
-    def refuse(self, candidate: Candidate) -> None:
+    def refuse(self, candidate: TargetCandidate) -> None:
         """Leaves the candidate out until the next round."""
         self.refused[candidate.transport.address] = True
 
@@ -111,7 +111,7 @@ class Choice:
         member = self.cluster.topology.members.get(node_id)
         return member is not None and member.scale_down_group == wanted
 
-    def _named(self, names: list[str]) -> list[Candidate]:
+    def _named(self, names: list[str]) -> list[TargetCandidate]:
         own = self.cluster.settings.transport(self.cluster.config.connector)
         transports = [self.cluster.settings.transport(name) for name in names]
-        return [Candidate("", each) for each in transports if not each.same_target(own)]
+        return [TargetCandidate("", each) for each in transports if not each.same_target(own)]

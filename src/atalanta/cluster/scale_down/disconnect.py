@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.connection.bridge import Bridge
 from atalanta.cluster.core_bridges.link import CoreBridgeLink
-from atalanta.cluster.scale_down.link import TargetLink
-from atalanta.wire.connection import ClientConnection, Connection
+from atalanta.cluster.scale_down.link import ScaleDownLink
+from atalanta.wire.connection import ClientConnection, TransportConnection
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.delivery.message_store import MessageStore
-    from atalanta.wire.host import Host
+    from atalanta.wire.server import WireServer
 
 # Time after the freeze for which clients are held back while the target does not know the duplicate ids.
 HOLD_NS: Final = 10_000_000_000
@@ -43,7 +43,7 @@ class Disconnects:
     """
 
     def __init__(
-        self, store: MessageStore, host: Host, connections: dict[int, Connection], now: int
+        self, store: MessageStore, host: WireServer, connections: dict[int, TransportConnection], now: int
     ) -> None:
         self.store = store
         self.host = host
@@ -62,7 +62,7 @@ class Disconnects:
                     self.add(now, conn, connection)
             elif isinstance(connection, CoreBridgeLink):
                 self.waiting[conn] = False  # ends when its messages are answered
-            elif not isinstance(connection, Bridge | TargetLink):
+            elif not isinstance(connection, Bridge | ScaleDownLink):
                 connection.stop(now)
 
     def hold_members(self, now: int) -> None:
@@ -108,7 +108,7 @@ class Disconnects:
         return not (self.store.awaiting or self.store.acknowledging)
 
 
-def report_refused(connections: dict[int, Connection]) -> None:
+def report_refused(connections: dict[int, TransportConnection]) -> None:
     """Sends the DISCONNECT to connections that got refusals without one."""
     for connection in connections.values():
         if isinstance(connection, ClientConnection) and connection.disconnect_delayed:

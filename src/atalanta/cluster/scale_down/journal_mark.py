@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from atalanta.cluster.scale_down.candidates import Candidate
+from atalanta.cluster.scale_down.candidates import TargetCandidate
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.wire.core.transport import TransportConfiguration
 
@@ -28,7 +28,7 @@ class DepartureMark:
         self.values = values
         self.lsn: int = 0
 
-    def write(self, target: Candidate, pinned: dict[str, int]) -> None:
+    def write(self, target: TargetCandidate, pinned: dict[str, int]) -> None:
         """Writes the record. `pinned` maps queues to the last sequence that stays."""
         stored = {"target": _written(target), "pinned": pinned}
         self.lsn = self.values.set(KEY, json.dumps(stored).encode())
@@ -40,7 +40,7 @@ class DepartureMark:
     def durable(self) -> bool:
         return self.values.journal.durable >= self.lsn
 
-    def read(self) -> tuple[Candidate, dict[str, int]] | None:
+    def read(self) -> tuple[TargetCandidate, dict[str, int]] | None:
         """Returns the target and the pinned sequences of the previous run. Raises DecodeError if the record is
         invalid."""
         known = self.values.get(KEY)
@@ -53,7 +53,7 @@ class DepartureMark:
             raise DecodeError(KEY, 0, f"no record of a departure ({error})") from error
 
 
-def _written(candidate: Candidate) -> dict[str, object]:
+def _written(candidate: TargetCandidate) -> dict[str, object]:
     transport = candidate.transport
     return {
         "node": candidate.node_id,
@@ -63,8 +63,8 @@ def _written(candidate: Candidate) -> dict[str, object]:
     }
 
 
-def _read(stored: dict[str, Any]) -> Candidate:
+def _read(stored: dict[str, Any]) -> TargetCandidate:
     transport = TransportConfiguration(stored["name"], stored["factory"])
     for key, value in stored["parameters"].items():
         transport.put(key, value)
-    return Candidate(stored["node"], transport)
+    return TargetCandidate(stored["node"], transport)

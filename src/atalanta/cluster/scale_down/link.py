@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.links.cluster_link import ClusterLink
 from atalanta.cluster.links.forward_frame import PRODUCER_ID
-from atalanta.cluster.scale_down.shipments import Sender
+from atalanta.cluster.scale_down.shipments import ShipmentSender
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.answer_order import NO_CORRELATION
@@ -37,7 +37,7 @@ from atalanta.wire.core.packets.session import CreateSessionResponse
 from atalanta.wire.core.server.requests.queries import LOG_VIEW_ADDRESS
 
 if TYPE_CHECKING:
-    from atalanta.cluster.scale_down.candidates import Candidate, Choice
+    from atalanta.cluster.scale_down.candidates import TargetCandidate, TargetChoice
     from atalanta.cluster.scale_down.scale_down import ScaleDown
 
 QUESTION_CHANNEL: Final = 10
@@ -49,11 +49,11 @@ QUESTION: Final = 1  # correlation of management requests; all other requests ha
 NO_LIMIT: Final = -1
 
 
-class TargetLink(ClusterLink):
+class ScaleDownLink(ClusterLink):
     """The link to the target. `identified` is set once the node id is known; `ours` means that it is an Atalanta."""
 
     def __init__(
-        self, part: ScaleDown, conn: int, now: int, choice: Choice, candidate: Candidate
+        self, part: ScaleDown, conn: int, now: int, choice: TargetChoice, candidate: TargetCandidate
     ) -> None:
         super().__init__(part.cluster.members, conn, now)
         self.part = part
@@ -62,8 +62,8 @@ class TargetLink(ClusterLink):
             self.discovered = candidate.transport.address
             self.trusted = candidate.is_trusted(now, part.cluster)
         store = part.broker.store
-        self.sender = Sender(self, store.large, store.scheduled, SEND_CHANNEL, commit_interval)
-        self.xa_sender = Sender(self, store.large, store.scheduled, XA_CHANNEL, commit_interval)
+        self.sender = ShipmentSender(self, store.large, store.scheduled, SEND_CHANNEL, commit_interval)
+        self.xa_sender = ShipmentSender(self, store.large, store.scheduled, XA_CHANNEL, commit_interval)
         self.sessions_open: int = 0
         self.identified: bool = False
         self.node_id: str = ""
@@ -192,7 +192,7 @@ class TargetLink(ClusterLink):
         elif channel in self.tables:
             self.tables[channel].answer(now, NO_CORRELATION, packet)
 
-    def _sender_of(self, channel: int) -> Sender:
+    def _sender_of(self, channel: int) -> ShipmentSender:
         return self.xa_sender if channel == XA_CHANNEL else self.sender
 
     def _done(self, now: int, correlation: int, channel: int) -> None:

@@ -34,10 +34,10 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.config import ScaleDownConfig
 from atalanta.cluster.core_bridges.bridges import CoreBridges
 from atalanta.cluster.part import Part
-from atalanta.cluster.scale_down.candidates import Candidate, Choice, DiscoveredNodes
+from atalanta.cluster.scale_down.candidates import DiscoveredNodes, TargetCandidate, TargetChoice
 from atalanta.cluster.scale_down.disconnect import Disconnects, report_refused
 from atalanta.cluster.scale_down.journal_mark import DepartureMark
-from atalanta.cluster.scale_down.link import TargetLink
+from atalanta.cluster.scale_down.link import ScaleDownLink
 from atalanta.cluster.scale_down.log_readers import Readers, report_retained, unsettled
 from atalanta.cluster.scale_down.phase import (
     DONE,
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
     from atalanta.kernel.ports import Process
     from atalanta.kernel.queue.queue import Queue
-    from atalanta.wire.connection import ClientConnection, Connection
+    from atalanta.wire.connection import ClientConnection, TransportConnection
 
 TARGET: Final = "scaledown.target"
 DEADLINE: Final = "scaledown.deadline"
@@ -77,7 +77,7 @@ class ScaleDown(Part):
     def __init__(
         self,
         clusters: ClusterConnections,
-        connections: dict[int, Connection],
+        connections: dict[int, TransportConnection],
         process: Process,
         parts: dict[str, Part],
         timeout_ms: int,
@@ -88,7 +88,7 @@ class ScaleDown(Part):
         # scale-down-clustername of 1.4, else the first.
         named = clusters.by_name.get(config.cluster_name or "")
         self.cluster = named or clusters.connections[0]
-        self.choice = Choice(config, self.cluster)
+        self.choice = TargetChoice(config, self.cluster)
         self.broker = clusters.broker
         self.host = clusters.host
         self.connections = connections
@@ -100,10 +100,10 @@ class ScaleDown(Part):
         self.frozen = False
         self.frozen_at: int = 0
         self.why = ""
-        self.target: Candidate | None = None
-        self.candidate: Candidate | None = None  # is being dialled or identified
+        self.target: TargetCandidate | None = None
+        self.candidate: TargetCandidate | None = None  # is being dialled or identified
         self.seek_until = 0
-        self.link: TargetLink | None = None
+        self.link: ScaleDownLink | None = None
         self.mover: Mover | None = None
         self.taken: bool = False  # the link is to the target and is usable
         self.disconnects: Disconnects | None = None  # from the freeze to the last DISCONNECT
@@ -214,10 +214,10 @@ class ScaleDown(Part):
         else:
             self.broker.timers.set(LOOK, now + 4 * LOOK_NS)
 
-    def on_dialed(self, now: int, conn: int, key: str) -> Connection | None:
+    def on_dialed(self, now: int, conn: int, key: str) -> TransportConnection | None:
         if self.candidate is None or self.link is not None or not self.under_way():
             return None
-        self.link = TargetLink(self, conn, now, self.choice, self.candidate)
+        self.link = ScaleDownLink(self, conn, now, self.choice, self.candidate)
         self.link.open(now, self.candidate.transport)
         return self.link
 
@@ -246,7 +246,7 @@ class ScaleDown(Part):
                 TARGET, now + self.cluster.config.retry_interval_ms * 1_000_000
             )
 
-    def identified(self, now: int, link: TargetLink, node_id: str) -> None:
+    def identified(self, now: int, link: ScaleDownLink, node_id: str) -> None:
         """Records which node is at the other end of `link`."""
         if self.candidate is None:
             return  # the timeout passed in this batch of inputs
@@ -271,16 +271,16 @@ class ScaleDown(Part):
         else:
             self._take(now, link)
 
-    def _take(self, now: int, link: TargetLink) -> None:
+    def _take(self, now: int, link: ScaleDownLink) -> None:
         assert self.candidate is not None
-        self.target = Candidate(link.node_id, self.candidate.transport, link.trusted)
+        self.target = TargetCandidate(link.node_id, self.candidate.transport, link.trusted)
         self.taken = True
         self.cluster.local.report("scale_down_target", link.node_id, self.target.transport.address)
         self._enter(READING)
         self.readers.settle(now, self.movable())
         self._read_step(now)
 
-    def link_lost(self, now: int, link: TargetLink, why: str) -> None:
+    def link_lost(self, now: int, link: ScaleDownLink, why: str) -> None:
         """Gives messages under way back to their queues. Dials the target again, unless it scales down itself."""
         if self.link is link:
             self.link = None

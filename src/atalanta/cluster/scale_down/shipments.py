@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.links.forward_frame import forward_id, send_frames
-from atalanta.cluster.links.large_stream import LargeMessageStream
+from atalanta.cluster.links.large_stream import OutboundLargeMessage
 from atalanta.cluster.links.limits import SendLimits
 from atalanta.cluster.scale_down.queue_cursor import give_back
 from atalanta.cluster.store_and_forward.binding_names import encode_ids
@@ -149,7 +149,7 @@ WINDOW_MESSAGES: Final = 2_000  # far below the ids that the target remembers (i
 CREDIT_WINDOW_BYTES: Final = 256 << 10
 
 
-class Sender:
+class ShipmentSender:
     """Sends shipments over one session.
 
     At most `limit` messages are unanswered. `waiting` and `open_copies` (waiting or unanswered) are kept per
@@ -180,7 +180,7 @@ class Sender:
         self.refused: list[Shipment] = []
         self.next_correlation: int = 1
         self.credits: SessionCredits = SessionCredits(CREDIT_WINDOW_BYTES, self._send)
-        self.large: LargeMessageStream | None = None
+        self.large: OutboundLargeMessage | None = None
 
     def open(self) -> None:
         """Creates the producer once the session on `channel` is open."""
@@ -227,7 +227,7 @@ class Sender:
             self.addresses[correlation] = address
             self.bytes += message.size
             if message.large is not None:
-                self.large = LargeMessageStream(self, message, message.large, correlation)
+                self.large = OutboundLargeMessage(self, message, message.large, correlation)
             else:
                 self.link.write(send_frames(message, self.channel, correlation, self.link.version))
             if self.large is not None:
@@ -245,7 +245,7 @@ class Sender:
         self.large = None
         self.pump()
 
-    def cannot_read(self, now: int, stream: LargeMessageStream) -> None:
+    def cannot_read(self, now: int, stream: OutboundLargeMessage) -> None:
         body = stream.body
         self.large_bodies.damaged(body.file, body.size, -1, "a message on its way elsewhere", stream.found)
         self.link.close("a large message cannot be read")

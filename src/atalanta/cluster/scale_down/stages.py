@@ -33,9 +33,9 @@ from atalanta.kernel.queue.spec import MULTICAST
 from atalanta.wire.core.client.reply import Reply
 
 if TYPE_CHECKING:
-    from atalanta.cluster.scale_down.link import TargetLink
+    from atalanta.cluster.scale_down.link import ScaleDownLink
     from atalanta.cluster.scale_down.scale_down import ScaleDown
-    from atalanta.cluster.scale_down.shipments import Sender
+    from atalanta.cluster.scale_down.shipments import ShipmentSender
     from atalanta.kernel.queue.queue import Queue
 
 ROUNDS_MAX: Final = 5
@@ -51,7 +51,7 @@ class Mover:
     """Runs all stages over one link to the target. After a lost link the stages start again with the remaining
     messages."""
 
-    def __init__(self, part: ScaleDown, link: TargetLink) -> None:
+    def __init__(self, part: ScaleDown, link: ScaleDownLink) -> None:
         self.part = part
         self.link = link
         self.broker = part.broker
@@ -350,7 +350,7 @@ class ForwardStage(Stage):
 
     def step(self, now: int) -> bool:
         mover = self.mover
-        sender: Sender = mover.link.sender
+        sender: ShipmentSender = mover.link.sender
         if self.mark is None:
             self.mark = SentMark(mover.broker.values, mover.broker.timers, self.walk.queue)
         while sender.has_room():

@@ -68,7 +68,7 @@ class TransactionStage(Stage):
         self.mover = mover
         self.state = IDLE
         self.branches = mover.broker.branches.list_prepared()
-        self.branch: xa.Branch | None = None
+        self.branch: xa.XaBranch | None = None
         self.refused: str = ""  # the reason, if it is not a repeat
 
     def step(self, now: int) -> bool:
@@ -104,7 +104,7 @@ class TransactionStage(Stage):
         assert self.branch is not None
         return decode_xid(Reader(self.branch.xid), "xid")
 
-    def _name_user(self, branch: xa.Branch) -> None:
+    def _name_user(self, branch: xa.XaBranch) -> None:
         """Tells the target whose the next branch is."""
         user = "" if branch.user is None else USER_MARK + branch.user
         link = self.mover.link
@@ -261,7 +261,7 @@ class TransactionStage(Stage):
         self.state = IDLE
 
 
-def queues_of(branch: xa.Branch) -> list[Queue]:
+def queues_of(branch: xa.XaBranch) -> list[Queue]:
     """Returns the queues whose ids at the target must be known."""
     found: dict[str, Queue] = {}
     for plan in branch.plans:

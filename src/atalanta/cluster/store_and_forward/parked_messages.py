@@ -22,7 +22,7 @@ from atalanta.cluster.links import sent_mark
 from atalanta.cluster.links.sent_mark import SentMark
 from atalanta.cluster.store_and_forward import binding_names
 from atalanta.kernel.observer import Observer
-from atalanta.kernel.queue.consumer import Consumer
+from atalanta.kernel.queue.consumer import QueueConsumer
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import DONE, READY, SCHEDULED, Reference
 from atalanta.kernel.queue.spec import ANYCAST
@@ -215,7 +215,7 @@ class ParkedMessages(Observer):
         return count
 
     # -- triggers -------------------------------------------------------------------------------
-    def on_consumer_added(self, now: int, consumer: Consumer) -> None:
+    def on_consumer_added(self, now: int, consumer: QueueConsumer) -> None:
         queue = consumer.queue
         if self.absent and not consumer.browse_only and not queue.internal:
             self.scan_again(now)

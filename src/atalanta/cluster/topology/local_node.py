@@ -9,7 +9,7 @@ from atalanta.cluster.topology.topology import Member
 if TYPE_CHECKING:
     from atalanta.cluster.config import ClusterConnectionConfig, ClusterSettings
     from atalanta.wire.core.transport import TransportConfiguration
-    from atalanta.wire.host import Host
+    from atalanta.wire.server import WireServer
 
 REFUSED_MAX: Final = 1_000
 
@@ -26,7 +26,7 @@ class LocalNode:
         config: ClusterConnectionConfig,
         settings: ClusterSettings,
         number: int,
-        host: Host,
+        host: WireServer,
         plain_password: bool,
     ) -> None:
         broker = host.broker

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from atalanta.config.activemq.elements import Core, Elements, listed
-from atalanta.config.users.logins import Logins
-from atalanta.config.xml.tree import Node, made
+from atalanta.config.users.logins import LoginSource
+from atalanta.config.xml.tree import XmlElement, made
 from atalanta.kernel.routing.wildcard import WildcardConfiguration, WildcardMatch
 from atalanta.kernel.security.security import CLASSIC_NAMESPACE, PERMISSIONS
 
@@ -36,7 +36,7 @@ OF_TOPICS: Final = {**OF_QUEUES, "read": ("consume", "browse", *_QUEUES)}
 class Entries:
     """The entries of one match. `roles`: (queue or topic, right) -> roles."""
 
-    node: Node
+    node: XmlElement
     roles: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
 
@@ -48,15 +48,15 @@ class Authorization:
         self.core = core
         self.entries: dict[str, Entries] = {}
         self.temporary: dict[str, list[str]] | None = None
-        self.node: Node | None = None
+        self.node: XmlElement | None = None
         self.everyone = [EVERYONE]
 
-    def read(self, node: Node) -> None:
+    def read(self, node: XmlElement) -> None:
         """Reads the plugin."""
         self.node = node
         self.elements.children(node, {"map": self._map})
 
-    def _map(self, node: Node) -> None:
+    def _map(self, node: XmlElement) -> None:
         for child in node.children:
             if child.name in ("cachedLDAPAuthorizationMap", "lDAPAuthorizationMap", "ldapAuthorizationMap"):
                 text = "permissions of a directory (LDAP) are not read"
@@ -74,7 +74,7 @@ class Authorization:
             else:
                 self.elements.problem(child, f"<{child.name}> is not an <authorizationMap>")
 
-    def _entries(self, node: Node) -> None:
+    def _entries(self, node: XmlElement) -> None:
         if node.name == "defaultEntry":
             for child in node.children:
                 child.attributes.setdefault("queue", ALL)
@@ -82,13 +82,13 @@ class Authorization:
             node, {"authorizationEntry": self._entry, "tempDestinationAuthorizationEntry": self._temporary}
         )
 
-    def _temporary(self, node: Node) -> None:
+    def _temporary(self, node: XmlElement) -> None:
         inner = [each for each in node.children if each.name == node.name]
         entry = inner[0] if inner else node
         values = self.elements.values(entry, RIGHTS, {"groupClass": "groups are names"})
         self.temporary = {right: _roles(values.get(right, "")) for right in RIGHTS}
 
-    def _entry(self, node: Node) -> None:
+    def _entry(self, node: XmlElement) -> None:
         values = self.elements.values(
             node, (*RIGHTS, "queue", "topic", "tempQueue", "tempTopic"), {"groupClass": "groups are names"}
         )
@@ -109,7 +109,7 @@ class Authorization:
                     roles.extend(each for each in _roles(values.get(right, "")) if each not in roles)
 
     # -- the result ---------------------------------------------------------------------------------
-    def finish(self, root: Node, logins: Logins | None) -> None:
+    def finish(self, root: XmlElement, logins: LoginSource | None) -> None:
         """Adds the security settings. Without the plugin everyone who is logged in has all permissions."""
         authenticated = logins is not None
         if logins is not None and logins.guest is not None:
@@ -137,7 +137,7 @@ class Authorization:
         return self._with_manage(match, found[0])
 
     def _of_both(
-        self, match: str, node: Node, queue: dict[str, list[str]], topic: dict[str, list[str]]
+        self, match: str, node: XmlElement, queue: dict[str, list[str]], topic: dict[str, list[str]]
     ) -> dict[str, list[str]]:
         """Returns the permissions of the roles that have them for queues and for topics of that name."""
         both: dict[str, list[str]] = {}
@@ -171,7 +171,7 @@ class Authorization:
                 roles += [each for each in entries.roles.get((kind, right), []) if each not in roles]
         return roles
 
-    def _add(self, node: Node, match: str, permissions: dict[str, list[str]]) -> None:
+    def _add(self, node: XmlElement, match: str, permissions: dict[str, list[str]]) -> None:
         setting = made(node, "security-setting", match=match)
         for name, roles in permissions.items():
             if EVERYONE in roles:

@@ -10,7 +10,7 @@ from typing import Final
 
 from atalanta.config.wildfly.sockets import below
 from atalanta.config.xml.properties import substitute
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 
 NAMES: Final = ("id", "name", "key")
 # Attributes and elements that lead to another bean.
@@ -28,17 +28,17 @@ SHARED_H2: Final = "AUTO_SERVER=TRUE"
 class Beans:
     """The beans of one file. `values` replace `${name}` where they have it."""
 
-    def __init__(self, root: Node, values: Mapping[str, str]) -> None:
+    def __init__(self, root: XmlElement, values: Mapping[str, str]) -> None:
         self.values = values
-        self.named: dict[str, Node] = {}
+        self.named: dict[str, XmlElement] = {}
         for node in below(root):
             for attribute in NAMES:
                 if node.name == "bean" and attribute in node.attributes:
                     self.named.setdefault(node.attributes[attribute], node)
 
-    def reachable(self, start: Node | None) -> list[Node]:
+    def reachable(self, start: XmlElement | None) -> list[XmlElement]:
         """Returns the bean, everything in it, and the beans that these refer to."""
-        found: list[Node] = []
+        found: list[XmlElement] = []
         open_beans = [] if start is None else [start]
         for bean in open_beans:
             for node in below(bean):
@@ -49,19 +49,19 @@ class Beans:
                         open_beans.append(other)
         return found
 
-    def referred(self, text: str) -> Node | None:
+    def referred(self, text: str) -> XmlElement | None:
         """Returns the bean of a reference `#name`; None if this file has none of that name."""
         return self.named.get(text.strip().removeprefix("#"))
 
-    def meant(self, node: Node) -> Node | None:
+    def meant(self, node: XmlElement) -> XmlElement | None:
         """Returns the bean that an element stands for: that of a `<ref bean>`, None if it is not here; else itself."""
         return self.referred(node.attributes.get("bean", "")) if node.name == "ref" else node
 
-    def classes(self, start: Node | None) -> list[str]:
+    def classes(self, start: XmlElement | None) -> list[str]:
         """Returns the classes of a bean and of those that it refers to."""
         return [node.attributes["class"] for node in self.reachable(start) if "class" in node.attributes]
 
-    def is_embedded(self, source: Node | None) -> bool:
+    def is_embedded(self, source: XmlElement | None) -> bool:
         """Tells whether a data source is surely a database within this process: Derby, HSQLDB, H2, SQLite.
 
         Everything else may be a database that other brokers reach, too.
@@ -76,7 +76,7 @@ class Beans:
         lower = url.lower()
         return lower.startswith(EMBEDDED) and not lower.startswith(SERVERS) and SHARED_H2 not in url.upper()
 
-    def _texts(self, node: Node) -> Iterator[str]:
+    def _texts(self, node: XmlElement) -> Iterator[str]:
         for text in (*node.attributes.values(), node.text):
             try:
                 yield substitute(text.strip(), self.values)

@@ -6,7 +6,7 @@ from typing import Final
 
 from atalanta.config.activemq import tables
 from atalanta.config.activemq.elements import Core, Elements
-from atalanta.config.xml.tree import Node, made
+from atalanta.config.xml.tree import XmlElement, made
 from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 
 CONSUMER_WILDCARDS: Final = "virtualTopicConsumerWildcards"
@@ -24,7 +24,7 @@ class Destinations:
         self.virtual_topics = [consumers_of(VIRTUAL_TOPICS, PREFIX, False)]  # Classic's default
         self.diverts: dict[str, int] = {}
 
-    def read(self, section: Node) -> None:
+    def read(self, section: XmlElement) -> None:
         """Reads the destinations that exist from the start."""
         self.elements.children(
             section,
@@ -32,19 +32,19 @@ class Destinations:
             {"tempQueue": "clients create temporary ones", "tempTopic": "clients create temporary ones"},
         )
 
-    def _destination(self, node: Node, queue: bool) -> None:
+    def _destination(self, node: XmlElement, queue: bool) -> None:
         name = self._name(node, "physicalName")
         if name:
             self.core.address(node, name, queue)
 
-    def _name(self, node: Node, attribute: str) -> str:
+    def _name(self, node: XmlElement, attribute: str) -> str:
         name = self.elements.values(node, (attribute,)).get(attribute, "")
         if not name:
             self.elements.problem(node, f"a <{node.name}> needs a {attribute}")
         return name
 
     # -- interceptors -------------------------------------------------------------------------------
-    def interceptors(self, section: Node) -> None:
+    def interceptors(self, section: XmlElement) -> None:
         """Reads virtual topics and composite destinations."""
         self.virtual_topics.clear()
         self.elements.children(
@@ -54,10 +54,10 @@ class Destinations:
             {"mirroredQueue": "write a <divert> in broker.xml for each queue"},
         )
 
-    def _virtual(self, node: Node) -> None:
+    def _virtual(self, node: XmlElement) -> None:
         self.elements.children(node, {"virtualDestinations": self._virtual_destinations})
 
-    def _virtual_destinations(self, node: Node) -> None:
+    def _virtual_destinations(self, node: XmlElement) -> None:
         self.elements.children(
             node,
             {
@@ -67,7 +67,7 @@ class Destinations:
             },
         )
 
-    def _virtual_topic(self, node: Node) -> None:
+    def _virtual_topic(self, node: XmlElement) -> None:
         values = self.elements.values(node, tables.VIRTUAL_TOPIC, tables.VIRTUAL_SILENT, tables.VIRTUAL_LOST)
         name, prefix = values.get("name", ">"), values.get("prefix", PREFIX)
         selectors = self.elements.true(node, values, "selectorAware")
@@ -77,7 +77,7 @@ class Destinations:
             self.elements.finding(node, f"virtualTopic {name}", why, True)
         self.virtual_topics.append(consumers_of(name, prefix, selectors))
 
-    def _composite(self, node: Node, queue: bool) -> None:
+    def _composite(self, node: XmlElement, queue: bool) -> None:
         """Converts a composite destination: one divert for each destination behind `forwardTo`."""
         values = self.elements.values(node, tables.COMPOSITE, tables.VIRTUAL_SILENT)
         name = values.get("name", "")
@@ -92,7 +92,7 @@ class Destinations:
         stays = self.elements.true(node, values, "sendWhenNotMatched")
         self.core.address(node, name, queue)
 
-        def forward(child: Node) -> None:
+        def forward(child: XmlElement) -> None:
             self.elements.children(
                 child,
                 {
@@ -104,7 +104,7 @@ class Destinations:
 
         self.elements.children(node, {"forwardTo": forward})
 
-    def _filtered(self, node: Node, child: Node, name: str, only_there: bool, stays: bool) -> None:
+    def _filtered(self, node: XmlElement, child: XmlElement, name: str, only_there: bool, stays: bool) -> None:
         values = self.elements.values(child, ("selector", "queue", "topic"))
         queue = "queue" in values
         target = values.get("queue", values.get("topic", ""))
@@ -116,12 +116,14 @@ class Destinations:
             self.elements.finding(child, what, "a message that no selector takes stays in it, and is not dropped")
         self._divert_to(child, name, target, queue, only_there, values.get("selector", ""))
 
-    def _divert(self, node: Node, child: Node, name: str, only_there: bool, queue: bool) -> None:
+    def _divert(self, node: XmlElement, child: XmlElement, name: str, only_there: bool, queue: bool) -> None:
         target = self._name(child, "physicalName")
         if target:
             self._divert_to(child, name, target, queue, only_there, "")
 
-    def _divert_to(self, node: Node, name: str, target: str, queue: bool, only_there: bool, selector: str) -> None:
+    def _divert_to(
+        self, node: XmlElement, name: str, target: str, queue: bool, only_there: bool, selector: str
+    ) -> None:
         if target == name or any(sign in target for sign in WILD):
             self.elements.finding(node, f"{name} to {target}", "read, no effect yet: not an address of its own", True)
             return

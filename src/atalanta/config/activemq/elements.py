@@ -8,7 +8,7 @@ from typing import Final
 
 from atalanta.config.problems import OthersNamed, Report, nearest
 from atalanta.config.xml.reader import BadValue, boolean
-from atalanta.config.xml.tree import Node, made
+from atalanta.config.xml.tree import XmlElement, made
 
 # Attributes that every element of a Spring file may have.
 EVERYWHERE: Final = ("id", "start", "depends-on", "lazy-init", "init-method", "destroy-method")
@@ -17,29 +17,29 @@ FACTORS: Final = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 NO_BEANS: Final = "Java classes cannot be loaded"
 NO_REFERENCES: Final = "references to other beans are not followed: write the element itself"
 
-Handler = Callable[[Node], None]
+Handler = Callable[[XmlElement], None]
 
 
 class Core:
     """The `<core>` that is made. Its sections are created when they are used."""
 
-    def __init__(self, source: Node) -> None:
+    def __init__(self, source: XmlElement) -> None:
         self.node = made(source, "core")
-        self.sections: dict[str, Node] = {}
-        self.addresses: dict[str, Node] = {}
+        self.sections: dict[str, XmlElement] = {}
+        self.addresses: dict[str, XmlElement] = {}
 
-    def put(self, source: Node, name: str, text: str) -> None:
+    def put(self, source: XmlElement, name: str, text: str) -> None:
         """Adds an element directly below `<core>`."""
         self.node.children.append(made(source, name, text))
 
-    def add(self, section: str, entry: Node) -> None:
+    def add(self, section: str, entry: XmlElement) -> None:
         """Adds an element to a section."""
         if section not in self.sections:
             self.sections[section] = made(entry, section)
             self.node.children.append(self.sections[section])
         self.sections[section].children.append(entry)
 
-    def address(self, source: Node, name: str, queue: bool) -> None:
+    def address(self, source: XmlElement, name: str, queue: bool) -> None:
         """Adds an address: with its queue, or for topics. A repeat of the same is nothing new."""
         address = self.addresses.get(name)
         if address is None:
@@ -61,7 +61,7 @@ class Elements:
 
     def values(
         self,
-        node: Node,
+        node: XmlElement,
         honoured: Iterable[str],
         silent: Mapping[str, str] | None = None,
         lost: Mapping[str, str] | None = None,
@@ -86,7 +86,7 @@ class Elements:
                 self.report.problem(node.file, node.line, text, nearest(name, known))
         return found
 
-    def _masked(self, node: Node, name: str) -> None:
+    def _masked(self, node: XmlElement, name: str) -> None:
         self.report.problem(
             node.file,
             node.line,
@@ -96,7 +96,7 @@ class Elements:
 
     def children(
         self,
-        node: Node,
+        node: XmlElement,
         handlers: Mapping[str, Handler],
         silent: Mapping[str, str] | None = None,
         lost: Mapping[str, str] | None = None,
@@ -115,22 +115,22 @@ class Elements:
                 hint = nearest(child.name, [*handlers, *silent, *lost])
                 self.report.problem(child.file, child.line, text, hint)
 
-    def bean(self, node: Node) -> None:
+    def bean(self, node: XmlElement) -> None:
         """Reports a bean of Spring inside the broker."""
         what = node.attributes.get("class") or node.attributes.get("bean") or node.attributes.get("id", "")
         self.finding(node, f"{node.name} {what}".strip(), NO_REFERENCES if node.name == "ref" else NO_BEANS, True)
 
-    def finding(self, node: Node, name: str, why: str, lost: bool = False) -> None:
+    def finding(self, node: XmlElement, name: str, why: str, lost: bool = False) -> None:
         self.report.without_effect(node.file, node.line, name, why, lost)
 
-    def others(self, node: Node, name: str, why: str, ways: str) -> None:
+    def others(self, node: XmlElement, name: str, why: str, ways: str) -> None:
         """Reports an element that says that there are other brokers: an error, or without effect for `why`."""
         self.report.others.append(OthersNamed(node.file, node.line, name, why, ways))
 
-    def problem(self, node: Node, text: str, hint: str = "") -> None:
+    def problem(self, node: XmlElement, text: str, hint: str = "") -> None:
         self.report.problem(node.file, node.line, text, hint)
 
-    def true(self, node: Node, values: Mapping[str, str], name: str, default: bool = False) -> bool:
+    def true(self, node: XmlElement, values: Mapping[str, str], name: str, default: bool = False) -> bool:
         """Returns a boolean of `values`; a text that is none is a problem."""
         if name not in values:
             return default
@@ -140,7 +140,7 @@ class Elements:
             self.problem(node, f"{name}: {error}")
             return default
 
-    def whole(self, node: Node, values: Mapping[str, str], name: str, default: int) -> int:
+    def whole(self, node: XmlElement, values: Mapping[str, str], name: str, default: int) -> int:
         """Returns a whole number of `values`; a text that is none is a problem."""
         text = values.get(name, str(default))
         if re.fullmatch(r"-?\d{1,18}", text) is None:
@@ -148,7 +148,7 @@ class Elements:
             return default
         return int(text)
 
-    def size(self, node: Node, values: Mapping[str, str], name: str) -> int | None:
+    def size(self, node: XmlElement, values: Mapping[str, str], name: str) -> int | None:
         """Returns bytes (`64 mb`, `100gb`, `1024`); None for an absent or wrong value."""
         if name not in values:
             return None
@@ -159,7 +159,7 @@ class Elements:
         return int(found.group(1)) * FACTORS[found.group(2).lower()]
 
 
-def only(node: Node) -> Node | None:
+def only(node: XmlElement) -> XmlElement | None:
     """Returns the single child of a wrapper such as `<persistenceAdapter>`; None with none or several."""
     return node.children[0] if len(node.children) == 1 else None
 

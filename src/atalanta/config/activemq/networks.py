@@ -9,7 +9,7 @@ from atalanta.config.activemq import tables
 from atalanta.config.activemq.elements import Elements
 from atalanta.config.native.network_uri import read_uri
 from atalanta.config.xml.reader import XmlReader, into
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 from atalanta.wire.uri import UriError
 
 
@@ -21,7 +21,7 @@ class NetworkConnectors:
         self.reader = XmlReader(elements.report)
         self.connectors: list[NetworkConnectorConfig] = []
 
-    def read(self, section: Node) -> None:
+    def read(self, section: XmlElement) -> None:
         self.elements.children(
             section,
             {
@@ -30,10 +30,10 @@ class NetworkConnectors:
             },
         )
 
-    def _other_kind(self, node: Node) -> None:
+    def _other_kind(self, node: XmlElement) -> None:
         self.elements.others(node, node.name, "no connector is made", tables.WAYS_OF_NETWORK)
 
-    def _connector(self, node: Node) -> None:
+    def _connector(self, node: XmlElement) -> None:
         config = NetworkConnectorConfig()
         for name in ("brokerName", "brokerURL"):
             if node.attributes.pop(name, None) is not None:
@@ -61,8 +61,8 @@ class NetworkConnectors:
             return
         self.connectors.append(config)
 
-    def _destinations(self, section: Node, found: list[NetworkDestination]) -> None:
-        def take(node: Node) -> None:
+    def _destinations(self, section: XmlElement, found: list[NetworkDestination]) -> None:
+        def take(node: XmlElement) -> None:
             name = self.elements.values(node, ("physicalName",)).get("physicalName", "")
             if not name:
                 self.elements.problem(node, f"a <{node.name}> needs a physicalName")

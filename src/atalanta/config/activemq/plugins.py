@@ -10,8 +10,8 @@ from atalanta.config.activemq.elements import Core, Elements, listed
 from atalanta.config.activemq.policies import Policies
 from atalanta.config.activemq.transports import TransportConnectors
 from atalanta.config.users.login_config import LOGIN_FILE
-from atalanta.config.users.logins import Logins, NamedUser
-from atalanta.config.xml.tree import Node
+from atalanta.config.users.logins import LoginSource, NamedUser
+from atalanta.config.xml.tree import XmlElement
 from atalanta.kernel.security.login_modules import Guest
 
 
@@ -27,9 +27,9 @@ class Plugins:
         self.transports = transports
         self.folder = folder
         self.authorization = Authorization(elements, core)
-        self.logins: Logins | None = None
+        self.logins: LoginSource | None = None
 
-    def read(self, section: Node) -> None:
+    def read(self, section: XmlElement) -> None:
         self.elements.children(
             section,
             {
@@ -48,19 +48,19 @@ class Plugins:
         )
 
     # -- users --------------------------------------------------------------------------------------
-    def _simple(self, node: Node) -> None:
+    def _simple(self, node: XmlElement) -> None:
         """Reads users with passwords and groups. `anonymousAccessAllowed` lets clients without a user in."""
         names = ("anonymousAccessAllowed", "anonymousUser", "anonymousGroup")
         values = self.elements.values(node, names)
         anonymous = self.elements.true(node, values, "anonymousAccessAllowed")
         user, group = (values.get(name, "anonymous") for name in names[1:])
-        self.logins = Logins(guest=Guest(user, group, True) if anonymous else None, everyone=EVERYONE)
+        self.logins = LoginSource(guest=Guest(user, group, True) if anonymous else None, everyone=EVERYONE)
         self.elements.children(node, {"users": self._users})
 
-    def _users(self, node: Node) -> None:
+    def _users(self, node: XmlElement) -> None:
         self.elements.children(node, {"authenticationUser": self._user})
 
-    def _user(self, node: Node) -> None:
+    def _user(self, node: XmlElement) -> None:
         values = self.elements.values(node, ("username", "password", "groups"))
         name = values.get("username", "")
         assert self.logins is not None
@@ -73,7 +73,7 @@ class Plugins:
             password = values.get("password", "")
             self.logins.users.append(NamedUser(name, password, roles, node.file, node.line))
 
-    def _jaas(self, node: Node) -> None:
+    def _jaas(self, node: XmlElement) -> None:
         """Reads which entries of the login.config beside this file have the users."""
         names = ("configuration", "sslConfiguration")
         values = self.elements.values(
@@ -81,11 +81,11 @@ class Plugins:
         )
         if not (self.folder / LOGIN_FILE).exists():
             self.elements.problem(node, f"there is no {LOGIN_FILE} beside this file", "copy it, and the files it names")
-        self.logins = Logins(domain=values.get("configuration", "activemq"), everyone=EVERYONE)
+        self.logins = LoginSource(domain=values.get("configuration", "activemq"), everyone=EVERYONE)
         self.transports.ssl_domain = values.get("sslConfiguration", "")
 
     # -- other plugins ------------------------------------------------------------------------------
-    def _discarding(self, node: Node) -> None:
+    def _discarding(self, node: XmlElement) -> None:
         silent = {
             **dict.fromkeys(("dropTemporaryQueues", "dropTemporaryTopics"), "see dropAll"),
             "reportInterval": "see the metrics",
@@ -96,13 +96,13 @@ class Plugins:
         if self.elements.true(node, values, "dropAll", True) and "dropOnly" not in node.attributes:
             self.policies.drops = True
 
-    def _time_stamps(self, node: Node) -> None:
+    def _time_stamps(self, node: XmlElement) -> None:
         values = self.elements.values(node, ("zeroExpirationOverride", "ttlCeiling"), tables.TIME_STAMPS_SILENT)
         for name, element in (("zeroExpirationOverride", "expiry-delay"), ("ttlCeiling", "max-expiry-delay")):
             if self.elements.whole(node, values, name, 0) > 0:
                 self.policies.everywhere[element] = values[name]
 
-    def _refresh(self, node: Node) -> None:
+    def _refresh(self, node: XmlElement) -> None:
         values = self.elements.values(node, ("checkPeriod",))
         period = self.elements.whole(node, values, "checkPeriod", 0)
         self.core.put(node, "configuration-file-refresh-period", str(period or -1))

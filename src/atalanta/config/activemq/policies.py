@@ -13,7 +13,7 @@ from typing import Final
 
 from atalanta.config.activemq import tables
 from atalanta.config.activemq.elements import Core, Elements, listed, only
-from atalanta.config.xml.tree import Node, made
+from atalanta.config.xml.tree import XmlElement, made
 
 ALL: Final = ">"
 DEAD_LETTERS: Final = "ActiveMQ.DLQ"
@@ -28,14 +28,14 @@ INT_MAX: Final = 2**31 - 1
 class Setting:
     """The settings of one match: element -> (value, node that said so)."""
 
-    node: Node
-    values: dict[str, tuple[str, Node]] = field(default_factory=dict)
+    node: XmlElement
+    values: dict[str, tuple[str, XmlElement]] = field(default_factory=dict)
 
 
 class Policies:
     """Collects settings by match. `finish` adds them to the tree."""
 
-    def __init__(self, elements: Elements, core: Core, root: Node) -> None:
+    def __init__(self, elements: Elements, core: Core, root: XmlElement) -> None:
         self.elements = elements
         self.core = core
         usages = [each for outer in root.all("systemUsage") for each in outer.all("systemUsage")]
@@ -44,28 +44,29 @@ class Policies:
         self.drops = False
         self.policies: dict[str, Setting] = {ALL: Setting(root)}
         self.redeliveries: dict[str, Setting] = {}
-        self.dead_letter_queues: dict[str, Node] = {DEAD_LETTERS: root}
+        self.dead_letter_queues: dict[str, XmlElement] = {DEAD_LETTERS: root}
         self.everywhere: dict[str, str] = {}  # settings of all addresses, from plugins
         self.expiry_period: str | None = None
 
-    def read(self, section: Node) -> None:
+    def read(self, section: XmlElement) -> None:
         """Reads `<destinationPolicy><policyMap>`."""
         self.elements.children(section, {"policyMap": self._map})
 
-    def _map(self, node: Node) -> None:
+    def _map(self, node: XmlElement) -> None:
         self.elements.children(node, {"policyEntries": self._entries, "defaultEntry": self._default})
 
-    def _entries(self, node: Node) -> None:
+    def _entries(self, node: XmlElement) -> None:
         # Queues first: the policy of a topic of the same name is compared with theirs.
         for child in sorted(node.children, key=lambda each: "topic" in each.attributes):
-            self.elements.children(Node("policyEntries", "", "", 0, {}, "", [child]), {"policyEntry": self._entry})
+            entries = XmlElement("policyEntries", "", "", 0, {}, "", [child])
+            self.elements.children(entries, {"policyEntry": self._entry})
 
-    def _default(self, node: Node) -> None:
+    def _default(self, node: XmlElement) -> None:
         for child in node.children:
             child.attributes.setdefault("queue", ALL)
         self._entries(node)
 
-    def _entry(self, node: Node) -> None:
+    def _entry(self, node: XmlElement) -> None:
         names = (*tables.POLICY_SIZES, *tables.POLICY_PLAIN, *tables.POLICY_OTHER)
         values = self.elements.values(node, names, tables.POLICY_SILENT, tables.POLICY_LOST)
         found: dict[str, str] = {}
@@ -81,12 +82,12 @@ class Policies:
         fails = self.elements.true(node, values, "sendFailIfNoSpace", self.fails)
         found["address-full-policy"] = "PAGE"
 
-        def queue_cursor(child: Node) -> None:
+        def queue_cursor(child: XmlElement) -> None:
             cursor = only(child)
             if cursor is not None and cursor.name in ("vmQueueCursor", "vmCursor") and flow:
                 found["address-full-policy"] = "FAIL" if fails else "BLOCK"
 
-        def factory(child: Node) -> None:
+        def factory(child: XmlElement) -> None:
             each = only(child)
             if each is not None:
                 self._groups(each, each.name, each.attributes.get("bucketCount", ""), found)
@@ -114,7 +115,7 @@ class Policies:
                 self.elements.finding(node, "policyEntry expireMessagesPeriod", why)
             self._store(self.policies, match, node, found)
 
-    def _matches(self, node: Node) -> list[str]:
+    def _matches(self, node: XmlElement) -> list[str]:
         matches = [each for kind in ("queue", "topic") for each in listed(node.attributes.get(kind, ""))]
         if any(each in node.attributes for each in TEMPORARY):
             self.elements.finding(node, f"{node.name} tempQueue", f"temporary destinations have the settings of {ALL}")
@@ -122,7 +123,7 @@ class Policies:
             self.elements.problem(node, f"a <{node.name}> needs a queue or a topic", f'queue="{ALL}" is all')
         return matches
 
-    def _store(self, settings: dict[str, Setting], match: str, node: Node, found: Mapping[str, str]) -> None:
+    def _store(self, settings: dict[str, Setting], match: str, node: XmlElement, found: Mapping[str, str]) -> None:
         """Keeps the settings of a match. Of two that differ, the first one counts, and the other is a finding."""
         setting = settings.setdefault(match, Setting(node))
         for name, text in found.items():
@@ -133,7 +134,7 @@ class Policies:
                 why = f"{known[0]} counts, from line {known[1].line}: a queue and a topic of one name are one address"
                 self.elements.finding(node, f"{node.name} {match}: {name} {text}".rstrip(), why)
 
-    def _unused(self, node: Node, values: dict[str, str], found: dict[str, str]) -> None:
+    def _unused(self, node: XmlElement, values: dict[str, str], found: dict[str, str]) -> None:
         """Reads when unused destinations are deleted."""
         delay = values.get("inactiveTimeoutBeforeGC", values.get("inactiveTimoutBeforeGC", "60000"))
         if not self.elements.true(node, values, "gcInactiveDestinations"):
@@ -146,7 +147,7 @@ class Policies:
             found[f"auto-delete-{what}"] = "true"
             found[f"auto-delete-{what}-delay"] = delay
 
-    def _groups(self, node: Node, kind: str, buckets: str, found: dict[str, str]) -> None:
+    def _groups(self, node: XmlElement, kind: str, buckets: str, found: dict[str, str]) -> None:
         """Reads how message groups are kept: by name, or by the hash in buckets."""
         if kind in ("bucket", "messageGroupHashBucketFactory"):
             found["default-group-buckets"] = buckets or "1024"
@@ -155,7 +156,7 @@ class Policies:
         elif kind not in ("simple", "simpleMessageGroupMapFactory"):
             self.elements.problem(node, f"messageGroupMapFactory: '{kind}' is none of simple, bucket, cached")
 
-    def _retroactive(self, node: Node, found: dict[str, str]) -> None:
+    def _retroactive(self, node: XmlElement, found: dict[str, str]) -> None:
         """Reads how many messages a new subscription begins with."""
         inner = only(node)
         name = "" if inner is None else inner.name
@@ -172,13 +173,13 @@ class Policies:
         self.elements.finding(inner, name, why, True)
 
     # -- dead letters -------------------------------------------------------------------------------
-    def _dead_letters(self, section: Node, entry: Node, found: dict[str, str]) -> None:
-        def shared(node: Node) -> None:
+    def _dead_letters(self, section: XmlElement, entry: XmlElement, found: dict[str, str]) -> None:
+        def shared(node: XmlElement) -> None:
             names = ("deadLetterQueue", "processExpired")
             values = self.elements.values(node, names, tables.DEAD_LETTERS_SILENT)
             name = [values.get("deadLetterQueue", DEAD_LETTERS).removeprefix("queue://")]
 
-            def inner(child: Node) -> None:
+            def inner(child: XmlElement) -> None:
                 destination = only(child)
                 if destination is not None:
                     name[0] = destination.attributes.get("physicalName", DEAD_LETTERS)
@@ -188,7 +189,7 @@ class Policies:
             self.dead_letter_queues.setdefault(name[0], node)
             self._expired(node, values, found)
 
-        def discarding(node: Node) -> None:
+        def discarding(node: XmlElement) -> None:
             self.elements.values(node, (), {**tables.DEAD_LETTERS_SILENT, "processExpired": "all are dropped"})
             found["dead-letter-address"] = found["expiry-address"] = ""
 
@@ -201,7 +202,7 @@ class Policies:
             },
         )
 
-    def _individual(self, node: Node, entry: Node, found: dict[str, str]) -> None:
+    def _individual(self, node: XmlElement, entry: XmlElement, found: dict[str, str]) -> None:
         """Reads dead-letter queues for each address: they are made at the first dead letter."""
         names = ("queuePrefix", "queueSuffix", "topicPrefix", "topicSuffix", "processExpired")
         values = self.elements.values(node, names, tables.DEAD_LETTERS_SILENT)
@@ -213,13 +214,13 @@ class Policies:
             found[f"{what}-queue-suffix"] = values.get(f"{kind}Suffix", "")
         self._expired(node, values, found)
 
-    def _expired(self, node: Node, values: dict[str, str], found: dict[str, str]) -> None:
+    def _expired(self, node: XmlElement, values: dict[str, str], found: dict[str, str]) -> None:
         if not self.elements.true(node, values, "processExpired", True):
             found["expiry-address"] = ""
             found.pop("auto-create-expiry-resources", None)
 
     # -- redelivery ---------------------------------------------------------------------------------
-    def redelivery_plugin(self, node: Node) -> None:
+    def redelivery_plugin(self, node: XmlElement) -> None:
         """Reads `<redeliveryPlugin>`, which delays redeliveries in the broker."""
         values = self.elements.values(
             node,
@@ -230,14 +231,14 @@ class Policies:
             why = "a message that was redelivered too often goes to the dead letters, and is not dropped"
             self.elements.finding(node, "redeliveryPlugin sendToDlqIfMaxRetriesExceeded", why)
 
-        def entry(child: Node) -> None:
+        def entry(child: XmlElement) -> None:
             for match in self._matches(child):
                 self._redelivery(child, match)
 
-        def default(child: Node) -> None:
+        def default(child: XmlElement) -> None:
             self.elements.children(child, {"redeliveryPolicy": lambda each: self._redelivery(each, ALL)})
 
-        def policy_map(child: Node) -> None:
+        def policy_map(child: XmlElement) -> None:
             handlers = {
                 "redeliveryPolicyMap": policy_map,
                 "redeliveryPolicyEntries": lambda each: self.elements.children(each, {"redeliveryPolicy": entry}),
@@ -247,7 +248,7 @@ class Policies:
 
         self.elements.children(node, {"redeliveryPolicyMap": policy_map})
 
-    def _redelivery(self, node: Node, match: str) -> None:
+    def _redelivery(self, node: XmlElement, match: str) -> None:
         values = self.elements.values(
             node, tables.REDELIVERY, {"preDispatchCheck": "always: deliveries are counted by the broker"}
         )

@@ -11,7 +11,7 @@ from atalanta.config.problems import Report
 from atalanta.config.wildfly.sockets import below
 from atalanta.config.wildfly.values import ExpressionValues, in_capitals
 from atalanta.config.xml.properties import substitute
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 
 CONF: Final = "conf"
 
@@ -52,7 +52,7 @@ class Properties(Mapping[str, str]):
         return len(self.given) + len(self.folders)
 
 
-def replace_expressions(root: Node, properties: Properties, report: Report) -> None:
+def replace_expressions(root: XmlElement, properties: Properties, report: Report) -> None:
     """Replaces the expressions of `root` and all below it. A name without a value is a problem."""
     for node in below(root):
         for name, text in [*node.attributes.items(), ("", node.text)]:
@@ -72,7 +72,7 @@ def replace_expressions(root: Node, properties: Properties, report: Report) -> N
                     report.without_effect(node.file, node.line, f"${{{each}}}", why)
 
 
-def _replaced(node: Node, text: str, properties: Properties, report: Report) -> str:
+def _replaced(node: XmlElement, text: str, properties: Properties, report: Report) -> str:
     try:
         return substitute(text, properties)
     except KeyError as missing:

@@ -24,8 +24,8 @@ from atalanta.config.activemq.properties import Properties, base_folder, replace
 from atalanta.config.activemq.stores import StoreFolder, Stores, store_folder
 from atalanta.config.activemq.transports import TransportConnectors
 from atalanta.config.problems import Report
-from atalanta.config.users.logins import Logins
-from atalanta.config.xml.tree import Node, made
+from atalanta.config.users.logins import LoginSource
+from atalanta.config.xml.tree import XmlElement, made
 from atalanta.ha.policy import PRIMARY, SHARED_STORE
 
 DATA: Final = "activemq-data"  # Classic's default
@@ -50,15 +50,15 @@ class ClassicBroker:
     `deletes_messages`: each start begins without the messages of earlier ones. `owner`: see Configuration.
     """
 
-    configuration: Node
+    configuration: XmlElement
     base: Path
-    logins: Logins | None = None
+    logins: LoginSource | None = None
     networks: NetworkSettings = field(default_factory=NetworkSettings)
     deletes_messages: bool = False
     owner: str = ""
 
 
-def classic_broker(root: Node, path: Path, values: Mapping[str, str], report: Report) -> ClassicBroker | None:
+def classic_broker(root: XmlElement, path: Path, values: Mapping[str, str], report: Report) -> ClassicBroker | None:
     """Returns the broker of an activemq.xml; None, and a problem, without exactly one `<broker>`."""
     elements = Elements(report)
     brokers = [root] if root.name == "broker" else list(root.all("broker"))
@@ -76,7 +76,7 @@ def classic_broker(root: Node, path: Path, values: Mapping[str, str], report: Re
     return BrokerReader(elements, path, brokers[0], root, properties).read()
 
 
-def outside(node: Node, elements: Elements) -> None:
+def outside(node: XmlElement, elements: Elements) -> None:
     """Reports an element of Spring beside the broker."""
     if node.name == "import":
         what = node.attributes.get("resource", "")
@@ -94,7 +94,9 @@ def outside(node: Node, elements: Elements) -> None:
 class BrokerReader:
     """Converts `<broker>`. The readers of its sections are attributes; they finish when all of it was read."""
 
-    def __init__(self, elements: Elements, path: Path, root: Node, file: Node, values: Mapping[str, str]) -> None:
+    def __init__(
+        self, elements: Elements, path: Path, root: XmlElement, file: XmlElement, values: Mapping[str, str]
+    ) -> None:
         """`file` is the root of the whole file, `values` the texts of its expressions."""
         self.elements = elements
         self.path = path
@@ -166,7 +168,7 @@ class BrokerReader:
             self.core.put(self.broker, "message-expiry-scan-period", self.policies.expiry_period)
         self.plugins.authorization.finish(self.broker, self.plugins.logins)
 
-    def _wildcards(self) -> Node:
+    def _wildcards(self) -> XmlElement:
         """Returns the wildcards of Classic, so that patterns and clients keep their `>`."""
         wildcards = made(self.broker, "wildcard-addresses")
         wildcards.children.append(made(self.broker, "any-words", ">"))
@@ -206,7 +208,7 @@ class BrokerReader:
         if values.get(NETWORK_URIS):
             self.elements.others(broker, f"broker {NETWORK_URIS}", "no connector is made", tables.WAYS_OF_NETWORK)
 
-    def _services(self, section: Node) -> None:
+    def _services(self, section: XmlElement) -> None:
         """Reads past the services; one of them is the slave of an older pair."""
         masters = []
         for child in section.children:
@@ -219,7 +221,7 @@ class BrokerReader:
             self.elements.finding(section, section.name, NO_BEANS, True)
 
     # -- limits -------------------------------------------------------------------------------------
-    def _usage(self, section: Node) -> None:
+    def _usage(self, section: XmlElement) -> None:
         node = only(section)
         if node is None or node.name != "systemUsage":
             self.elements.problem(section, "<systemUsage> holds one <systemUsage>")
@@ -229,14 +231,14 @@ class BrokerReader:
             node, {"memoryUsage": self._memory, "storeUsage": self._disk}, tables.SYSTEM_USAGE_CHILDREN
         )
 
-    def _memory(self, section: Node) -> None:
+    def _memory(self, section: XmlElement) -> None:
         node = only(section) or section
         values = self.elements.values(node, ("limit",), tables.USAGE_SILENT)
         size = self.elements.size(node, values, "limit")
         if size is not None:
             self.core.put(node, "global-max-size", str(size))
 
-    def _disk(self, section: Node) -> None:
+    def _disk(self, section: XmlElement) -> None:
         node = only(section) or section
         silent = {**tables.USAGE_SILENT, "store": "there is one store"}
         values = self.elements.values(node, ("limit", "percentLimit"), silent)

@@ -15,7 +15,7 @@ from atalanta.config.activemq.beans import Beans
 from atalanta.config.activemq.elements import Core, Elements, only
 from atalanta.config.folder_owner import owner_of
 from atalanta.config.wildfly.sockets import below
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 
 JOURNAL: Final = "journal"
 NODE_ID_NAME: Final = "node-id"
@@ -73,7 +73,7 @@ class Stores:
         self.persistent = True
         self.fails_if_locked = False
 
-    def read(self, section: Node) -> None:
+    def read(self, section: XmlElement) -> None:
         """Reads the adapter."""
         node = only(section)
         if node is not None and self.persistent:
@@ -88,14 +88,14 @@ class Stores:
             self._adapter(node)
             self._lock(node)
 
-    def factory(self, section: Node) -> None:
+    def factory(self, section: XmlElement) -> None:
         """Reads a factory, which makes the adapter in older files."""
         for node in section.children if self.persistent else []:
             for each in self.beans.reachable(self.beans.meant(node)):
                 self._find_database(each)
         self.elements.finding(section, section.name, KEPT, True)
 
-    def _adapter(self, node: Node) -> None:
+    def _adapter(self, node: XmlElement) -> None:
         """Reads the folder, and names what has no effect."""
         if node.name in KAHADB:
             self._kahadb(node)
@@ -104,7 +104,7 @@ class Stores:
         if node.name != REPLICATED or not self.persistent:
             self.elements.finding(node, node.name, KEPT, True)
 
-    def _kahadb(self, node: Node) -> None:
+    def _kahadb(self, node: XmlElement) -> None:
         names = ("directory", "journalMaxFileLength", *LOCKERS, *tables.LOCK)
         values = self.elements.values(node, names, tables.KAHADB_SILENT)
         self.elements.children(node, dict.fromkeys(LOCKERS, lambda _: None), tables.KAHADB_CHILDREN_SILENT)
@@ -115,7 +115,7 @@ class Stores:
         why = "messages are kept in the journal of this broker, in folders of their own there; those in it are not read"
         self.elements.finding(node, "kahaDB", why)
 
-    def _lock(self, node: Node) -> None:
+    def _lock(self, node: XmlElement) -> None:
         """Reads the options of the lock, and names what is otherwise here."""
         for name in tables.LOCK:
             if name in tables.USE_LOCK and not self.elements.true(node, node.attributes, name, True):
@@ -128,11 +128,11 @@ class Stores:
                 self.elements.values(locker, tables.FAIL_IF_LOCKED, tables.LOCKER_SILENT)
                 self._fail_if_locked(locker, tables.FAIL_IF_LOCKED[0])
 
-    def _fail_if_locked(self, node: Node, name: str) -> None:
+    def _fail_if_locked(self, node: XmlElement, name: str) -> None:
         self.fails_if_locked = self.fails_if_locked or self.elements.true(node, node.attributes, name)
 
     # -- what says that there are others ------------------------------------------------------------
-    def _find_class(self, node: Node) -> None:
+    def _find_class(self, node: XmlElement) -> None:
         """Reports a store that is written as a Spring bean, and is one of several brokers by its class."""
         bean = self.beans.meant(node) if node.name in ("bean", "ref") else None
         nodes = self.beans.reachable(bean)
@@ -143,7 +143,7 @@ class Stores:
                 self.elements.others(node, f"bean {name}", KEPT, tables.WAYS_OF_PAIR)
                 return
 
-    def _find_others(self, node: Node) -> None:
+    def _find_others(self, node: XmlElement) -> None:
         """Reports what says so of a store, and of those in it (mKahaDB)."""
         for store in below(node):
             if store.name == REPLICATED:
@@ -158,7 +158,7 @@ class Stores:
                 for child in section.children:
                     self._locker(node, child, self.beans.meant(child), child.name)
 
-    def _locker(self, store: Node, place: Node, made: Node | None, name: str) -> None:
+    def _locker(self, store: XmlElement, place: XmlElement, made: XmlElement | None, name: str) -> None:
         """Reports a locker in a database. One of a class that is not known may be that, too."""
         if made is not None and made.name == SHARED_FILE:
             return
@@ -169,14 +169,14 @@ class Stores:
             return  # no other process opens this database
         self.elements.others(place, name, "there is no lock in a database", tables.WAYS_OF_PAIR)
 
-    def _find_database(self, node: Node) -> None:
+    def _find_database(self, node: XmlElement) -> None:
         """Reports a database that other brokers may reach, too. Without a data source it is an embedded one."""
         if not all(self.beans.is_embedded(each) for each in self._sources(node)):
             self.elements.others(node, f"{node.name} {DATA_SOURCES[0]}", KEPT, tables.WAYS_OF_PAIR)
 
-    def _sources(self, node: Node) -> list[Node | None]:
+    def _sources(self, node: XmlElement) -> list[XmlElement | None]:
         """Returns the data sources that the element names; None for one that is not in this file."""
-        found: list[Node | None] = []
+        found: list[XmlElement | None] = []
         for name in DATA_SOURCES:
             if name in node.attributes:
                 found.append(self.beans.referred(node.attributes[name]))

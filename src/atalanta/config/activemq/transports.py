@@ -13,7 +13,7 @@ from atalanta.config.activemq.elements import Core, Elements, listed, only
 from atalanta.config.problems import nearest
 from atalanta.config.wildfly.sockets import Endpoint
 from atalanta.config.wildfly.transports import url
-from atalanta.config.xml.tree import Node, made
+from atalanta.config.xml.tree import XmlElement, made
 from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_authority, parse_params
 
 AGENT: Final = "discoveryAgent"
@@ -31,9 +31,9 @@ class TransportConnectors:
         self.tls: dict[str, str] = {}
         self.ssl_domain = ""
         self.discovery_uris: dict[str, str] = {}
-        self.nodes: list[Node] = []
+        self.nodes: list[XmlElement] = []
 
-    def ssl_context(self, node: Node) -> None:
+    def ssl_context(self, node: XmlElement) -> None:
         """Reads the key and trust store of `<sslContext><sslContext …/></sslContext>`."""
         inner = only(node) if not node.attributes else node
         if inner is None or inner.name != "sslContext":
@@ -50,7 +50,7 @@ class TransportConnectors:
                 text = self._file(inner, name, text)
             self.tls[tables.SSL[name]] = text
 
-    def _file(self, node: Node, name: str, text: str) -> str:
+    def _file(self, node: XmlElement, name: str, text: str) -> str:
         """Returns the path of a store: Spring's `file:` is taken away; other resources cannot be read."""
         if text.startswith("file:"):
             path = text.removeprefix("file:")
@@ -59,7 +59,7 @@ class TransportConnectors:
             self.elements.problem(node, f"{name}: '{text}' is not a file", "write file:${activemq.conf}/NAME")
         return text
 
-    def read(self, section: Node) -> None:
+    def read(self, section: XmlElement) -> None:
         """Notes the connectors. `finish` converts them, when the whole file was read."""
         self.elements.children(section, {"transportConnector": self.nodes.append})
 
@@ -68,7 +68,7 @@ class TransportConnectors:
         for node in self.nodes:
             self._connector(node)
 
-    def _connector(self, node: Node) -> None:
+    def _connector(self, node: XmlElement) -> None:
         self._find_agent(node)
         values = self.elements.values(node, tables.CONNECTOR, tables.CONNECTOR_SILENT, tables.CONNECTOR_LOST)
         self.elements.children(node, {}, {}, tables.CONNECTOR_LOST)
@@ -112,7 +112,7 @@ class TransportConnectors:
         port = DEFAULT_PORT if port is None else port
         self.core.add("acceptors", made(node, "acceptor", url(Endpoint(host, port), options), name=name))
 
-    def _find_agent(self, node: Node) -> None:
+    def _find_agent(self, node: XmlElement) -> None:
         """Reports an agent that other brokers would find this one by."""
         agents = [child for child in node.children if child.name == AGENT]
         if agents or node.attributes.pop(AGENT, ""):
@@ -120,7 +120,7 @@ class TransportConnectors:
             name = f"transportConnector {AGENT}"
             self.elements.others(node, name, "others do not find this broker", WAYS_OF_AGENT)
 
-    def _protocols(self, node: Node, word: str, given: dict[str, str]) -> str:
+    def _protocols(self, node: XmlElement, word: str, given: dict[str, str]) -> str:
         """Returns the protocols of the scheme; those of `auto` can be chosen by `auto.protocols`."""
         protocols = tables.PROTOCOLS[word]
         chosen = given.pop("auto.protocols", "")
@@ -133,7 +133,7 @@ class TransportConnectors:
             self.elements.problem(node, f"auto.protocols: '{unknown[0].lower()}' is not known")
         return ",".join(found)
 
-    def _options(self, node: Node, name: str, protocols: str, given: dict[str, str]) -> dict[str, str]:
+    def _options(self, node: XmlElement, name: str, protocols: str, given: dict[str, str]) -> dict[str, str]:
         """Converts the options of the URI to parameters of the acceptor."""
         found: dict[str, str] = {}
         for key, text in given.items():
@@ -152,7 +152,7 @@ class TransportConnectors:
                 self.elements.problem(node, f"transportConnector {name}: unknown option '{key}'", hint)
         return found
 
-    def _frame_size(self, node: Node, name: str, protocols: str, text: str, found: dict[str, str]) -> None:
+    def _frame_size(self, node: XmlElement, name: str, protocols: str, text: str, found: dict[str, str]) -> None:
         names = [tables.FRAME_SIZES[each] for each in protocols.split(",") if each in tables.FRAME_SIZES]
         found.update(dict.fromkeys(names, text))
         if not names:

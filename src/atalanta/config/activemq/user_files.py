@@ -19,7 +19,7 @@ from atalanta.config.users.login_config import (
     USER_OPTION,
     read_login_config,
 )
-from atalanta.config.users.logins import Logins
+from atalanta.config.users.logins import LoginSource
 from atalanta.config.users.users import ROLES_FILE, USERS_FILE, read_entries
 from atalanta.config.xml.properties import property_line
 from atalanta.kernel.security.login_modules import PASSWORD, Guest
@@ -27,7 +27,7 @@ from atalanta.kernel.security.login_modules import PASSWORD, Guest
 ARTEMIS: Final = "org.apache.activemq.artemis.spi.core.security.jaas."
 
 
-def user_files(logins: Logins, path: Path, report: Report) -> dict[str, str]:
+def user_files(logins: LoginSource, path: Path, report: Report) -> dict[str, str]:
     """Returns the texts of the files, by name. Users of a directory or with certificates are left out, with a line."""
     passwords: dict[str, str] = {each.name: each.password for each in logins.users}
     roles: dict[str, list[str]] = {}
@@ -48,7 +48,7 @@ def user_files(logins: Logins, path: Path, report: Report) -> dict[str, str]:
 
 
 def _from_files(
-    logins: Logins, path: Path, report: Report, passwords: dict[str, str], roles: dict[str, list[str]]
+    logins: LoginSource, path: Path, report: Report, passwords: dict[str, str], roles: dict[str, list[str]]
 ) -> bool:
     """Reads users.properties and groups.properties; False if login.config has other users, too."""
     folder = Path(realpath(path)).parent

@@ -15,7 +15,7 @@ NAME = ""
 
 
 @dataclass
-class Pair:
+class SharedStorePair:
     """The nodes that have one journal folder: usually a primary and a backup. One of them is active at a time."""
 
     folder: str
@@ -28,13 +28,13 @@ class Pair:
         return [*self.primaries, *self.backups]
 
 
-def pairs_of(configurations: list[Configuration]) -> list[Pair]:
+def pairs_of(configurations: list[Configuration]) -> list[SharedStorePair]:
     """Returns the pairs, in the order of their first node; a node whose partner is not given is one too."""
-    pairs: dict[str, Pair] = {}
+    pairs: dict[str, SharedStorePair] = {}
     for each in configurations:
         if each.ha.form == SHARED_STORE and each.ha.colocation is None:
             folder = os.path.realpath(each.journal_folder)
-            pair = pairs.setdefault(folder, Pair(folder))
+            pair = pairs.setdefault(folder, SharedStorePair(folder))
             (pair.backups if each.ha.role == BACKUP else pair.primaries).append(each)
     return list(pairs.values())
 
@@ -65,7 +65,7 @@ def check_shared_store(nodes: list[CheckedNode], findings: Findings) -> None:
 
 
 def _check_partners(
-    pair: Pair, members: list[CheckedNode], given: int, findings: Findings
+    pair: SharedStorePair, members: list[CheckedNode], given: int, findings: Findings
 ) -> None:
     first = members[0].configuration
     equal = all(each.ha.equals for each in pair.primaries)
@@ -128,7 +128,7 @@ def _compare(first: CheckedNode, node: CheckedNode, findings: Findings) -> None:
         )  # fmt: skip
 
 
-def _check_hosts(pair: Pair, members: list[CheckedNode], findings: Findings) -> None:
+def _check_hosts(pair: SharedStorePair, members: list[CheckedNode], findings: Findings) -> None:
     """Names what stops the whole pair: one host, and the file system of the folder."""
     first = members[0]
     announced = [node.announced.host for node in members if node.announced is not None]

@@ -8,7 +8,7 @@ from typing import Any
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml.reader import Handler, XmlReader, into, into_mapping
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.routing.wildcard import verify_match
 from atalanta.kernel.security.security import OLD_PERMISSIONS, PERMISSIONS, SecurityRule
@@ -24,10 +24,10 @@ class AddressSections:
         self.report = report
         self.reader = XmlReader(report)
         self.queues: dict[str, QueueConfig] = {}
-        self.queue_nodes: list[tuple[Node, str]] = []
+        self.queue_nodes: list[tuple[XmlElement, str]] = []
         self.addresses: dict[str, AddressConfig] = {}
         self.role_mappings: dict[str, list[str]] = {}
-        self.matches: list[tuple[Node, str]] = []
+        self.matches: list[tuple[XmlElement, str]] = []
 
     def handlers(self) -> dict[str, Handler]:
         return {
@@ -63,10 +63,10 @@ class AddressSections:
 
     # addresses and queues
 
-    def _addresses(self, section: Node) -> None:
+    def _addresses(self, section: XmlElement) -> None:
         self.reader.read(section, [], {"address": self._address})
 
-    def _address(self, node: Node) -> None:
+    def _address(self, node: XmlElement) -> None:
         name = node.attributes.get("name", "")
         if not name:
             self.report.problem(node.file, node.line, "an <address> needs a name")
@@ -74,11 +74,11 @@ class AddressSections:
         # An address given twice has the queues of both elements, as in Artemis.
         address = self.addresses.setdefault(name, AddressConfig(name))
 
-        def anycast(child: Node) -> None:
+        def anycast(child: XmlElement) -> None:
             address.anycast = True
             self._queues(child, address, ANYCAST)
 
-        def multicast(child: Node) -> None:
+        def multicast(child: XmlElement) -> None:
             address.multicast = True
             self._queues(child, address, MULTICAST)
 
@@ -93,8 +93,8 @@ class AddressSections:
                 "add <anycast/> or <multicast/>",
             )
 
-    def _queues(self, section: Node, address: AddressConfig, routing_type: int) -> None:
-        def queue(child: Node) -> None:
+    def _queues(self, section: XmlElement, address: AddressConfig, routing_type: int) -> None:
+        def queue(child: XmlElement) -> None:
             config = QueueConfig(routing_type=routing_type)
             if self._queue(child, config):
                 config.address = address.name
@@ -102,7 +102,7 @@ class AddressSections:
 
         self.reader.read(section, [], {"queue": queue})
 
-    def _queue(self, node: Node, config: QueueConfig) -> bool:
+    def _queue(self, node: XmlElement, config: QueueConfig) -> bool:
         self.reader.read(
             node, [into(config)], {"filter": lambda child: self._filter(child, config)}
         )
@@ -116,7 +116,7 @@ class AddressSections:
         self.queue_nodes.append((node, config.name))
         return True
 
-    def _filter(self, node: Node, config: QueueConfig) -> None:
+    def _filter(self, node: XmlElement, config: QueueConfig) -> None:
         self.reader.read(node, [], attributes=("string",))
         text = node.attributes.get("string")
         if text is None:
@@ -129,14 +129,14 @@ class AddressSections:
             return
         config.filter_text = text if text.strip() else None
 
-    def _old_queues(self, section: Node) -> None:
+    def _old_queues(self, section: XmlElement) -> None:
         """Reads `<queues>` of Artemis 1: each queue names its address.
 
         In Artemis 1 such queues were anycast and multicast alike. Now they are multicast, Artemis' default
         routing type.
         """
 
-        def queue(child: Node) -> None:
+        def queue(child: XmlElement) -> None:
             config = QueueConfig(routing_type=MULTICAST)
             if not self._queue(child, config):
                 return
@@ -148,10 +148,10 @@ class AddressSections:
 
     # address settings
 
-    def _address_settings(self, section: Node) -> None:
+    def _address_settings(self, section: XmlElement) -> None:
         self.reader.read(section, [], {"address-setting": self._address_setting})
 
-    def _address_setting(self, node: Node) -> None:
+    def _address_setting(self, node: XmlElement) -> None:
         match = self._match(node, [setting.match for setting in self.broker.address_settings])
         values: dict[str, Any] = {}
         self.reader.read(node, [into_mapping(AddressSettings, values)], attributes=("match",))
@@ -161,7 +161,7 @@ class AddressSections:
         if match is not None:
             self.broker.address_settings.append(AddressSetting(match, values))
 
-    def _match(self, node: Node, taken: list[str]) -> str | None:
+    def _match(self, node: XmlElement, taken: list[str]) -> str | None:
         match = node.attributes.get("match", "")
         if not match:
             self.report.problem(node.file, node.line, f"an <{node.name}> needs a match")
@@ -174,7 +174,7 @@ class AddressSections:
 
     # security settings
 
-    def _security_settings(self, section: Node) -> None:
+    def _security_settings(self, section: XmlElement) -> None:
         for mapping in section.all("role-mapping"):
             self._role_mapping(mapping)
         self.reader.read(
@@ -184,7 +184,7 @@ class AddressSections:
             {"security-setting-plugin": "Java classes cannot be loaded"},
         )
 
-    def _role_mapping(self, node: Node) -> None:
+    def _role_mapping(self, node: XmlElement) -> None:
         """Reads a role mapping: users with role `from` have the permissions of the roles `to`.
 
         Source: Artemis' FileConfigurationParser.parseSecurityRoleMapping, meant for long names out of
@@ -198,11 +198,11 @@ class AddressSections:
         for role in _roles(node.attributes["to"]):
             self.role_mappings.setdefault(role, []).append(source)
 
-    def _security_setting(self, node: Node) -> None:
+    def _security_setting(self, node: XmlElement) -> None:
         match = self._match_of_rule(node)
         permissions: dict[str, tuple[str, ...]] = {}
 
-        def permission(child: Node) -> None:
+        def permission(child: XmlElement) -> None:
             self.reader.read(child, [], attributes=("type", "roles"))
             kind = child.attributes.get("type", "")
             current = OLD_PERMISSIONS.get(kind, kind)
@@ -227,7 +227,7 @@ class AddressSections:
         if match is not None:
             self.broker.security_rules.append(SecurityRule(match, permissions))
 
-    def _match_of_rule(self, node: Node) -> str | None:
+    def _match_of_rule(self, node: XmlElement) -> str | None:
         return self._match(node, [rule.match for rule in self.broker.security_rules])
 
 

@@ -10,7 +10,7 @@ from atalanta.config.problems import Report, nearest
 from atalanta.config.sections.message import read_filter, read_transformer
 from atalanta.config.sections.references import References
 from atalanta.config.xml.reader import Handler, XmlReader, into
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 from atalanta.kernel.routing.divert_config import ADD_HEADERS
 
 WITHOUT_USER: Final = (
@@ -27,7 +27,7 @@ class BridgeSection:
         self.report = report
         self.reader = XmlReader(report)
         self.references = References(configuration, report, self.reader)
-        self.transformers: list[tuple[Node, BridgeConfig]] = []  # transformers with unknown classes
+        self.transformers: list[tuple[XmlElement, BridgeConfig]] = []  # transformers with unknown classes
 
     def handlers(self) -> dict[str, Handler]:
         return {"bridges": self._section}
@@ -59,10 +59,10 @@ class BridgeSection:
                     f"{ADD_HEADERS}, or a Python function as `transformer` of [bridges.{config.name}] in atalanta.toml",
                 )
 
-    def _section(self, section: Node) -> None:
+    def _section(self, section: XmlElement) -> None:
         self.reader.read(section, [], {"bridge": self._bridge})
 
-    def _bridge(self, node: Node) -> None:
+    def _bridge(self, node: XmlElement) -> None:
         config = BridgeConfig()
         handlers: dict[str, Handler] = {
             "filter": lambda child: self._filter(child, config),
@@ -92,15 +92,15 @@ class BridgeSection:
             return f"bridge '{config.name}' needs <static-connectors> or a <discovery-group-ref>"
         return ""
 
-    def _filter(self, node: Node, config: BridgeConfig) -> None:
+    def _filter(self, node: XmlElement, config: BridgeConfig) -> None:
         config.filter_text = read_filter(self.reader, node)
 
-    def _transformer(self, node: Node, config: BridgeConfig) -> None:
+    def _transformer(self, node: XmlElement, config: BridgeConfig) -> None:
         read_transformer(
             self.reader, node, config.transformer_properties, lambda name: self._class_name(name, config)
         )
 
-    def _class_name(self, node: Node, config: BridgeConfig) -> None:
+    def _class_name(self, node: XmlElement, config: BridgeConfig) -> None:
         name = node.text.strip()
         if not name:
             return
@@ -108,13 +108,13 @@ class BridgeSection:
         if name != ADD_HEADERS:
             self.transformers.append((node, config))
 
-    def _static(self, node: Node, config: BridgeConfig) -> None:
-        def connector(child: Node) -> None:
+    def _static(self, node: XmlElement, config: BridgeConfig) -> None:
+        def connector(child: XmlElement) -> None:
             name = self.references.connector(child)
             if name:
                 config.static_connectors.append(name)
 
         self.reader.read(node, [], {"connector-ref": connector})
 
-    def _discovery(self, node: Node, config: BridgeConfig) -> None:
+    def _discovery(self, node: XmlElement, config: BridgeConfig) -> None:
         config.discovery_group = self.references.discovery_group(node) or config.discovery_group

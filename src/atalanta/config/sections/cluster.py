@@ -22,7 +22,7 @@ from atalanta.config.problems import Report, nearest
 from atalanta.config.sections.known_elements import JGROUPS, UDP
 from atalanta.config.sections.references import CONNECTOR, DISCOVERY_GROUP, References
 from atalanta.config.xml.reader import BadValue, Handler, XmlReader, boolean, convert, into
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 from atalanta.files.jgroups_stack import StackError, parse_stack, read_stack
 from atalanta.wire.endpoint import parse_connector
 from atalanta.wire.uri import UriError, parse_params
@@ -85,11 +85,11 @@ class ClusterSections:
 
     # groups
 
-    def _broadcast_groups(self, section: Node) -> None:
-        def group(node: Node) -> None:
+    def _broadcast_groups(self, section: XmlElement) -> None:
+        def group(node: XmlElement) -> None:
             config = BroadcastGroupConfig()
 
-            def connector(child: Node) -> None:
+            def connector(child: XmlElement) -> None:
                 name = self.references.connector(child)
                 if name:
                     config.connectors.append(name)
@@ -102,8 +102,8 @@ class ClusterSections:
 
         self.reader.read(section, [], {"broadcast-group": group})
 
-    def _discovery_groups(self, section: Node) -> None:
-        def group(node: Node) -> None:
+    def _discovery_groups(self, section: XmlElement) -> None:
+        def group(node: XmlElement) -> None:
             config = DiscoveryGroupConfig()
             self.reader.read(node, [into(config)])
             if self._usable(node, config, list(self.configuration.discovery_groups)):
@@ -112,7 +112,7 @@ class ClusterSections:
         self.reader.read(section, [], {"discovery-group": group})
 
     def _usable(
-        self, node: Node, config: DiscoveryConfig, taken: list[str]
+        self, node: XmlElement, config: DiscoveryConfig, taken: list[str]
     ) -> bool:
         if not config.name:
             self.report.problem(node.file, node.line, f"a <{node.name}> needs a name")
@@ -143,7 +143,7 @@ class ClusterSections:
             return False
         return True
 
-    def _read_stack(self, node: Node, config: DiscoveryConfig) -> bool:
+    def _read_stack(self, node: XmlElement, config: DiscoveryConfig) -> bool:
         """Reads a JGroups stack file; the file is beside the broker.xml, as on Artemis' class path."""
         if not config.jgroups_file or not config.jgroups_channel:
             self.report.problem(
@@ -167,7 +167,7 @@ class ClusterSections:
 
     def _read_inside(
         self,
-        node: Node,
+        node: XmlElement,
         config: DiscoveryConfig,
         channel: str,
         stack: str,
@@ -182,23 +182,23 @@ class ClusterSections:
 
     # cluster connections
 
-    def _cluster_connections(self, section: Node) -> None:
+    def _cluster_connections(self, section: XmlElement) -> None:
         handlers = {
             "cluster-connection": self._connection,
             "cluster-connection-uri": self._uri_element,
         }
         self.reader.read(section, [], handlers)
 
-    def _connection(self, node: Node) -> None:
+    def _connection(self, node: XmlElement) -> None:
         config = ClusterConnectionConfig()
 
-        def connector(child: Node) -> None:
+        def connector(child: XmlElement) -> None:
             config.connector = self.references.connector(child)
 
-        def static(child: Node) -> None:
+        def static(child: XmlElement) -> None:
             self._static(child, config)
 
-        def discovery(child: Node) -> None:
+        def discovery(child: XmlElement) -> None:
             self._discovery_ref(child, config)
 
         handlers: dict[str, Handler] = {
@@ -219,7 +219,7 @@ class ClusterSections:
     def _old_load_balancing(self, config: ClusterConnectionConfig) -> str:
         return STRICT if config.forward_when_no_consumers else ON_DEMAND
 
-    def _both_given(self, node: Node, config: ClusterConnectionConfig) -> None:
+    def _both_given(self, node: XmlElement, config: ClusterConnectionConfig) -> None:
         """Warns of both load-balancing elements. In Artemis 2.44 (FileConfigurationParser) the older name decides,
         in its manual the newer one."""
         other = self._old_load_balancing(config)
@@ -230,7 +230,7 @@ class ClusterSections:
                 f" which is {other}: keep one of them"
             )
 
-    def _add(self, node: Node, config: ClusterConnectionConfig) -> None:
+    def _add(self, node: XmlElement, config: ClusterConnectionConfig) -> None:
         taken = [each.name for each in self.configuration.cluster_connections]
         if not config.name:
             self.report.problem(node.file, node.line, f"a <{node.name}> needs a name")
@@ -253,10 +253,10 @@ class ClusterSections:
             self.configuration.positions["cluster-connection", config.name] = (node.file, node.line)
             self.configuration.cluster_connections.append(config)
 
-    def _static(self, node: Node, config: ClusterConnectionConfig) -> None:
+    def _static(self, node: XmlElement, config: ClusterConnectionConfig) -> None:
         config.static = True
 
-        def connector(child: Node) -> None:
+        def connector(child: XmlElement) -> None:
             name = self.references.connector(child)
             if name:
                 config.static_connectors.append(name)
@@ -266,18 +266,18 @@ class ClusterSections:
         )
         self._direct_only(node, node.attributes.get("allow-direct-connections-only", "false"), config)
 
-    def _direct_only(self, node: Node, text: str, config: ClusterConnectionConfig) -> None:
+    def _direct_only(self, node: XmlElement, text: str, config: ClusterConnectionConfig) -> None:
         try:
             config.allow_direct_connections_only = boolean(text)
         except BadValue as error:
             self.report.problem(node.file, node.line, f"allow-direct-connections-only: {error}")
 
-    def _discovery_ref(self, node: Node, config: ClusterConnectionConfig) -> None:
+    def _discovery_ref(self, node: XmlElement, config: ClusterConnectionConfig) -> None:
         config.discovery_group = self.references.discovery_group(node) or config.discovery_group
 
     # URI form
 
-    def _uri_element(self, node: Node) -> None:
+    def _uri_element(self, node: XmlElement) -> None:
         """Reads `<cluster-connection-uri name="x" address="static://(c1,tcp://host:1)?maxHops=1"/>` or
         `multicast://group?…`.
 
@@ -288,7 +288,7 @@ class ClusterSections:
         self._read_uri(node, node.attributes.get("address", ""), config)
         self._add(node, config)
 
-    def _read_uri(self, node: Node, text: str, config: ClusterConnectionConfig) -> None:
+    def _read_uri(self, node: XmlElement, text: str, config: ClusterConnectionConfig) -> None:
         scheme, separator, rest = text.partition("://")
         end = rest.find(")") + 1 if rest.startswith("(") else 0
         rest, _, query = rest.partition("?") if not end else (rest[:end], "", rest[end:].lstrip("?"))
@@ -313,7 +313,7 @@ class ClusterSections:
             return
         self._uri_params(node, params, config)
 
-    def _static_member(self, node: Node, member: str, config: ClusterConnectionConfig) -> None:
+    def _static_member(self, node: XmlElement, member: str, config: ClusterConnectionConfig) -> None:
         """Returns the connector of a static member: a connector's name, or its URL `tcp://host:port?k=v` as Artemis
         allows here."""
         if not member:
@@ -330,7 +330,7 @@ class ClusterSections:
         config.static_connectors.append(member)
 
     def _uri_params(
-        self, node: Node, params: dict[str, str], config: ClusterConnectionConfig
+        self, node: XmlElement, params: dict[str, str], config: ClusterConnectionConfig
     ) -> None:
         described: dict[str, Any] = {entry.name: entry for entry in fields(config)}
         for name, text in params.items():

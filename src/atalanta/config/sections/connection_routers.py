@@ -21,7 +21,7 @@ from atalanta.config.sections.references import (
     References,
 )
 from atalanta.config.xml.reader import Handler, XmlReader, into
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 from atalanta.message.encoding.digits import all_digits
 
 NUMBER_MAX = 1 << 31
@@ -40,7 +40,7 @@ class RouterSection:
     def handlers(self) -> dict[str, Handler]:
         return {"connection-routers": self._routers, "connection-router": self._router}
 
-    def finish(self, core: Node) -> None:
+    def finish(self, core: XmlElement) -> None:
         """Checks that every referenced name is defined, also those in acceptors."""
         self.references.check()
         configuration = self.configuration
@@ -53,26 +53,26 @@ class RouterSection:
                     nearest(acceptor.router, routers),
                 )
 
-    def _problem(self, node: Node, text: str, hint: str = "") -> None:
+    def _problem(self, node: XmlElement, text: str, hint: str = "") -> None:
         self.report.problem(node.file, node.line, text, hint)
 
-    def _routers(self, section: Node) -> None:
+    def _routers(self, section: XmlElement) -> None:
         self.reader.read(section, [], {"connection-router": self._router})
 
-    def _router(self, node: Node) -> None:
+    def _router(self, node: XmlElement) -> None:
         config = RouterConfig()
 
-        def policy(child: Node) -> None:
+        def policy(child: XmlElement) -> None:
             self._policy(child, config)
 
-        def pool(child: Node) -> None:
+        def pool(child: XmlElement) -> None:
             config.pool = self._pool(child)
 
-        def cache(child: Node) -> None:
+        def cache(child: XmlElement) -> None:
             config.cache = CacheConfig()
             self.reader.read(child, [into(config.cache)])
 
-        def transformer(child: Node) -> None:
+        def transformer(child: XmlElement) -> None:
             self._problem(
                 child, "a key-transformer is a Java class", "the policy CONSISTENT_HASH_MODULO is one"
             )
@@ -94,10 +94,10 @@ class RouterSection:
             self.configuration.positions["connection-router", config.name] = (node.file, node.line)
             self.configuration.routers.append(config)
 
-    def _policy(self, node: Node, config: RouterConfig) -> None:
+    def _policy(self, node: XmlElement, config: RouterConfig) -> None:
         given: dict[str, str] = {}
 
-        def property_of(child: Node) -> None:
+        def property_of(child: XmlElement) -> None:
             self.reader.read(child, [], attributes=("key", "value"))
             given[child.attributes.get("key", "")] = child.attributes.get("value", "")
 
@@ -118,19 +118,19 @@ class RouterSection:
         if needed and config.policy_number < 1:
             self._problem(node, f"policy {name} needs its property {known}, at least 1")
 
-    def _pool(self, node: Node) -> PoolConfig:
+    def _pool(self, node: XmlElement) -> PoolConfig:
         config = PoolConfig()
 
-        def discovery(child: Node) -> None:
+        def discovery(child: XmlElement) -> None:
             self.reader.read(child, [], attributes=("discovery-group-name",))
             config.discovery_group = child.attributes.get("discovery-group-name", "")
             self.references.add(child, DISCOVERY_GROUP, config.discovery_group)
 
-        def connector(child: Node) -> None:
+        def connector(child: XmlElement) -> None:
             config.static_connectors.append(child.text)
             self.references.add(child, CONNECTOR, child.text)
 
-        def static(child: Node) -> None:
+        def static(child: XmlElement) -> None:
             self.reader.read(child, [], {"connector-ref": connector})
 
         handlers: dict[str, Handler] = {"discovery-group-ref": discovery, "static-connectors": static}

@@ -6,7 +6,7 @@ from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report
 from atalanta.config.sections.message import read_filter, read_transformer
 from atalanta.config.xml.reader import Handler, XmlReader, into
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 from atalanta.kernel.routing.divert_config import ADD_HEADERS, DivertConfig
 
 
@@ -21,10 +21,10 @@ class DivertSection:
     def handlers(self) -> dict[str, Handler]:
         return {"diverts": self._section}
 
-    def _section(self, section: Node) -> None:
+    def _section(self, section: XmlElement) -> None:
         self.reader.read(section, [], {"divert": self._divert})
 
-    def _divert(self, node: Node) -> None:
+    def _divert(self, node: XmlElement) -> None:
         config = DivertConfig()
         self.reader.read(
             node,
@@ -56,15 +56,15 @@ class DivertSection:
             return f"divert '{config.name}' leads to its own address"
         return ""
 
-    def _filter(self, node: Node, config: DivertConfig) -> None:
+    def _filter(self, node: XmlElement, config: DivertConfig) -> None:
         config.filter_text = read_filter(self.reader, node)
 
-    def _transformer(self, node: Node, config: DivertConfig) -> None:
+    def _transformer(self, node: XmlElement, config: DivertConfig) -> None:
         read_transformer(
             self.reader, node, config.headers, lambda name: self._class_name(name, name.text.strip())
         )
 
-    def _class_name(self, node: Node, name: str) -> None:
+    def _class_name(self, node: XmlElement, name: str) -> None:
         if name != ADD_HEADERS:
             self.report.problem(
                 node.file,

@@ -6,7 +6,7 @@ from atalanta.cluster.grouping.config import TYPES, GroupingHandlerConfig
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report
 from atalanta.config.xml.reader import Handler, XmlReader, into
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 
 
 class GroupingSection:
@@ -20,7 +20,7 @@ class GroupingSection:
     def handlers(self) -> dict[str, Handler]:
         return {"grouping-handler": self._handler}
 
-    def _handler(self, node: Node) -> None:
+    def _handler(self, node: XmlElement) -> None:
         config = GroupingHandlerConfig()
         self.reader.read(node, [into(config)])
         if self.configuration.grouping is not None:

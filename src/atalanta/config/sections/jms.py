@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.config.problems import Report
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 
 FOR_CLIENTS: Final = "for the JNDI of clients: the broker does not need it"
 
 
-def addresses_of(section: Node, report: Report) -> Node:
+def addresses_of(section: XmlElement, report: Report) -> XmlElement:
     """Returns `<addresses>` with elements at the lines of the section's elements."""
     addresses = _made(section, "addresses")
     for child in section.children:
@@ -31,7 +31,7 @@ def addresses_of(section: Node, report: Report) -> Node:
     return addresses
 
 
-def _queue(node: Node) -> Node:
+def _queue(node: XmlElement) -> XmlElement:
     """Converts a queue with `<selector string="…"/>` and `<durable>`; `<entry>` is for clients."""
     queue = _made(node, "queue", name=node.attributes.get("name", ""))
     for child in node.children:
@@ -42,5 +42,5 @@ def _queue(node: Node) -> Node:
     return queue
 
 
-def _made(source: Node, tag: str, /, **attributes: str) -> Node:
-    return Node(tag, "", source.file, source.line, attributes)
+def _made(source: XmlElement, tag: str, /, **attributes: str) -> XmlElement:
+    return XmlElement(tag, "", source.file, source.line, attributes)

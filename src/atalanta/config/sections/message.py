@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from atalanta.config.xml.reader import XmlReader
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 from atalanta.message.selector.selector import FilterError, parse_optional
 
 
-def read_filter(reader: XmlReader, node: Node) -> str | None:
+def read_filter(reader: XmlReader, node: XmlElement) -> str | None:
     """Returns the selector; None for a blank or invalid one. An invalid one is reported as a problem."""
     reader.read(node, [], attributes=("string",))
     text = node.attributes.get("string", "")
@@ -23,14 +23,14 @@ def read_filter(reader: XmlReader, node: Node) -> str | None:
 
 def read_transformer(
     reader: XmlReader,
-    node: Node,
+    node: XmlElement,
     properties: dict[str, str],
-    class_name: Callable[[Node], None],
+    class_name: Callable[[XmlElement], None],
 ) -> None:
     """Reads `<property key value>` into `properties` and each `<class-name>` with `class_name`. A missing class is
     a problem."""
 
-    def property_(child: Node) -> None:
+    def property_(child: XmlElement) -> None:
         reader.read(child, [], attributes=("key", "value"))
         key = child.attributes.get("key", "")
         if not key:
@@ -38,7 +38,7 @@ def read_transformer(
             return
         properties[key] = child.attributes.get("value", "")
 
-    names: list[Node] = []
+    names: list[XmlElement] = []
     reader.read(node, [], {"class-name": names.append, "property": property_})
     if not names:
         reader.report.problem(node.file, node.line, "a <transformer> needs a <class-name>")

@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from atalanta.config.problems import Report
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 from atalanta.runtime.network_check.config import (
     BadCommand,
     NetworkCheckConfig,
@@ -27,7 +27,7 @@ HOST_NAME: Final = re.compile(r"(?!.{254})[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9
 INTERFACE: Final = re.compile(r"[A-Za-z0-9_][^\s/]{0,14}")
 
 
-def check_network(core: Node, config: NetworkCheckConfig, report: Report) -> None:
+def check_network(core: XmlElement, config: NetworkCheckConfig, report: Report) -> None:
     """Reports problems with file and line, and removes the entries that are not checked."""
     for node in core.all("network-check-list"):
         config.addresses = ",".join(_addresses(node, report))
@@ -40,7 +40,7 @@ def check_network(core: Node, config: NetworkCheckConfig, report: Report) -> Non
             _command(node, report)
 
 
-def _entries(node: Node, report: Report) -> list[str]:
+def _entries(node: XmlElement, report: Report) -> list[str]:
     entries = listed(node.text)
     if len(entries) > ENTRIES_MAX:
         why = f"{node.name}: {len(entries)} entries, more than {ENTRIES_MAX}"
@@ -48,7 +48,7 @@ def _entries(node: Node, report: Report) -> list[str]:
     return entries[:ENTRIES_MAX]
 
 
-def _addresses(node: Node, report: Report) -> list[str]:
+def _addresses(node: XmlElement, report: Report) -> list[str]:
     from ipaddress import ip_address  # Imported here: nodes start without it.
 
     kept: list[str] = []
@@ -70,7 +70,7 @@ def _addresses(node: Node, report: Report) -> list[str]:
     return kept
 
 
-def _urls(node: Node, report: Report) -> list[str]:
+def _urls(node: XmlElement, report: Report) -> list[str]:
     kept: list[str] = []
     for url in _entries(node, report):
         try:
@@ -90,12 +90,12 @@ def _urls(node: Node, report: Report) -> list[str]:
     return kept
 
 
-def _warn_of_nothing(node: Node, report: Report, kept: list[str]) -> None:
+def _warn_of_nothing(node: XmlElement, report: Report, kept: list[str]) -> None:
     if node.text.strip(" ,") and not kept:
         _warn(node, report, "no entry is left to check")
 
 
-def _interface(node: Node, config: NetworkCheckConfig, report: Report) -> None:
+def _interface(node: XmlElement, config: NetworkCheckConfig, report: Report) -> None:
     if not config.interface:
         return
     if INTERFACE.fullmatch(config.interface) is None:
@@ -105,7 +105,7 @@ def _interface(node: Node, config: NetworkCheckConfig, report: Report) -> None:
         _warn(node, report, "has no effect: the ping command is your own, name the interface there")
 
 
-def _command(node: Node, report: Report) -> None:
+def _command(node: XmlElement, report: Report) -> None:
     text = node.text.strip()
     if not text:
         return  # the default
@@ -120,5 +120,5 @@ def _command(node: Node, report: Report) -> None:
         )
 
 
-def _warn(node: Node, report: Report, text: str) -> None:
+def _warn(node: XmlElement, report: Report, text: str) -> None:
     report.warnings.append(f"{node.file}:{node.line}: {node.name}: {text}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atalanta.config.problems import Report
 from atalanta.config.xml.reader import Handler, XmlReader
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 from atalanta.kernel.settings.notification_options import PLUGIN, NotificationOptions
 
 
@@ -19,11 +19,11 @@ class PluginSection:
     def handlers(self) -> dict[str, Handler]:
         return {"broker-plugins": self._section}
 
-    def _section(self, section: Node) -> None:
+    def _section(self, section: XmlElement) -> None:
         self.reader.read(section, [], {"broker-plugin": self._plugin})
 
-    def _plugin(self, node: Node) -> None:
-        properties: list[Node] = []
+    def _plugin(self, node: XmlElement) -> None:
+        properties: list[XmlElement] = []
         self.reader.read(node, [], {"property": properties.append}, attributes=("class-name",))
         name = node.attributes.get("class-name", "")
         if name != PLUGIN:

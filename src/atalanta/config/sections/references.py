@@ -5,7 +5,7 @@ from __future__ import annotations
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml.reader import XmlReader
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 
 CONNECTOR = "connector"
 DISCOVERY_GROUP = "discovery-group"
@@ -19,15 +19,15 @@ class References:
         self.configuration = configuration
         self.report = report
         self.reader = reader
-        self._noted: list[tuple[Node, str, str]] = []  # (node, CONNECTOR…, name)
+        self._noted: list[tuple[XmlElement, str, str]] = []  # (node, CONNECTOR…, name)
 
-    def add(self, node: Node, kind: str, name: str) -> None:
+    def add(self, node: XmlElement, kind: str, name: str) -> None:
         self._noted.append((node, kind, name))
 
-    def connector(self, node: Node) -> str:
+    def connector(self, node: XmlElement) -> str:
         """Returns the name in `<connector-ref>`: its text, or `connector-name` as in older files. "" is reported."""
         self.reader.read(
-            Node(
+            XmlElement(
                 node.name, node.namespace, node.file, node.line, node.attributes, "", node.children
             ),
             [],
@@ -40,7 +40,7 @@ class References:
             self.report.problem(node.file, node.line, "a <connector-ref> names a connector")
         return name
 
-    def discovery_group(self, node: Node) -> str:
+    def discovery_group(self, node: XmlElement) -> str:
         """Returns the name in `<discovery-group-ref discovery-group-name="x"/>`. "" is reported."""
         self.reader.read(node, [], attributes=("discovery-group-name",))
         name = node.attributes.get("discovery-group-name", "")

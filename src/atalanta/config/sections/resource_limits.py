@@ -5,7 +5,7 @@ from __future__ import annotations
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report
 from atalanta.config.xml.reader import Handler, XmlReader, into
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 from atalanta.kernel.security.resource_limits import ResourceLimit
 
 
@@ -20,10 +20,10 @@ class LimitSection:
     def handlers(self) -> dict[str, Handler]:
         return {"resource-limit-settings": self._section}
 
-    def _section(self, section: Node) -> None:
+    def _section(self, section: XmlElement) -> None:
         self.reader.read(section, [], {"resource-limit-setting": self._limit})
 
-    def _limit(self, node: Node) -> None:
+    def _limit(self, node: XmlElement) -> None:
         limit = ResourceLimit()
         self.reader.read(node, [into(limit)])
         if not limit.match:

@@ -19,7 +19,7 @@ class NamedUser:
 
 
 @dataclass
-class Logins:
+class LoginSource:
     """The source of the users: `users`, or the entry `domain` of login.config. Every user has the role `everyone`."""
 
     users: list[NamedUser] = field(default_factory=list)

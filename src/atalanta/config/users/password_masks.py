@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report
 from atalanta.config.xml.reader import BadValue, Handler, boolean
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 
 HINT = "or write it plainly, or as ${name} and set that environment variable"
 
@@ -22,9 +22,9 @@ class PasswordMasks:
         self.configuration = configuration
         self.report = report
         self.values = values
-        self.codec: Node | None = None
+        self.codec: XmlElement | None = None
         self.masked: bool | None = None  # None: recognized by the form of the password
-        self.cluster_password: Node | None = None
+        self.cluster_password: XmlElement | None = None
 
     def handlers(self) -> dict[str, Handler]:
         return {
@@ -33,14 +33,14 @@ class PasswordMasks:
             "mask-password": self._mask,
         }
 
-    def _cluster_password(self, node: Node) -> None:
+    def _cluster_password(self, node: XmlElement) -> None:
         self.cluster_password = node
         self.configuration.broker.cluster_password = node.text
 
-    def _codec(self, node: Node) -> None:
+    def _codec(self, node: XmlElement) -> None:
         self.codec = node
 
-    def _mask(self, node: Node) -> None:
+    def _mask(self, node: XmlElement) -> None:
         try:
             self.masked = boolean(node.text.strip())
         except BadValue as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report, nearest
 from atalanta.config.users.login_config import GUESTS, LOGIN_FILE, UserFileNames, read_login_config
-from atalanta.config.xml.properties import Entry, PropertiesError, parse_properties
+from atalanta.config.xml.properties import PropertiesError, PropertyEntry, parse_properties
 from atalanta.files.regular import read_regular
 from atalanta.kernel.security.login_modules import (
     GUEST,
@@ -25,7 +25,7 @@ from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.effective_settings import all_security_rules
 
 if TYPE_CHECKING:
-    from atalanta.config.users.logins import Logins
+    from atalanta.config.users.logins import LoginSource
 
 USERS_FILE: Final = "artemis-users.properties"
 ROLES_FILE: Final = "artemis-roles.properties"
@@ -86,7 +86,7 @@ def _read_users(
         report.problem(str(folder / LOGIN_FILE), 0, text)
 
 
-def _take_logins(logins: Logins, security: Security, report: Report) -> None:
+def _take_logins(logins: LoginSource, security: Security, report: Report) -> None:
     """Adds the users of the configuration file itself. A guest is for clients that name no user."""
     roles: dict[str, list[str]] = {}
     for user in logins.users:
@@ -159,7 +159,7 @@ def read_certificate_users(
     return found
 
 
-def read_entries(path: Path, configuration: Configuration, report: Report) -> list[Entry]:
+def read_entries(path: Path, configuration: Configuration, report: Report) -> list[PropertyEntry]:
     try:
         data = read_regular(path, FILE_BYTES_MAX)
     except FileNotFoundError:
@@ -182,7 +182,7 @@ def read_entries(path: Path, configuration: Configuration, report: Report) -> li
         return []
 
 
-def _report_repeated(path: Path, entries: list[Entry], report: Report) -> None:
+def _report_repeated(path: Path, entries: list[PropertyEntry], report: Report) -> None:
     seen: set[str] = set()
     for entry in entries:
         if entry.key in seen:

@@ -16,7 +16,12 @@ from typing import Final
 from atalanta.config.problems import Report
 from atalanta.config.users.login_config import LOGIN_FILE, PROPERTIES, read_login_config
 from atalanta.config.users.users import FILE_BYTES_MAX, ROLES_FILE, USERS_FILE
-from atalanta.config.xml.properties import Entry, PropertiesError, parse_properties, property_line
+from atalanta.config.xml.properties import (
+    PropertiesError,
+    PropertyEntry,
+    parse_properties,
+    property_line,
+)
 from atalanta.files.regular import read_regular
 from atalanta.files.replace import sync_folder
 from atalanta.kernel.security.password import StoredPassword, hash_password
@@ -77,7 +82,7 @@ class PropertiesText:
         if self.lines and not self.lines[-1]:
             self.lines.pop()
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[PropertyEntry]:
         try:
             return parse_properties("\n".join(self.lines))
         except PropertiesError as error:

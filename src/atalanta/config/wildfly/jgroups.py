@@ -8,7 +8,7 @@ from atalanta.config.problems import Report, nearest
 from atalanta.config.wildfly.sockets import Sockets, below
 from atalanta.config.wildfly.tables import JGROUPS
 from atalanta.config.xml.text import xml_text
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 
 PROTOCOLS: Final = ("protocol", "socket-protocol", "socket-discovery-protocol")
 
@@ -16,11 +16,11 @@ PROTOCOLS: Final = ("protocol", "socket-protocol", "socket-discovery-protocol")
 class Stacks:
     """The stacks of a standalone.xml. `texts` are the files of the requested stacks, by name."""
 
-    def __init__(self, root: Node, sockets: Sockets, report: Report) -> None:
+    def __init__(self, root: XmlElement, sockets: Sockets, report: Report) -> None:
         self.sockets = sockets
         self.report = report
-        self.channels: dict[str, Node] = {}
-        self.stacks: dict[str, Node] = {}
+        self.channels: dict[str, XmlElement] = {}
+        self.stacks: dict[str, XmlElement] = {}
         self.default = ""
         self.texts: dict[str, str] = {}
         for node in below(root):
@@ -33,7 +33,7 @@ class Stacks:
             elif node.name == "stack":
                 self.stacks[node.attributes.get("name", "")] = node
 
-    def file_of(self, user: Node) -> str | None:
+    def file_of(self, user: XmlElement) -> str | None:
         """Returns the name of the stack file for a group with `jgroups-channel` (default channel if empty) or
         `jgroups-stack`."""
         name = user.attributes.get("jgroups-stack", "")
@@ -53,21 +53,21 @@ class Stacks:
             self.texts[file] = xml_text(self._native(self.stacks[name]))
         return file
 
-    def _native(self, stack: Node) -> Node:
+    def _native(self, stack: XmlElement) -> XmlElement:
         """Returns `<config>` with the transport and all protocols, their properties as attributes."""
-        config = Node("config", "", stack.file, stack.line)
+        config = XmlElement("config", "", stack.file, stack.line)
         for child in stack.children:
             if child.name != "transport" and child.name not in PROTOCOLS:
                 continue
             kind = child.attributes.get("type", "").rpartition(".")[2]
-            made = Node(kind, "", child.file, child.line)
+            made = XmlElement(kind, "", child.file, child.line)
             self._bound(child, made)
             for prop in child.all("property"):
                 made.attributes[prop.attributes.get("name", "")] = prop.text
             config.children.append(made)
         return config
 
-    def _bound(self, child: Node, made: Node) -> None:
+    def _bound(self, child: XmlElement, made: XmlElement) -> None:
         """Adds the addresses and ports of socket bindings to a protocol."""
         binding = child.attributes.get("socket-binding", "")
         endpoint = self.sockets.endpoint(child, binding) if binding else None
@@ -87,7 +87,7 @@ class Stacks:
         if hosts:
             made.attributes["initial_hosts"] = ",".join(hosts)
 
-    def _missing(self, user: Node, kind: str, name: str, known: list[str]) -> None:
+    def _missing(self, user: XmlElement, kind: str, name: str, known: list[str]) -> None:
         self.report.problem(
             user.file, user.line, f"there is no {kind} '{name}'", nearest(name, known)
         )

@@ -14,7 +14,7 @@ from atalanta.config.wildfly.jgroups import Stacks
 from atalanta.config.wildfly.sockets import Endpoint, Sockets, below, checked
 from atalanta.config.wildfly.ssl_contexts import SslContexts
 from atalanta.config.wildfly.transports import Transports
-from atalanta.config.xml.tree import Node, made
+from atalanta.config.xml.tree import XmlElement, made
 
 
 @dataclass
@@ -22,11 +22,11 @@ class BrokerTree:
     """A converted broker. `stacks` are the JGroups stack files that `configuration` names; they exist only in
     memory."""
 
-    configuration: Node
+    configuration: XmlElement
     stacks: dict[str, str]
 
 
-def broker_tree(root: Node, report: Report) -> BrokerTree | None:
+def broker_tree(root: XmlElement, report: Report) -> BrokerTree | None:
     """Returns `<configuration>` with one `<core>`; None, and a problem, without exactly one broker."""
     if root.name == "domain":
         report.problem(
@@ -80,10 +80,10 @@ class SubsystemReader:
         self.stacks = stacks
         self.report = report
         self.transports = Transports(sockets, contexts, report)
-        self.sections: dict[str, Node] = {}
-        self.core = Node("core", "", "", 0)
+        self.sections: dict[str, XmlElement] = {}
+        self.core = XmlElement("core", "", "", 0)
 
-    def read(self, server: Node) -> Node:
+    def read(self, server: XmlElement) -> XmlElement:
         """Returns `<configuration>`."""
         self.core = made(server, "core")
         self.core.children.append(made(server, "name", server.attributes.get("name", "")))
@@ -100,20 +100,20 @@ class SubsystemReader:
         configuration.children.append(self.core)
         return configuration
 
-    def _defaults(self, source: Node, entry: Node, values: dict[str, str]) -> None:
+    def _defaults(self, source: XmlElement, entry: XmlElement, values: dict[str, str]) -> None:
         """Adds WildFly's own defaults for values that are not in the file."""
         present = {child.name for child in entry.children}
         for name, text in values.items():
             if name not in present:
                 entry.children.append(made(source, name, text))
 
-    def section(self, source: Node, name: str) -> Node:
+    def section(self, source: XmlElement, name: str) -> XmlElement:
         """Returns the section of that name, created once."""
         if name not in self.sections:
             self.sections[name] = made(source, name)
         return self.sections[name]
 
-    def _child(self, child: Node) -> None:
+    def _child(self, child: XmlElement) -> None:
         if child.name in tables.WITHOUT_EFFECT:
             why = tables.WITHOUT_EFFECT[child.name]
             self.report.without_effect(child.file, child.line, child.name, why)
@@ -132,7 +132,7 @@ class SubsystemReader:
         else:
             self._entry(child)
 
-    def _entry(self, child: Node) -> None:
+    def _entry(self, child: XmlElement) -> None:
         match child.name:
             case "cluster-connection":
                 made_of = self._elements(child, tables.CLUSTER_CONNECTION)
@@ -154,15 +154,15 @@ class SubsystemReader:
             case _:
                 self._ha_policy(child)
 
-    def _into(self, section: str, entry: Node | None, source: Node) -> None:
+    def _into(self, section: str, entry: XmlElement | None, source: XmlElement) -> None:
         if entry is not None:
             self.section(source, section).children.append(entry)
 
-    def _unknown(self, node: Node, name: str) -> None:
+    def _unknown(self, node: XmlElement, name: str) -> None:
         self.report.problem(node.file, node.line, f"unknown attribute '{name}' of <{node.name}>")
 
     # -- the broker itself ----------------------------------------------------------------------
-    def _group(self, node: Node) -> None:
+    def _group(self, node: XmlElement) -> None:
         names = tables.GROUPS[node.name]
         silent = tables.GROUPS_WITHOUT_EFFECT.get(node.name, {})
         for name, text in node.attributes.items():
@@ -176,7 +176,7 @@ class SubsystemReader:
         if password is not None:
             self.core.children.append(made(node, "cluster-password", password))
 
-    def _credential(self, node: Node) -> str | None:
+    def _credential(self, node: XmlElement) -> str | None:
         """Returns the password of `<credential-reference clear-text="…"/>`; credential stores exist only in
         WildFly."""
         for reference in node.all("credential-reference"):
@@ -190,14 +190,14 @@ class SubsystemReader:
             )
         return None
 
-    def _directory(self, node: Node) -> None:
+    def _directory(self, node: XmlElement) -> None:
         """Converts a folder; paths are relative to the data folder, as in WildFly."""
         path = node.attributes.get("path", "")
         if path:
             relative = not path.startswith("/")
             self.core.children.append(made(node, node.name, f"data/{path}" if relative else path))
 
-    def _ha_policy(self, node: Node) -> None:
+    def _ha_policy(self, node: XmlElement) -> None:
         """Converts `<shared-store-primary>` and the like to `<ha-policy><shared-store><primary>`."""
         policy = made(node, "ha-policy")
         form, _, role = node.name.rpartition("-")
@@ -211,7 +211,7 @@ class SubsystemReader:
             return
         self.core.children.append(policy)
 
-    def _ha_role(self, node: Node, name: str, form: str = "") -> Node:
+    def _ha_role(self, node: XmlElement, name: str, form: str = "") -> XmlElement:
         """Converts the attributes of a role to elements, and its children."""
         entry = made(node, name)
         for attribute, text in node.attributes.items():
@@ -230,7 +230,7 @@ class SubsystemReader:
                 self.report.problem(child.file, child.line, text)
         return entry
 
-    def _scale_down(self, node: Node) -> Node:
+    def _scale_down(self, node: XmlElement) -> XmlElement:
         entry = made(node, "scale-down")
         for name, text in node.attributes.items():
             if name == "connectors":
@@ -242,17 +242,17 @@ class SubsystemReader:
         return entry
 
     # -- groups, cluster connections, bridges ---------------------------------------------------
-    def _broadcast_group(self, node: Node) -> Node | None:
+    def _broadcast_group(self, node: XmlElement) -> XmlElement | None:
         group = self._group_of_nodes(node)
         if group is not None:
             for name in node.attributes.get("connectors", "").split():
                 group.children.append(made(node, "connector-ref", name))
         return group
 
-    def _discovery_group(self, node: Node) -> Node | None:
+    def _discovery_group(self, node: XmlElement) -> XmlElement | None:
         return self._group_of_nodes(node)
 
-    def _group_of_nodes(self, node: Node) -> Node | None:
+    def _group_of_nodes(self, node: XmlElement) -> XmlElement | None:
         """Converts a broadcast or discovery group with a multicast socket binding or with JGroups."""
         kind = "broadcast-group" if node.name.endswith("broadcast-group") else "discovery-group"
         group = made(node, kind, name=node.attributes.get("name", ""))
@@ -279,7 +279,7 @@ class SubsystemReader:
                 group.children.append(made(node, name, node.attributes[name]))
         return group
 
-    def _multicast(self, node: Node, group: Node, binding: str, endpoint: Endpoint) -> None:
+    def _multicast(self, node: XmlElement, group: XmlElement, binding: str, endpoint: Endpoint) -> None:
         if not endpoint.group_address or not endpoint.group_port:
             self.report.problem(
                 node.file,
@@ -292,14 +292,14 @@ class SubsystemReader:
         group.children.append(made(node, "group-address", endpoint.group_address))
         group.children.append(made(node, "group-port", str(endpoint.group_port)))
 
-    def _bridge(self, node: Node) -> Node:
+    def _bridge(self, node: XmlElement) -> XmlElement:
         bridge = self._elements(node, tables.BRIDGE)
         password = self._credential(node)
         if password is not None:
             bridge.children.append(made(node, "password", password))
         return bridge
 
-    def _elements(self, node: Node, names: dict[str, str]) -> Node:
+    def _elements(self, node: XmlElement, names: dict[str, str]) -> XmlElement:
         """Converts attributes to elements; lists, filters and references get their form in broker.xml."""
         entry = made(node, node.name, name=node.attributes.get("name", ""))
         for name, text in node.attributes.items():
@@ -323,7 +323,7 @@ class SubsystemReader:
         return entry
 
     # -- addresses and permissions --------------------------------------------------------------
-    def _address(self, node: Node) -> Node:
+    def _address(self, node: XmlElement) -> XmlElement:
         """Converts `<jms-queue name="q">` to the queue jms.queue.q, as WildFly creates it."""
         name = node.attributes.get("name", "")
         if node.name == "jms-topic":
@@ -346,7 +346,7 @@ class SubsystemReader:
         address.children.append(kind)
         return address
 
-    def _security(self, node: Node) -> Node:
+    def _security(self, node: XmlElement) -> XmlElement:
         setting = made(node, "security-setting", match=node.attributes.get("name", ""))
         roles: dict[str, list[str]] = {}
         for role in node.all("role"):
@@ -366,14 +366,14 @@ class SubsystemReader:
         return setting
 
 
-def listed(source: Node, name: str, text: str) -> Node:
+def listed(source: XmlElement, name: str, text: str) -> XmlElement:
     """Returns a list of connector names as an element."""
     section = made(source, name)
     section.children = [made(source, "connector-ref", each) for each in text.split()]
     return section
 
 
-def discovery_reference(source: Node, name: str) -> Node:
+def discovery_reference(source: XmlElement, name: str) -> XmlElement:
     """Returns `<discovery-group-ref discovery-group-name="…"/>`."""
     reference = made(source, "discovery-group-ref")
     reference.attributes["discovery-group-name"] = name

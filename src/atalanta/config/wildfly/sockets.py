@@ -9,7 +9,7 @@ from typing import Final
 from atalanta.config.problems import Report, nearest
 from atalanta.config.wildfly.tables import UNDERTOW
 from atalanta.config.wildfly.values import in_capitals
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 from atalanta.message.encoding.digits import all_digits
 
 DIGITS_MAX: Final = 5  # digits of a port number
@@ -29,13 +29,13 @@ class Endpoint:
 class Sockets:
     """Resolves names of sockets. An unknown name is a problem of the element that uses it."""
 
-    def __init__(self, root: Node, report: Report) -> None:
+    def __init__(self, root: XmlElement, report: Report) -> None:
         self.report = report
         self.offset = 0
         self.default_interface = ""
-        self.interfaces: dict[str, Node] = {}
-        self.bindings: dict[str, Node] = {}
-        self.listeners: dict[str, Node] = {}
+        self.interfaces: dict[str, XmlElement] = {}
+        self.bindings: dict[str, XmlElement] = {}
+        self.listeners: dict[str, XmlElement] = {}
         for section in root.all("interfaces"):
             for interface in section.all("interface"):
                 self.interfaces[interface.attributes.get("name", "")] = interface
@@ -48,7 +48,7 @@ class Sockets:
             if node.namespace.startswith(UNDERTOW) and node.name in LISTENERS:
                 self.listeners[node.attributes.get("name", "")] = node
 
-    def endpoint(self, user: Node, name: str) -> Endpoint | None:
+    def endpoint(self, user: XmlElement, name: str) -> Endpoint | None:
         """Returns the endpoint of socket binding `name`, for the element `user`."""
         binding = self.bindings.get(name)
         if binding is None:
@@ -63,7 +63,7 @@ class Sockets:
         group_port = self._number(binding, "multicast-port", 0)
         return Endpoint(host, port, binding.attributes.get("multicast-address", ""), group_port)
 
-    def listener(self, user: Node, name: str) -> Endpoint | None:
+    def listener(self, user: XmlElement, name: str) -> Endpoint | None:
         """Returns the endpoint of HTTP listener `name`."""
         listener = self.listeners.get(name)
         if listener is None:
@@ -71,7 +71,7 @@ class Sockets:
             return None
         return self.endpoint(listener, listener.attributes.get("socket-binding", ""))
 
-    def _outbound(self, user: Node, binding: Node) -> Endpoint | None:
+    def _outbound(self, user: XmlElement, binding: XmlElement) -> Endpoint | None:
         for remote in binding.all("remote-destination"):
             return Endpoint(remote.attributes.get("host", ""), self._number(remote, "port", 0))
         for local in binding.all("local-destination"):
@@ -81,7 +81,7 @@ class Sockets:
         )
         return None
 
-    def _interface(self, user: Node, name: str) -> str:
+    def _interface(self, user: XmlElement, name: str) -> str:
         interface = self.interfaces.get(name)
         if interface is None:
             self._missing(user, "interface", name, list(self.interfaces))
@@ -101,7 +101,7 @@ class Sockets:
         )
         return ""
 
-    def _number(self, node: Node, name: str, default: int) -> int:
+    def _number(self, node: XmlElement, name: str, default: int) -> int:
         text = checked(node, self.report).attributes.get(name, "").strip()
         if not text:
             return default
@@ -111,20 +111,20 @@ class Sockets:
             return default
         return int(text)
 
-    def _missing(self, user: Node, kind: str, name: str, known: list[str]) -> None:
+    def _missing(self, user: XmlElement, kind: str, name: str, known: list[str]) -> None:
         self.report.problem(
             user.file, user.line, f"there is no {kind} '{name}'", nearest(name, known)
         )
 
 
-def below(node: Node) -> Iterator[Node]:
+def below(node: XmlElement) -> Iterator[XmlElement]:
     """Iterates over `node` and all its descendants, in the order of the file."""
     yield node
     for child in node.children:
         yield from below(child)
 
 
-def checked(node: Node, report: Report) -> Node:
+def checked(node: XmlElement, report: Report) -> XmlElement:
     """Returns `node`; reports a problem if one of its expressions has no value."""
     for name, text in node.attributes.items():
         if "${" in text:

@@ -11,7 +11,7 @@ from typing import Final
 
 from atalanta.config.problems import Report, nearest
 from atalanta.config.wildfly.sockets import below, checked
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 
 ELYTRON: Final = "urn:wildfly:elytron:"
 SERVER: Final = "server-ssl-context"
@@ -41,14 +41,14 @@ HARMLESS: Final = (
 class SslContexts:
     """The ssl-contexts of the file. `options` returns None for an unreadable context, with a problem."""
 
-    def __init__(self, root: Node, report: Report) -> None:
+    def __init__(self, root: XmlElement, report: Report) -> None:
         self.report = report
-        self.known: dict[str, dict[str, Node]] = {kind: {} for kind in KINDS}
+        self.known: dict[str, dict[str, XmlElement]] = {kind: {} for kind in KINDS}
         for node in below(root):
             if node.name in self.known and node.namespace.startswith(ELYTRON):
                 self.known[node.name][node.attributes.get("name", "")] = node
 
-    def options(self, user: Node, kind: str, name: str) -> dict[str, str] | None:
+    def options(self, user: XmlElement, kind: str, name: str) -> dict[str, str] | None:
         """Returns the parameters of a connector or acceptor that uses this context."""
         context = self._named(user, kind, name)
         if context is None:
@@ -75,7 +75,7 @@ class SslContexts:
                 found.update(self._manager(context, attribute, prefix))
         return found
 
-    def _manager(self, context: Node, kind: str, prefix: str) -> dict[str, str]:
+    def _manager(self, context: XmlElement, kind: str, prefix: str) -> dict[str, str]:
         manager = self._named(context, kind, context.attributes[kind])
         if manager is None:
             return {}
@@ -107,7 +107,7 @@ class SslContexts:
                 self._problem(child, f"<{child.name}> of <{kind}> has no counterpart here")
         return found
 
-    def _store(self, store: Node, prefix: str) -> dict[str, str]:
+    def _store(self, store: XmlElement, prefix: str) -> dict[str, str]:
         found: dict[str, str] = {}
         checked(store, self.report)
         if "alias-filter" in store.attributes:
@@ -125,7 +125,7 @@ class SslContexts:
             found[f"{prefix}Type"] = kind
         return found
 
-    def _path(self, node: Node) -> str | None:
+    def _path(self, node: XmlElement) -> str | None:
         checked(node, self.report)
         path = node.attributes.get("path", "")
         base = node.attributes.get("relative-to", "")
@@ -135,7 +135,7 @@ class SslContexts:
             return None
         return path
 
-    def _credential(self, node: Node) -> str | None:
+    def _credential(self, node: XmlElement) -> str | None:
         for reference in node.all("credential-reference"):
             if "clear-text" in reference.attributes:
                 return checked(reference, self.report).attributes["clear-text"]
@@ -146,14 +146,14 @@ class SslContexts:
             )
         return None
 
-    def _named(self, user: Node, kind: str, name: str) -> Node | None:
+    def _named(self, user: XmlElement, kind: str, name: str) -> XmlElement | None:
         found = self.known[kind].get(name)
         if found is None:
             hint = nearest(name, list(self.known[kind]))
             self._problem(user, f"there is no {kind} '{name}' in this file", hint)
         return found
 
-    def _problem(self, node: Node, text: str, hint: str = "") -> None:
+    def _problem(self, node: XmlElement, text: str, hint: str = "") -> None:
         self.report.problem(node.file, node.line, text, hint)
 
 

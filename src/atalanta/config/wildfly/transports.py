@@ -10,7 +10,7 @@ from atalanta.config.problems import Report
 from atalanta.config.wildfly.sockets import Endpoint, Sockets
 from atalanta.config.wildfly.ssl_contexts import CLIENT, SERVER, SslContexts
 from atalanta.config.wildfly.tables import HYPHENATED
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 from atalanta.wire.http_upgrade import ENABLED, ENDPOINT, SERVER_NAME
 
 IN_VM: Final = "vm://0"
@@ -28,7 +28,7 @@ class Transports:
         self.report = report
         self.listeners: dict[str, str] = {}  # http-listener -> the acceptor that serves it
 
-    def connector(self, node: Node) -> Node | None:
+    def connector(self, node: XmlElement) -> XmlElement | None:
         """Converts an http-connector: the connection begins with an HTTP upgrade request to CORE."""
         if node.name == "connector":
             return self._by_factory(node)
@@ -45,7 +45,7 @@ class Transports:
                 options[SERVER_NAME] = node.attributes["server-name"]
         return self._entry(node, "connector", url(endpoint, options))
 
-    def acceptor(self, node: Node) -> Node | None:
+    def acceptor(self, node: XmlElement) -> XmlElement | None:
         """Converts an http-acceptor, on the port of its listener. Several on one listener become one acceptor here."""
         if node.name == "acceptor":
             return self._by_factory(node)
@@ -57,7 +57,7 @@ class Transports:
         endpoint = self._bound(node)
         return None if endpoint is None else self._entry(node, "acceptor", url(endpoint, options))
 
-    def _http_acceptor(self, node: Node, options: dict[str, str]) -> Node | None:
+    def _http_acceptor(self, node: XmlElement, options: dict[str, str]) -> XmlElement | None:
         listener = node.attributes.get("http-listener", "")
         name = node.attributes.get("name", "")
         if listener in self.listeners:
@@ -75,7 +75,7 @@ class Transports:
         options = {**self._of_listener(node, listener), **options, ENABLED: "true"}
         return self._entry(node, "acceptor", url(endpoint, options))
 
-    def _of_listener(self, node: Node, name: str) -> dict[str, str]:
+    def _of_listener(self, node: XmlElement, name: str) -> dict[str, str]:
         """Returns the parameters of a listener; an https-listener has TLS with its own ssl-context."""
         listener = self.sockets.listeners[name]
         if listener.name != "https-listener":
@@ -89,7 +89,7 @@ class Transports:
             return {}
         return self.contexts.options(listener, SERVER, listener.attributes["ssl-context"]) or {}
 
-    def _bound(self, node: Node) -> Endpoint | None:
+    def _bound(self, node: XmlElement) -> Endpoint | None:
         endpoint = self.sockets.endpoint(node, node.attributes.get("socket-binding", ""))
         if endpoint is not None and (not endpoint.host or not endpoint.port):
             self.report.problem(
@@ -100,7 +100,7 @@ class Transports:
             return None
         return endpoint
 
-    def _options(self, node: Node) -> dict[str, str]:
+    def _options(self, node: XmlElement) -> dict[str, str]:
         context = node.attributes.get("ssl-context")
         found: dict[str, str] = {}
         if context is not None:
@@ -110,17 +110,17 @@ class Transports:
             found[parameter(param.attributes.get("name", ""))] = param.attributes.get("value", "")
         return found
 
-    def _entry(self, node: Node, kind: str, text: str) -> Node:
+    def _entry(self, node: XmlElement, kind: str, text: str) -> XmlElement:
         name = {"name": node.attributes.get("name", "")}
-        return Node(kind, "", node.file, node.line, name, text)
+        return XmlElement(kind, "", node.file, node.line, name, text)
 
-    def _by_factory(self, node: Node) -> Node:
+    def _by_factory(self, node: XmlElement) -> XmlElement:
         entry = self._entry(node, node.name, "")
         factory = node.attributes.get("factory-class", "")
-        entry.children.append(Node("factory-class", "", node.file, node.line, {}, factory))
+        entry.children.append(XmlElement("factory-class", "", node.file, node.line, {}, factory))
         for name, value in self._options(node).items():
             attributes = {"key": name, "value": value}
-            entry.children.append(Node("param", "", node.file, node.line, attributes))
+            entry.children.append(XmlElement("param", "", node.file, node.line, attributes))
         return entry
 
 

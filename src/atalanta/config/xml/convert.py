@@ -19,7 +19,7 @@ from atalanta.config.native.toml_file import NAME as OWN_FILE
 from atalanta.config.problems import Report, grouped
 from atalanta.config.wildfly.reader import broker_tree
 from atalanta.config.xml.text import xml_text
-from atalanta.config.xml.tree import Node, TreeReader, is_classic, is_wildfly, made
+from atalanta.config.xml.tree import TreeReader, XmlElement, is_classic, is_wildfly, made
 from atalanta.kernel.security.security import DEFAULT_CLUSTER_USER, is_public_password
 
 CORE_NAMESPACE: Final = "urn:activemq:core"
@@ -68,7 +68,7 @@ def convert_file(
     report.check()
     assert root is not None
     beside: list[Beside] = []
-    configuration: Node | None = None
+    configuration: XmlElement | None = None
     if is_wildfly(root):
         wildfly = broker_tree(root, report)
         if wildfly is not None:
@@ -100,7 +100,7 @@ def convert_file(
     return Converted(text, grouped(report.unsupported), beside)
 
 
-def give_cluster_user(core: Node) -> None:
+def give_cluster_user(core: XmlElement) -> None:
     """Gives a node that is alone a cluster user with a generated password, if the file has none that is a secret.
 
     The members of a cluster need the same one: the file of a member keeps what it has, and `atalanta check` warns of
@@ -117,7 +117,7 @@ def give_cluster_user(core: Node) -> None:
     core.children.append(made(core, CLUSTER_PASSWORD, secrets.token_urlsafe(SECRET_BYTES)))
 
 
-def in_namespaces(configuration: Node) -> Node:
+def in_namespaces(configuration: XmlElement) -> XmlElement:
     """Returns the tree with the namespaces of Artemis' schema."""
     configuration.namespace = NAMESPACE
     for core in configuration.children:

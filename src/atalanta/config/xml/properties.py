@@ -15,7 +15,7 @@ BLANKS: Final = " \t\f"
 
 
 @dataclass(frozen=True)
-class Entry:
+class PropertyEntry:
     """An entry. `line` is its first line, counted from 1; `lines` is the number of its lines."""
 
     key: str
@@ -31,13 +31,13 @@ class PropertiesError(ValueError):
         self.text = text
 
 
-def parse_properties(text: str) -> list[Entry]:
+def parse_properties(text: str) -> list[PropertyEntry]:
     """Parses entries in the order of the file.
 
     Supports `key=value`, `key:value`, `key value`, `#` and `!` comments, `\\` at a line's end, and backslash
     escapes. PropertiesError for a malformed `\\uXXXX`.
     """
-    entries: list[Entry] = []
+    entries: list[PropertyEntry] = []
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     at = 0
     while at < len(lines):
@@ -96,7 +96,7 @@ def _continues(line: str) -> bool:
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
-def _entry(line: str, number: int, lines: int) -> Entry:
+def _entry(line: str, number: int, lines: int) -> PropertyEntry:
     end = 0
     while end < len(line):
         if line[end] == "\\":
@@ -108,7 +108,7 @@ def _entry(line: str, number: int, lines: int) -> Entry:
     rest = line[end:].lstrip(BLANKS)
     if rest and rest[0] in "=:":
         rest = rest[1:].lstrip(BLANKS)
-    return Entry(_unescape(line[:end], number), _unescape(rest, number), number, lines)
+    return PropertyEntry(_unescape(line[:end], number), _unescape(rest, number), number, lines)
 
 
 def _escape(text: str) -> str:

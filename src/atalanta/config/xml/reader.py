@@ -8,13 +8,13 @@ from dataclasses import Field, fields
 from typing import Any, Final
 
 from atalanta.config.problems import Report, nearest
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 
 SIZE: Final = re.compile(r"(-?\d{1,19})\s*([kmgKMG]?)[iI]?[bB]?")
 FACTORS: Final = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 INT_MAX: Final = 2**63 - 1
 
-Handler = Callable[[Node], None]
+Handler = Callable[[XmlElement], None]
 Assign = Callable[[str, Any], None]
 
 
@@ -22,7 +22,7 @@ class BadValue(ValueError):
     """The text is not a valid value of its option."""
 
 
-class Target:
+class OptionValues:
     """The destination of values: an instance of a described dataclass, or a dictionary of its attributes."""
 
     def __init__(self, described: type[Any], assign: Assign) -> None:
@@ -38,14 +38,14 @@ class Target:
                 options[name] = entry
 
 
-def into(instance: Any) -> Target:
+def into(instance: Any) -> OptionValues:
     """Returns a target that sets attributes of `instance`."""
-    return Target(type(instance), lambda name, value: setattr(instance, name, value))
+    return OptionValues(type(instance), lambda name, value: setattr(instance, name, value))
 
 
-def into_mapping(described: type[Any], values: dict[str, Any]) -> Target:
+def into_mapping(described: type[Any], values: dict[str, Any]) -> OptionValues:
     """Returns a target that has only the values given in the file."""
-    return Target(described, values.__setitem__)
+    return OptionValues(described, values.__setitem__)
 
 
 class XmlReader:
@@ -56,8 +56,8 @@ class XmlReader:
 
     def read(
         self,
-        node: Node,
-        targets: Sequence[Target],
+        node: XmlElement,
+        targets: Sequence[OptionValues],
         handlers: Mapping[str, Handler] | None = None,
         without_effect: Mapping[str, str] | None = None,
         attributes: Sequence[str] = (),
@@ -74,7 +74,7 @@ class XmlReader:
                 node.file, node.line, f"unexpected text '{_short(node.text)}' in <{node.name}>"
             )
 
-    def _attributes(self, node: Node, targets: Sequence[Target], extra: Sequence[str]) -> None:
+    def _attributes(self, node: XmlElement, targets: Sequence[OptionValues], extra: Sequence[str]) -> None:
         known = [name for target in targets for name in target.attributes]
         for name, text in node.attributes.items():
             target = _find(targets, name, True)
@@ -90,8 +90,8 @@ class XmlReader:
 
     def _children(
         self,
-        node: Node,
-        targets: Sequence[Target],
+        node: XmlElement,
+        targets: Sequence[OptionValues],
         handlers: Mapping[str, Handler],
         without_effect: Mapping[str, str],
     ) -> None:
@@ -118,7 +118,7 @@ class XmlReader:
                 known = [name for each in targets for name in each.elements]
                 self.unknown(child, node, [*known, *handlers, *without_effect])
 
-    def unknown(self, child: Node, parent: Node, known: Sequence[str]) -> None:
+    def unknown(self, child: XmlElement, parent: XmlElement, known: Sequence[str]) -> None:
         """Reports an unknown element."""
         self.report.problem(
             child.file,
@@ -127,7 +127,7 @@ class XmlReader:
             nearest(child.name, known),
         )
 
-    def _scalar(self, child: Node, target: Target, entry: Field[Any]) -> None:
+    def _scalar(self, child: XmlElement, target: OptionValues, entry: Field[Any]) -> None:
         for name in child.attributes:
             self.report.problem(
                 child.file, child.line, f"unknown attribute '{name}' of <{child.name}>"
@@ -136,7 +136,7 @@ class XmlReader:
             self.unknown(inner, child, [])
         self._assign(child, target, entry, child.name, child.text)
 
-    def _assign(self, node: Node, target: Target, entry: Field[Any], name: str, text: str) -> None:
+    def _assign(self, node: XmlElement, target: OptionValues, entry: Field[Any], name: str, text: str) -> None:
         try:
             value = convert(text, entry.metadata)
         except BadValue as error:
@@ -221,7 +221,7 @@ def _number(text: str, kind: str) -> int | float:
     return value
 
 
-def _find(targets: Sequence[Target], name: str, attribute: bool) -> Target | None:
+def _find(targets: Sequence[OptionValues], name: str, attribute: bool) -> OptionValues | None:
     for target in targets:
         if name in (target.attributes if attribute else target.elements):
             return target

@@ -6,10 +6,10 @@ from typing import Any
 
 from lxml import etree
 
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 
 
-def xml_text(root: Node, comment: str = "") -> str:
+def xml_text(root: XmlElement, comment: str = "") -> str:
     """Returns an indented XML document; `comment` precedes the root element."""
     element = _element(root, "", root.namespace)
     etree.indent(element, space="   ")
@@ -18,7 +18,7 @@ def xml_text(root: Node, comment: str = "") -> str:
     return head + (f"<!-- {comment.replace('--', '- -')} -->\n" if comment else "") + text + "\n"
 
 
-def _element(node: Node, around: str, namespace: str) -> etree._Element:
+def _element(node: XmlElement, around: str, namespace: str) -> etree._Element:
     """Creates an element. `namespace` is that of the nearest element with one, `around` that of its parent."""
     own = node.namespace or namespace
     nsmap: Any = {None: own} if own and own != around else None

@@ -35,7 +35,7 @@ FOREIGN_ATTRIBUTES: Final = (
 
 
 @dataclass
-class Node:
+class XmlElement:
     """An element: `name` is without namespace, `text` is the text outside its children."""
 
     name: str
@@ -44,15 +44,15 @@ class Node:
     line: int
     attributes: dict[str, str] = field(default_factory=dict)
     text: str = ""
-    children: list[Node] = field(default_factory=list)
+    children: list[XmlElement] = field(default_factory=list)
 
-    def all(self, name: str) -> Iterator[Node]:
+    def all(self, name: str) -> Iterator[XmlElement]:
         return (child for child in self.children if child.name == name)
 
 
-def made(source: Node, tag: str, text: str = "", /, **attributes: str) -> Node:
+def made(source: XmlElement, tag: str, text: str = "", /, **attributes: str) -> XmlElement:
     """Creates an element of broker.xml with the position of `source`, an element of another kind of file."""
-    return Node(tag, "", source.file, source.line, attributes, text)
+    return XmlElement(tag, "", source.file, source.line, attributes, text)
 
 
 class TreeReader:
@@ -71,7 +71,7 @@ class TreeReader:
         self.keep_unknown = False  # expressions without a value stay unchanged
         self.files: list[Path] = []  # all files that were read
 
-    def read(self, path: Path) -> Node | None:
+    def read(self, path: Path) -> XmlElement | None:
         self.folder = Path(realpath(path.parent))
         root = self._parse(path)
         if root is None:
@@ -119,10 +119,10 @@ class TreeReader:
             self.report.problem(shown, error.line, error.text)
             return None
 
-    def _node(self, element: Any, path: Path, depth: int) -> Node:
+    def _node(self, element: Any, path: Path, depth: int) -> XmlElement:
         namespace, name = names_of(element)
         line = element.sourceline or 0
-        node = Node(name, namespace, str(path), line)
+        node = XmlElement(name, namespace, str(path), line)
         for key, value in element.attrib.items():
             attribute = str(key)
             if not attribute.startswith(FOREIGN_ATTRIBUTES):
@@ -141,7 +141,7 @@ class TreeReader:
         node.text = self._replaced(text, node).strip()
         return node
 
-    def _replaced(self, text: str, node: Node) -> str:
+    def _replaced(self, text: str, node: XmlElement) -> str:
         if "${" not in text:
             return text
         try:
@@ -160,7 +160,7 @@ class TreeReader:
             self.report.problem(node.file, node.line, f"in <{node.name}>: {error}")
         return ""
 
-    def _included(self, element: Any, path: Path, depth: int) -> list[Node]:
+    def _included(self, element: Any, path: Path, depth: int) -> list[XmlElement]:
         line = element.sourceline or 0
         text = self._include_problem(element, path, depth)
         if text:
@@ -215,7 +215,7 @@ def system_properties(root: Any) -> dict[str, str]:
     }
 
 
-def is_wildfly(root: Node) -> bool:
+def is_wildfly(root: XmlElement) -> bool:
     """Tells whether `root` is a standalone.xml of WildFly, or its subsystem alone."""
     return root.name in WILDFLY_ROOTS and root.namespace.startswith("urn:jboss:domain:")
 
@@ -225,6 +225,6 @@ def has_classic_names(name: str, namespace: str) -> bool:
     return name in CLASSIC_NAMESPACES and namespace.startswith(CLASSIC_NAMESPACES[name])
 
 
-def is_classic(root: Node) -> bool:
+def is_classic(root: XmlElement) -> bool:
     """Tells whether `root` is the `<beans>` of an activemq.xml, or its `<broker>` alone."""
     return has_classic_names(root.name, root.namespace)

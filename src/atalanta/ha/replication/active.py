@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.ha.lease import Lease
+from atalanta.ha.lease import ActiveLease
 from atalanta.ha.register import MEMBERS_MAX, Register, add_member, remove_member
 from atalanta.ha.replication.epoch_table import EpochTable, cut_table
 from atalanta.ha.replication.follower import Follower
@@ -50,7 +50,7 @@ class Active:
         # After a handover every member has everything; after a takeover the node is alone.
         self.commit: int = follower.last
         self.confirmed: int = 0
-        self.lease = Lease(follower.terms)
+        self.lease = ActiveLease(follower.terms)
         self.answered: dict[str, int] = {}  # durable lsn in this epoch, by follower
         self.cursors: dict[str, int] = {}  # last lsn sent, by follower whose journal agrees
         self.progress_ns: dict[str, int] = {}

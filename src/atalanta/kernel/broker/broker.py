@@ -60,7 +60,7 @@ from atalanta.kernel.transactions.xa import Branches
 
 if TYPE_CHECKING:
 
-    from atalanta.kernel.ports import BrokerPorts, Ids, Journal, Timers, Trace
+    from atalanta.kernel.ports import BrokerPorts, Ids, JournalPort, Timers, Trace
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Security
     from atalanta.kernel.sessions.clients import ClientObserver
@@ -95,7 +95,7 @@ class Broker:
         self.config = config
         self.settings = settings
         self.security = security
-        self.journal: Journal = journal
+        self.journal: JournalPort = journal
         self.timers: Timers = timers
         self.ids: Ids = ports.ids
         self.trace: Trace = trace

@@ -14,7 +14,7 @@ from atalanta.message.encoding.buffer import DecodeError, Reader
 NAMED_MAX: Final = 20
 
 
-class QueueNames:
+class RecordedQueueNames:
     """The names of the queues by id, as the records of a replay tell them."""
 
     def __init__(self) -> None:

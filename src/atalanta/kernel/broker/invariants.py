@@ -17,7 +17,7 @@ from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.queue.delivery.message_store import MessageStore
-    from atalanta.kernel.queue.delivery.plan import Plan
+    from atalanta.kernel.queue.delivery.plan import RoutingPlan
     from atalanta.kernel.queue.delivery.scheduled_messages import ScheduledMessages
     from atalanta.kernel.queue.last_value_ring import SpecialQueue
     from atalanta.kernel.queue.queue import Queue
@@ -91,7 +91,7 @@ def _validate_links(registry: AddressRegistry) -> None:
         )
 
 
-def _validate_routes(store: MessageStore, queues: dict[str, Queue], prepared: list[Plan]) -> None:
+def _validate_routes(store: MessageStore, queues: dict[str, Queue], prepared: list[RoutingPlan]) -> None:
     """Checks that no message has two routes to one queue (kernel/routing/router.py)."""
     for plan in prepared:
         ids = [planned.queue.id for planned in plan.routes]
@@ -204,7 +204,7 @@ def _validate_memory(store: MessageStore, queues: dict[str, Queue]) -> None:
 
 
 def _validate_pending(
-    store: MessageStore, queues: dict[str, Queue], prepared: list[Plan]
+    store: MessageStore, queues: dict[str, Queue], prepared: list[RoutingPlan]
 ) -> None:
     """Checks the counts of messages that are not in their queues yet. `prepared`: the sends of prepared branches."""
     waiting: dict[int, int] = {}

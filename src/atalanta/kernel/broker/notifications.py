@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.delivery.plan import RoutingPlan
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.routing.bindings import RemoteBinding
 from atalanta.kernel.routing.retroactive_names import is_resource
@@ -23,7 +23,7 @@ from atalanta.message.properties import Byte, Int, PropertyValue
 if TYPE_CHECKING:
     from atalanta.kernel.observer import Observer
     from atalanta.kernel.publish.plan_writer import PlanWriter
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.queue.spec import QueueSpec
@@ -95,10 +95,10 @@ class Notifications(ClientObserver):
         """
         return is_resource(self.config, queue.name) or is_network_subscription(queue.spec)
 
-    def on_consumer_added(self, now: int, consumer: Consumer) -> None:
+    def on_consumer_added(self, now: int, consumer: QueueConsumer) -> None:
         self._consumer(now, "CONSUMER_CREATED", consumer)
 
-    def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
+    def on_consumer_removed(self, now: int, consumer: QueueConsumer) -> None:
         self._consumer(now, "CONSUMER_CLOSED", consumer)
 
     def on_consumer_slow(self, now: int, consumer: SessionConsumer) -> None:
@@ -130,7 +130,7 @@ class Notifications(ClientObserver):
                     left -= 1
                     self._consumer(now, "CONSUMER_CLOSED", consumer, left)
 
-    def _consumer(self, now: int, kind: str, consumer: Consumer, count: int = -1) -> None:
+    def _consumer(self, now: int, kind: str, consumer: QueueConsumer, count: int = -1) -> None:
         """Sends a consumer's notification; `count`: of the queue's consumers, if that is not their number."""
         selector = consumer.selector
         properties = self._consumer_properties(
@@ -228,7 +228,7 @@ class Notifications(ClientObserver):
             properties["_AMQ_ConsumerName"] = reference.consumer.id
         self.publish(now, "MESSAGE_EXPIRED", properties)
 
-    def on_delivered(self, now: int, consumer: Consumer, reference: Reference) -> None:
+    def on_delivered(self, now: int, consumer: QueueConsumer, reference: Reference) -> None:
         """Sends the delivery notification, for browsers too, as in Artemis."""
         spec = consumer.queue.spec
         if not isinstance(consumer, SessionConsumer):
@@ -283,7 +283,7 @@ class Notifications(ClientObserver):
         message = encoded(self, now, kind, properties, True)  # a durable queue keeps the notifications
         if message is None:
             return
-        plan = Plan(message)
+        plan = RoutingPlan(message)
         plan.after_lsn = after_lsn
         plan.routes = route(address, message, -1, "")
         if plan.routes:
@@ -357,7 +357,7 @@ class Notifications(ClientObserver):
             return
         if kind and queue.filter is not None and not queue.filter.matches(message):
             return
-        plan = Plan(message)
+        plan = RoutingPlan(message)
         plan.after_lsn = after_lsn
         plan.routes = [Route(queue, b"")]
         self.plans.commit(plan, None, 0)

@@ -8,7 +8,7 @@ from atalanta.kernel.memory.large_body import OPEN_LOOK_NS, OPEN_TIMER
 
 if TYPE_CHECKING:
     from atalanta.kernel.memory.large_body import LargeBodies
-    from atalanta.kernel.ports import Journal, Timers
+    from atalanta.kernel.ports import JournalPort, Timers
     from atalanta.kernel.sessions.clients import Clients
     from atalanta.kernel.transactions.xa import Branches
     from atalanta.message.message import Message
@@ -22,7 +22,7 @@ class OpenBodies:
         large: LargeBodies,
         clients: Clients,
         branches: Branches,
-        journal: Journal,
+        journal: JournalPort,
         timers: Timers,
     ) -> None:
         self.large = large

@@ -25,7 +25,7 @@ from atalanta.kernel.journal.message_record import (
     decode_plain_message,
 )
 from atalanta.kernel.log import retention
-from atalanta.kernel.log.lease import Lease
+from atalanta.kernel.log.lease import ReaderLease
 from atalanta.kernel.queue.delivery.displacement import restore
 from atalanta.kernel.queue.paging.paged_queue import behind_pages, paged_queue_of
 from atalanta.kernel.queue.paging.recovery import PagingRecovery
@@ -245,7 +245,7 @@ class Recovery:
             group = reader.simple_string("lease.group")
             epoch = reader.int64("lease.epoch")
             owner = reader.simple_string("lease.owner")
-            queue.lease(Lease(group, epoch, owner, reader.int64("lease.ttl")))
+            queue.lease(ReaderLease(group, epoch, owner, reader.int64("lease.ttl")))
         for _ in range(reader.int32("queue.lost")):
             start = reader.int64("lost.start")
             end = reader.int64("lost.end")
@@ -293,7 +293,7 @@ class Recovery:
             owner = reader.simple_string("lease.owner")
             ttl_ns = reader.int64("lease.ttl")
             if queue is not None:
-                queue.lease(Lease(group, epoch, owner, ttl_ns))
+                queue.lease(ReaderLease(group, epoch, owner, ttl_ns))
         elif kind == records.LOST:
             queue = self.broker.queue_registry.by_id.get(reader.int64("lost.queue"))
             start = reader.int64("lost.start")

@@ -17,7 +17,7 @@ from atalanta.kernel.journal import records
 from atalanta.message.encoding.buffer import Writer
 
 if TYPE_CHECKING:
-    from atalanta.kernel.ports import Journal
+    from atalanta.kernel.ports import JournalPort
     from atalanta.kernel.queue.delivery.message_table import MessageTable
     from atalanta.kernel.registry.bindings import BindingRegistry
 
@@ -64,7 +64,7 @@ class ReservedIds:
     its clusters.
     """
 
-    def __init__(self, store: MessageTable, bindings: BindingRegistry, journal: Journal) -> None:
+    def __init__(self, store: MessageTable, bindings: BindingRegistry, journal: JournalPort) -> None:
         self._store = store
         self._bindings = bindings
         self.journal = journal

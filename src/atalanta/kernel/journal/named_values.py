@@ -8,7 +8,7 @@ from atalanta.kernel.journal import records
 
 if TYPE_CHECKING:
     from atalanta.kernel.command import CurrentCommand
-    from atalanta.kernel.ports import Journal
+    from atalanta.kernel.ports import JournalPort
 
 
 class NamedValues:
@@ -17,7 +17,7 @@ class NamedValues:
     A key begins with a prefix of its owner ("divert.", "pause.queue.", …).
     """
 
-    def __init__(self, journal: Journal, command: CurrentCommand) -> None:
+    def __init__(self, journal: JournalPort, command: CurrentCommand) -> None:
         self.journal = journal
         self.command = command
         self._stored: dict[str, tuple[bytes, int]] = {}
@@ -45,7 +45,7 @@ class NamedValues:
     def set(self, key: str, value: bytes, idle: bool = False) -> int:
         """Stores the value and returns the lsn of its record.
 
-        `idle`: the record need not be committed soon (`Journal.append_idle`).
+        `idle`: the record need not be committed soon (`JournalPort.append_idle`).
         """
         lsn = self._append(key, value, idle)
         self._stored[key] = (value, lsn)

@@ -14,7 +14,7 @@ from mypy_extensions import i64
 from atalanta.message.encoding.buffer import Reader, Writer
 
 if TYPE_CHECKING:
-    from atalanta.kernel.ports import Journal
+    from atalanta.kernel.ports import JournalPort
 
 # The marks up to which ids are reserved, and the last number of an announcement (kernel/broker/reserved_ids.py).
 COUNTERS: Final = 1  # i64 message id, i64 binding id, i64 number; in earlier versions the next ids, and no number
@@ -114,7 +114,7 @@ class Batch:
         assert self.encoded is not None
         self.encoded.set_int64(at, value)
 
-    def append_to(self, journal: Journal) -> int:
+    def append_to(self, journal: JournalPort) -> int:
         """Appends the collected records, at least one, as one record; returns its lsn."""
         writer = self.encoded
         if writer is None:

@@ -13,7 +13,7 @@ LOOK_BYTES_MAX: Final = 2 * READ_BYTES_MAX  # of the messages of one read, with 
 READ_LOOKS_MAX: Final = 20_000  # messages that one read examines, however few of them its selector takes
 
 
-class Chunk:
+class LogChunk:
     """Messages of one read; `next`: start of the next read; `last`: the range is exhausted.
 
     `large`: the only message is larger than a chunk, and its body is read in pieces. `bodies`: false if the reader asks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Lease:
+class ReaderLease:
     """A lease. `epoch` only grows and is durable; `until` (ns) is not: a restart adds one `ttl_ns` to the lease."""
 
     def __init__(self, group: str, epoch: int, owner: str, ttl_ns: int) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
     from atalanta.kernel.log.log_views import LogViews
     from atalanta.kernel.publish.dead_letters import DeadLetters
-    from atalanta.kernel.queue.delivery.plan import Plan
+    from atalanta.kernel.queue.delivery.plan import RoutingPlan
     from atalanta.kernel.queue.reference import Reference
 
 
@@ -73,7 +73,7 @@ class LogDeadLetters:
         )
         self.mover.plans.append(batch, [plan], references, endpoint, token)
 
-    def _plan(self, now: int, reference: Reference) -> Plan:
+    def _plan(self, now: int, reference: Reference) -> RoutingPlan:
         """Returns the routed plan of the copy."""
         queue = reference.queue
         address = queue.spec.address

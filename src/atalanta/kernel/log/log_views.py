@@ -19,10 +19,10 @@ from atalanta.kernel.errors import (
     BrokerError,
 )
 from atalanta.kernel.journal import records
-from atalanta.kernel.log.chunk import READ_BYTES_MAX, Chunk, cost_of
+from atalanta.kernel.log.chunk import READ_BYTES_MAX, LogChunk, cost_of
 from atalanta.kernel.log.first_lease import FirstLease
-from atalanta.kernel.log.lease import Lease
-from atalanta.kernel.log.position import Position
+from atalanta.kernel.log.lease import ReaderLease
+from atalanta.kernel.log.position import ViewPosition
 from atalanta.kernel.log.retention import Retention
 from atalanta.kernel.queue.delivery.freed_references import FreedReferences
 from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
@@ -113,9 +113,9 @@ class LogViews:
             if match.matches(name) and not refusal(by_name[name])
         ]
 
-    def position(self, name: str) -> Position:
+    def position(self, name: str) -> ViewPosition:
         queue = self.queue_for(name, "")
-        result = Position(queue)
+        result = ViewPosition(queue)
         for reference in self._after(queue, result.acked_through):
             # Non-durable ones count: the first lease makes them durable.
             if reference.durable or reference.sequence < result.last:
@@ -184,7 +184,7 @@ class LogViews:
         bytes_max: int,
         selector: Filter | None,
         bodies: bool = True,
-    ) -> Chunk:
+    ) -> LogChunk:
         """Returns the messages of (start, end] in order, within the limits (at least one).
 
         `bodies`: false for a chunk whose messages are sent without them, and which may have more messages.
@@ -197,7 +197,7 @@ class LogViews:
             raise BrokerError(RANGE_LOST, text)
         limit = min(bytes_max, READ_BYTES_MAX) if bytes_max > 0 else READ_BYTES_MAX
         end = min(end, queue.stable_end())
-        chunk = Chunk(end, limit, selector, bodies)
+        chunk = LogChunk(end, limit, selector, bodies)
         found = self._after(queue, start)
         while found and chunk.fill(found):
             found = self._after(queue, found[len(found) - 1].sequence)
@@ -351,7 +351,7 @@ class LogViews:
         epoch: int,
         endpoint: Reply,
         token: int,
-    ) -> Lease:
+    ) -> ReaderLease:
         """Takes a group over with a new epoch (epoch 0), or renews that epoch; `ttl_ns` 0 ends the lease.
 
         `endpoint.done(token)` follows when a new epoch is durable, at the first lease with all messages. FENCED if
@@ -387,7 +387,7 @@ class LogViews:
                 starts = True
             self.retention.lease(queue, group)
             previous = queue.log.leases.get(group)
-            held = Lease(group, 1 if previous is None else previous.epoch + 1, owner, ttl_ns)
+            held = ReaderLease(group, 1 if previous is None else previous.epoch + 1, owner, ttl_ns)
             self.queues.lease(queue, held)
             changed = True
         held.ttl_ns = ttl_ns
@@ -426,7 +426,7 @@ class LogViews:
         if any_active:
             self.timers.set(LEASE_TIMER, now + 1_000_000_000)
 
-    def _unpin(self, queue: Queue, held: Lease) -> None:
+    def _unpin(self, queue: Queue, held: ReaderLease) -> None:
         held.active = False
         self.trace.event("lease_ended", {"queue": queue.name, "group": held.group})
         self.store.dispatches.mark_dirty(queue)
@@ -461,7 +461,7 @@ class LogViews:
         return queue.stable_end()
 
 
-def check_epoch(queue: Queue, group: str, epoch: int) -> Lease:
+def check_epoch(queue: Queue, group: str, epoch: int) -> ReaderLease:
     lease = queue.log.leases.get(group)
     if lease is None or lease.epoch != epoch:
         current = 0 if lease is None else lease.epoch
@@ -473,7 +473,7 @@ def check_epoch(queue: Queue, group: str, epoch: int) -> Lease:
     return lease
 
 
-def _encode_lease(queue: Queue, held: Lease) -> bytes:
+def _encode_lease(queue: Queue, held: ReaderLease) -> bytes:
     writer = Writer()
     writer.int64(queue.id)
     writer.simple_string(held.group)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
 
 
-class Position:
+class ViewPosition:
     """A log view's range. `first`: lowest live sequence (or last + 1). `last`: highest stable one.
 
     See docs/internals/protocols/log-view.md.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Trace
     from atalanta.kernel.registry.addresses import AddressRegistry
     from atalanta.kernel.routing.address import Address
-    from atalanta.kernel.transactions.transaction import Transaction
+    from atalanta.kernel.transactions.transaction import SessionTransaction
     from atalanta.message.message import Message
 
 
@@ -106,7 +106,7 @@ class FullAddresses:
             raise BrokerError(ADDRESS_FULL, why)
 
     def drops_in_transaction(
-        self, transaction: Transaction, address: Address | None, message: Message
+        self, transaction: SessionTransaction, address: Address | None, message: Message
     ) -> bool:
         """Decides like `drops`, with the earlier sends of the transaction counted as if they were in the address.
 

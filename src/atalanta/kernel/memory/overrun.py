@@ -24,7 +24,7 @@ REQUESTS_IN_HAND: Final = 4  # twice what a client has
 NAMES_MAX: Final = 100  # of one session, whose requests are added up
 
 
-class Sender:
+class SenderRequests:
     """A sender's largest requests, their sum, and by account its bytes: (number of the account's blockage, bytes)."""
 
     def __init__(self) -> None:
@@ -37,12 +37,12 @@ class Overruns:
     """The senders of the node; each session is one."""
 
     def __init__(self) -> None:
-        self._senders: dict[SenderEndpoint, Sender] = {}
+        self._senders: dict[SenderEndpoint, SenderRequests] = {}
 
-    def _sender(self, endpoint: SenderEndpoint) -> Sender:
+    def _sender(self, endpoint: SenderEndpoint) -> SenderRequests:
         sender = self._senders.get(endpoint)
         if sender is None:
-            sender = self._senders[endpoint] = Sender()
+            sender = self._senders[endpoint] = SenderRequests()
         return sender
 
     def requested(self, endpoint: SenderEndpoint, address: str, amount: int) -> None:

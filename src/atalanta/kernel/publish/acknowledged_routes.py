@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.delivery.plan import RoutingPlan
 from atalanta.message.internal_headers import ACK_ROUTE_TO
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from atalanta.message.message import Message
 
 
-def set_acknowledged_aside(plan: Plan, message: Message) -> None:
+def set_acknowledged_aside(plan: RoutingPlan, message: Message) -> None:
     """Moves the routes that `_AMQ_ACK_ROUTE_TO` names from `plan.routes` to `plan.acknowledged`."""
     raw_ids = message.properties.get(ACK_ROUTE_TO)
     message.remove_property(ACK_ROUTE_TO)
@@ -31,12 +31,12 @@ def set_acknowledged_aside(plan: Plan, message: Message) -> None:
     plan.routes = [route for route in plan.routes if route.queue.id not in ids]
 
 
-def acknowledged_part(plan: Plan) -> Plan:
+def acknowledged_part(plan: RoutingPlan) -> RoutingPlan:
     """Returns the plan of the acknowledged routes: the plan itself, or a copy if the message is sent as well."""
     assert plan.acknowledged is not None
     part = plan
     if plan.routes:
-        part = Plan(plan.message.copy(0))
+        part = RoutingPlan(plan.message.copy(0))
         part.duplicates = plan.duplicates
         plan.duplicates = []
     part.routes = plan.acknowledged
@@ -44,7 +44,7 @@ def acknowledged_part(plan: Plan) -> Plan:
     return part
 
 
-def store_acknowledged(plans: PlanWriter, part: Plan, batch: Batch) -> list[Reference]:
+def store_acknowledged(plans: PlanWriter, part: RoutingPlan, batch: Batch) -> list[Reference]:
     """Writes the acknowledged routes; returns their references, which enter the queues without a consumer.
 
     A commit finishes them; a rollback makes them deliverable.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.publish.message_mover import MessageMover
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.settings.repository import AddressSettingsRepository
-    from atalanta.kernel.transactions.transaction import Transaction
+    from atalanta.kernel.transactions.transaction import SessionTransaction
 
 REFUSED: Final = "refused in a transaction"
 
@@ -40,7 +40,7 @@ class DeadLetters:
         target = self._target(now, reference)
         self.mover.move_to_address(now, reference, target, why, False, cause)
 
-    def move_with(self, now: int, reference: Reference, transaction: Transaction) -> None:
+    def move_with(self, now: int, reference: Reference, transaction: SessionTransaction) -> None:
         """Makes the move a part of a transaction that is about to commit: it sends the copy, and acknowledges."""
         target = self._target(now, reference)
         transaction.add_acknowledged(reference)

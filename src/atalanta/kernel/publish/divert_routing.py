@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
 from atalanta.kernel.queue.delivery.origin_headers import remember_origin
-from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.delivery.plan import RoutingPlan
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
 from atalanta.kernel.registry.duplicate_spaces import application_id
 from atalanta.kernel.routing.divert_config import PASS, STRIP
@@ -53,7 +53,7 @@ class DivertRouting:
         self.trace = trace
 
     def route(
-        self, now: int, plan: Plan, address: Address, only_queue: str, may_refuse: bool
+        self, now: int, plan: RoutingPlan, address: Address, only_queue: str, may_refuse: bool
     ) -> None:
         """Sets the routes of the plan's message at `address`, and of the copies that diverts make.
 
@@ -65,7 +65,7 @@ class DivertRouting:
         else:
             DivertCopies(self, now, plan, may_refuse).route(plan, address, only_queue, [])
 
-    def route_unrouted(self, now: int, plan: Plan, name: str) -> None:
+    def route_unrouted(self, now: int, plan: RoutingPlan, name: str) -> None:
         """Routes a message that no queue of address `name` takes to the dead-letter address, if the settings say so."""
         DivertCopies(self, now, plan, False).route_unrouted(plan, name, [])
 
@@ -81,7 +81,7 @@ class DivertRouting:
             },
         )
 
-    def divert_exclusively(self, now: int, plan: Plan, address: Address) -> bool:
+    def divert_exclusively(self, now: int, plan: RoutingPlan, address: Address) -> bool:
         """Applies exclusive diverts to a peer's message, which names its queues; returns true if one took the message.
         """
         rules = address.rules
@@ -114,13 +114,13 @@ class DivertRouting:
 class DivertCopies:
     """The copies that diverts make of one message, also of its copies; they are collected in `root.diverted`."""
 
-    def __init__(self, routing: DivertRouting, now: int, root: Plan, may_refuse: bool) -> None:
+    def __init__(self, routing: DivertRouting, now: int, root: RoutingPlan, may_refuse: bool) -> None:
         self.routing = routing
         self.now = now
         self.root = root
         self.may_refuse = may_refuse
 
-    def route(self, plan: Plan, address: Address, only_queue: str, passed: list[str]) -> None:
+    def route(self, plan: RoutingPlan, address: Address, only_queue: str, passed: list[str]) -> None:
         """Routes the plan's message at the address. `passed`: the diverts that this copy has passed already."""
         rules = address.rules
         if rules is not None:
@@ -137,7 +137,7 @@ class DivertCopies:
                 if divert is not None:
                     self._send_on(plan, divert, [*passed, divert.name])
 
-    def route_unrouted(self, plan: Plan, name: str, passed: list[str]) -> None:
+    def route_unrouted(self, plan: RoutingPlan, name: str, passed: list[str]) -> None:
         """Routes to the dead-letter address of address `name`, which took no copy of the message.
 
         Follows send-to-dla-on-no-route (PostOfficeImpl.maybeSendToDLA). As in Artemis, the dead-letter address and its
@@ -165,7 +165,7 @@ class DivertCopies:
         if not self._took(plan, before):
             routing.report_lost(message.id, name, target, "no queue took it")
 
-    def divert_exclusively(self, plan: Plan, rules: AddressRules, passed: list[str]) -> bool:
+    def divert_exclusively(self, plan: RoutingPlan, rules: AddressRules, passed: list[str]) -> bool:
         taken = False
         for divert in rules.exclusive:
             if divert.name not in passed and divert.takes(plan.message):
@@ -173,7 +173,7 @@ class DivertCopies:
                 taken = True
         return taken
 
-    def _send_on(self, plan: Plan, divert: Divert, passed: list[str]) -> None:
+    def _send_on(self, plan: RoutingPlan, divert: Divert, passed: list[str]) -> None:
         routing = self.routing
         if self.root.diverted is None:
             self.root.diverted = []
@@ -186,7 +186,7 @@ class DivertCopies:
             copy = diverted_copy(plan.message, divert, target)
             name, only_queue = split_fqqn(target)
             address = self._target(name, copy.routing_type)
-            twin = Plan(copy)
+            twin = RoutingPlan(copy)
             twin.origin = plan
             if not divert.automatic:  # else the copy is kept each time its own address took the message
                 duplicate_id = copy.duplicate_id
@@ -214,7 +214,7 @@ class DivertCopies:
         """Returns the number of copies made so far."""
         return 0 if self.root.diverted is None else len(self.root.diverted)
 
-    def _took(self, plan: Plan, before: int) -> bool:
+    def _took(self, plan: RoutingPlan, before: int) -> bool:
         """Returns True if a queue takes the plan's message, or a copy made when there were `before` copies."""
         if plan.routes:
             return True

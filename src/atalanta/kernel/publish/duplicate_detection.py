@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import DUPLICATE_ID, BrokerError
 from atalanta.kernel.journal import records
-from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.delivery.plan import RoutingPlan
 from atalanta.kernel.registry.duplicate_caches import (
     BRIDGE_DUPLICATE,
     SHIPMENT_ID_BYTES,
@@ -38,7 +38,7 @@ class DuplicateDetection:
         self.store = store
         self.trace = trace
 
-    def find(self, plan: Plan, message: Message, name: str) -> int:
+    def find(self, plan: RoutingPlan, message: Message, name: str) -> int:
         """Returns the lsn as `find_id` does, by a core bridge's id before the sender's.
 
         Follows PostOfficeImpl.checkDuplicateID. `name`: the message's address.
@@ -53,7 +53,7 @@ class DuplicateDetection:
         duplicate_id = message.duplicate_id
         return -1 if duplicate_id is None else self.find_id(plan, name, application_id(name, duplicate_id))
 
-    def find_id(self, plan: Plan, cache_name: str, duplicate_id: bytes) -> int:
+    def find_id(self, plan: RoutingPlan, cache_name: str, duplicate_id: bytes) -> int:
         """Returns the lsn of the earlier message with this duplicate id; -1: none, and the plan stores the id."""
         cache = self.caches.cache_of(cache_name)
         lsn = cache.first_lsn_of(duplicate_id)
@@ -65,7 +65,7 @@ class DuplicateDetection:
                 trace_message(self.trace, "trace_repeated", plan.message, cache_name)
         return lsn
 
-    def note_own(self, plan: Plan, message: Message) -> None:
+    def note_own(self, plan: RoutingPlan, message: Message) -> None:
         """Stores the application's id of a message that another id has told from repeats: its sender may repeat it."""
         duplicate_id = message.duplicate_id
         if duplicate_id is not None:
@@ -73,7 +73,7 @@ class DuplicateDetection:
             if self.caches.cache_of(message.address).first_lsn_of(known) < 0:
                 plan.duplicates.append((message.address, known))
 
-    def take_shipment_ids(self, plans: list[Plan], batch: Batch) -> list[tuple[str, bytes]]:
+    def take_shipment_ids(self, plans: list[RoutingPlan], batch: Batch) -> list[tuple[str, bytes]]:
         """Stores the duplicate ids of a leaving node's branch; they leave the plans, for `add` after the write.
 
         The ids count from the prepare on, however the branch ends: a leaving node that does not know of the prepare
@@ -120,7 +120,7 @@ def keep_apart(permissions: Permissions, identity: Identity, address: str, messa
         message.put_property(BRIDGE_DUPLICATE, user_bridge_id(identity.user, duplicate_id))
 
 
-def restore_bridge_id(plan: Plan) -> None:
+def restore_bridge_id(plan: RoutingPlan) -> None:
     """Puts the header that `find` removed back on the message."""
     cache_name = BRIDGE_PREFIX + plan.message.address
     for name, duplicate_id in plan.duplicates:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.delivery.origin_headers import remember_origin
-from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.delivery.plan import RoutingPlan
 from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
 from atalanta.kernel.queue.paging.removal import clear
 from atalanta.kernel.queue.reference import READY, SCHEDULED, Reference
@@ -66,7 +66,7 @@ class MessageMover:
         batch = records.Batch()
         store.note_lost(reference, why, batch)
         original = reference.message
-        plan: Plan | None = None
+        plan: RoutingPlan | None = None
         if target is not None:
             plan = self.plan_of_move(now, reference, target, expired)
             if plan is None or not plan.is_routed():
@@ -82,13 +82,13 @@ class MessageMover:
         store.drop_from_queue_or_page(reference)
         self.plans.append(batch, [] if plan is None else [plan], references, None, 0)
 
-    def plan_of_move(self, now: int, reference: Reference, target: str, expired: bool) -> Plan | None:
+    def plan_of_move(self, now: int, reference: Reference, target: str, expired: bool) -> RoutingPlan | None:
         """Returns the plan of a copy for `target`, perhaps without routes; None if there is no such address."""
         name, only_queue = split_fqqn(target)
         address = self.addresses.routable(name)
         if address is None:
             return None
-        plan = Plan(moved_copy(reference, target, now, expired))
+        plan = RoutingPlan(moved_copy(reference, target, now, expired))
         self.diverts.route(now, plan, address, only_queue, False)
         return plan
 
@@ -113,7 +113,7 @@ class MessageMover:
         store = self.store
         batch = records.Batch()
         store.note_lost(reference, why, batch)
-        plan = Plan(reference.message.copy(0))
+        plan = RoutingPlan(reference.message.copy(0))
         if without and plan.message.special:
             plan.message.remove_property(without)
         if known:

@@ -10,7 +10,7 @@ from atalanta.kernel.routing.router import Route, add_route, route
 
 if TYPE_CHECKING:
     from atalanta.kernel.publish.grouping import GroupingHandler
-    from atalanta.kernel.queue.delivery.plan import Plan
+    from atalanta.kernel.queue.delivery.plan import RoutingPlan
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.routing.bindings import BindingGroup
     from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -93,7 +93,7 @@ class MessageRouter:
         self.grouping: GroupingHandler | None = None
 
     def routes(
-        self, now: int, plan: Plan, address: Address, only_queue: str, may_wait: bool
+        self, now: int, plan: RoutingPlan, address: Address, only_queue: str, may_wait: bool
     ) -> list[Route]:
         """Returns the routes of the plan's message at the address (kernel/routing/router.py).
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
     from atalanta.kernel.memory.large_body import LargeBody
     from atalanta.kernel.queue.delivery.message_store import MessageStore
-    from atalanta.kernel.queue.delivery.plan import Plan
+    from atalanta.kernel.queue.delivery.plan import RoutingPlan
     from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
     from atalanta.message.message import Message
 
@@ -30,13 +30,13 @@ class PlanWriter:
         self.duplicates = duplicates
         self.persist_ids = persist_ids  # persist-id-cache
 
-    def commit(self, plan: Plan, endpoint: Reply | None, token: int) -> None:
+    def commit(self, plan: RoutingPlan, endpoint: Reply | None, token: int) -> None:
         """Appends one record for message, routes and duplicate ids; the queues get the message when it is durable."""
         batch = records.Batch()
         references = self.add(plan, batch)
         self.append(batch, [plan], references, endpoint, token)
 
-    def add(self, plan: Plan, batch: records.Batch) -> list[Reference]:
+    def add(self, plan: RoutingPlan, batch: records.Batch) -> list[Reference]:
         """Returns references for the plan's routes; the batch gets MESSAGE (or DUPLICATES), if any is durable."""
         # The steps of `references`, `write` and `enter` in one loop: most messages of transactions pass here.
         store = self.store
@@ -76,7 +76,7 @@ class PlanWriter:
         scheduled_ms = message.scheduled_ms
         return scheduled_ms != 0 and (scheduled_ms > self.store.now // 1_000_000 or is_repeated(message))
 
-    def references(self, plan: Plan) -> list[Reference]:
+    def references(self, plan: RoutingPlan) -> list[Reference]:
         """Returns references for the plan's routes, without sequences yet. The message gets its id; no queue and no
         account knows of it."""
         message = plan.message
@@ -85,7 +85,7 @@ class PlanWriter:
             name_origin(message, plan.origin.message)
         return [Reference(message, planned.queue, 0, planned.route_to) for planned in plan.routes]
 
-    def write(self, plan: Plan, references: list[Reference], batch: records.Batch) -> bool:
+    def write(self, plan: RoutingPlan, references: list[Reference], batch: records.Batch) -> bool:
         """Adds MESSAGE to the batch, or DUPLICATES if no reference is durable; returns True for MESSAGE."""
         stored = [reference for reference in references if reference.durable]
         if stored:
@@ -119,7 +119,7 @@ class PlanWriter:
         if stored and not body.synced:
             large.sync(body)  # non-durable, for a leased queue: see LargeReceiver.finish
 
-    def _write_ids(self, plan: Plan, batch: records.Batch) -> None:
+    def _write_ids(self, plan: RoutingPlan, batch: records.Batch) -> None:
         for cache_name, duplicate_id in plan.duplicates:
             record = records.encode_duplicates(cache_name, plan.message.id, [duplicate_id])
             batch.add(records.DUPLICATES, record)
@@ -127,7 +127,7 @@ class PlanWriter:
     def append(
         self,
         batch: records.Batch,
-        plans: list[Plan],
+        plans: list[RoutingPlan],
         references: list[Reference],
         endpoint: Reply | None,
         token: int,
@@ -150,7 +150,7 @@ class PlanWriter:
         self.store.enqueue_when_durable(lsn, after_lsn, references, endpoint, token)
         return lsn
 
-    def _record_stored(self, plan: Plan, lsn: int) -> None:
+    def _record_stored(self, plan: RoutingPlan, lsn: int) -> None:
         """Records that the record with this lsn (0: none) holds the message and its duplicate ids."""
         plan.message.lsn = lsn
         for cache_name, duplicate_id in plan.duplicates:

@@ -10,7 +10,7 @@ from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.publish.publisher import Publisher
-    from atalanta.kernel.queue.delivery.plan import Plan
+    from atalanta.kernel.queue.delivery.plan import RoutingPlan
     from atalanta.kernel.routing.address import Address
     from atalanta.message.message import Message
     from atalanta.message.properties import PropertyValue
@@ -30,7 +30,7 @@ class Preparation:
         self.publisher = publisher
         self.messages = messages
         self.strict = strict
-        self.plans: list[Plan] = []
+        self.plans: list[RoutingPlan] = []
         self.work: int = 0
         self.tries: int = 1
         self._next: int = 0

@@ -21,7 +21,7 @@ from atalanta.kernel.publish.duplicate_detection import (
     restore_bridge_id,
 )
 from atalanta.kernel.publish.grouping import Undecided
-from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.delivery.plan import RoutingPlan
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.registry.duplicate_spaces import BRIDGE_PREFIX, IMPORT, application_id
@@ -107,12 +107,12 @@ class Publisher:
         self.plans.commit(plan, endpoint, token)
         return len(plan.routes)
 
-    def prepare(self, now: int, message: Message) -> Plan:
+    def prepare(self, now: int, message: Message) -> RoutingPlan:
         """Checks for duplicates and finds the routes; changes round-robin positions and the message's own headers.
 
         Nothing is written. Diverts may create the address they lead to, as a sender may.
         """
-        plan = Plan(message)
+        plan = RoutingPlan(message)
         if message.special and message.has_property(ROUTE_TO):
             self._prepare_from_peer(now, plan, message)
             return plan
@@ -136,13 +136,13 @@ class Publisher:
             plan.unrouted = not plan.is_routed() and expects_queue(address, message.routing_type)
         return plan
 
-    def prepare_all(self, now: int, messages: list[Message], strict: bool) -> list[Plan]:
+    def prepare_all(self, now: int, messages: list[Message], strict: bool) -> list[RoutingPlan]:
         """Prepares messages of a transaction. Raises BrokerError with DUPLICATE_ID for a repeat.
 
         With `strict` a message that no queue takes is an error, too, unless its address may be without subscribers.
         Raises Undecided if the node of a group is not known yet; then the messages can be prepared again.
         """
-        plans: list[Plan] = []
+        plans: list[RoutingPlan] = []
         undecided: list[str] = []
         headers = [] if self.router.grouping is None else headers_of_links(messages)
         for message in messages:
@@ -161,7 +161,7 @@ class Publisher:
             raise Undecided(undecided)
         return plans
 
-    def _prepare_from_peer(self, now: int, plan: Plan, message: Message) -> None:
+    def _prepare_from_peer(self, now: int, plan: RoutingPlan, message: Message) -> None:
         """Prepares a message that another node forwards, or an operator imports: routed by binding ids, repeats dropped
         by the bridge's id. No divert sends an imported one elsewhere."""
         raw_ids = message.property_value(ROUTE_TO)
@@ -202,7 +202,7 @@ class Publisher:
             if message.special and message.has_property(ACK_ROUTE_TO):
                 set_acknowledged_aside(plan, message)
 
-    def _route_around(self, plan: Plan, message: Message, away: RemoteBinding) -> None:
+    def _route_around(self, plan: RoutingPlan, message: Message, away: RemoteBinding) -> None:
         """Routes a message to another binding of its group than that of a member that is away, if there is one.
 
         The node that chose the member is further off and does not know. A message of a group that a grouping handler
@@ -227,7 +227,7 @@ class Publisher:
                 return
         add_remote_route(plan.routes, away)
 
-    def _route_again(self, now: int, plan: Plan, message: Message, unknown: list[int]) -> None:
+    def _route_again(self, now: int, plan: RoutingPlan, message: Message, unknown: list[int]) -> None:
         """Reports the unknown queues that a peer named, and routes the message by its address if it named no other."""
         self.trace.event(
             "route_to_unknown_binding", {"address": message.address, "bindings": str(unknown)}

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 class DeliveryEndpoint(SenderEndpoint):
     """The receiver of a consumer's messages: a session of a protocol, or a bridge."""
 
-    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+    def deliver(self, consumer: QueueConsumer, reference: Reference) -> int:
         """Writes the message; returns its cost in credits (CORE: bytes)."""
         raise NotImplementedError
 
-    def drained(self, consumer: Consumer, token: int) -> None:
+    def drained(self, consumer: QueueConsumer, token: int) -> None:
         """Reports that every message that could be delivered was delivered: the answer to `Session.drain`."""
         raise NotImplementedError
 
-    def consumer_gone(self, consumer: Consumer, why: str) -> None:
+    def consumer_gone(self, consumer: QueueConsumer, why: str) -> None:
         """Reports that the queue of the consumer was deleted."""
         raise NotImplementedError
 
@@ -60,7 +60,7 @@ class ConsumerCounts:
         self.checked_taken = taken
 
 
-class Consumer:
+class QueueConsumer:
     """A consumer's state.
 
     `credits` are bytes (SESS_FLOWTOKEN of the CORE protocol); `unlimited` when the client asked for -1. `position` is

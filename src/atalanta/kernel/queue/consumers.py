@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.queue.priorities import LEVELS
 
 if TYPE_CHECKING:
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.queue import Queue
 
 
@@ -22,7 +22,7 @@ def configure(queue: Queue) -> None:
     arrange(queue)
 
 
-def add_consumer(queue: Queue, consumer: Consumer) -> None:
+def add_consumer(queue: Queue, consumer: QueueConsumer) -> None:
     """Adds the consumer behind those of its priority and of higher ones; it starts at the cursor, or at 1 (browser).
 
     The browsers of a priority are behind its consumers, whose turns they do not change.
@@ -42,14 +42,14 @@ def add_consumer(queue: Queue, consumer: Consumer) -> None:
     queue.usage.add_consumer()
 
 
-def _is_behind(one: Consumer, other: Consumer) -> bool:
+def _is_behind(one: QueueConsumer, other: QueueConsumer) -> bool:
     """Returns true if `one`, added before, comes behind `other` in the list."""
     if one.priority != other.priority:
         return one.priority < other.priority
     return one.browse_only and not other.browse_only
 
 
-def shares(queue: Queue, consumer: Consumer) -> bool:
+def shares(queue: Queue, consumer: QueueConsumer) -> bool:
     """Returns true if the consumer takes every message, so that the queue's own cursor is its position."""
     return (
         consumer.selector is None
@@ -59,7 +59,7 @@ def shares(queue: Queue, consumer: Consumer) -> bool:
     )
 
 
-def _descending(consumer: Consumer) -> int:
+def _descending(consumer: QueueConsumer) -> int:
     return -consumer.priority
 
 
@@ -97,7 +97,7 @@ def arrange(queue: Queue, turns: dict[int, int] | None = None) -> None:
     queue.alike = queue.plain and len(ends) == 1 and queue.open_consumers == len(consumers)
 
 
-def claimed(consumers: list[Consumer]) -> list[Consumer]:
+def claimed(consumers: list[QueueConsumer]) -> list[QueueConsumer]:
     """Returns the consumers that may get messages: if some claim the queue, the first of them alone, and browsers.
 
     They are in order of priority, then of age: the exclusive consumers of ActiveMQ Classic.
@@ -108,7 +108,7 @@ def claimed(consumers: list[Consumer]) -> list[Consumer]:
     return consumers
 
 
-def remove_consumer(queue: Queue, consumer: Consumer) -> None:
+def remove_consumer(queue: Queue, consumer: QueueConsumer) -> None:
     """Removes the consumer; the caller returns its unacknowledged messages."""
     turns = turns_by_priority(queue) if consumer.browse_only else {}
     queue.consumers.remove(consumer)
@@ -129,7 +129,7 @@ def share_groups_anew(queue: Queue) -> None:
             special.gate.close()
 
 
-def consumer_left(queue: Queue, consumer: Consumer) -> None:
+def consumer_left(queue: Queue, consumer: QueueConsumer) -> None:
     """Releases the groups of a closed consumer, and its role as the exclusive one."""
     last = queue.consumer_count() == 0
     groups = queue.groups

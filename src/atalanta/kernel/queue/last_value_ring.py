@@ -13,7 +13,7 @@ from atalanta.kernel.queue.reference import DONE, READY
 from atalanta.kernel.queue.spec import LAST_VALUE_KEY
 
 if TYPE_CHECKING:
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.queue.spec import QueueSpec
@@ -30,7 +30,7 @@ class SpecialQueue:
 
     def __init__(self, spec: QueueSpec) -> None:
         self.exclusive: bool = spec.exclusive
-        self.chosen: Consumer | None = None
+        self.chosen: QueueConsumer | None = None
         self.last_value_key: str | None = spec.last_value_key
         self.newest: dict[str, Reference] = {}
         self.ring_size: int = spec.ring_size
@@ -40,13 +40,13 @@ class SpecialQueue:
         self.gate: Gate | None = gate_of(spec)
 
     # -- consumers ------------------------------------------------------------------------------
-    def turns(self, consumers: list[Consumer]) -> list[Consumer]:
+    def turns(self, consumers: list[QueueConsumer]) -> list[QueueConsumer]:
         """Returns the consumers that may get messages now, in their order; browsers always may."""
         gate = self.gate
         closed = gate is not None and not gate.is_open
         if not closed and self.chosen is None:
             return consumers
-        found: list[Consumer] = []
+        found: list[QueueConsumer] = []
         for consumer in consumers:
             if consumer.browse_only or (
                 not closed and (self.chosen is None or consumer is self.chosen)
@@ -54,7 +54,7 @@ class SpecialQueue:
                 found.append(consumer)
         return found
 
-    def record_delivery(self, consumer: Consumer) -> bool:
+    def record_delivery(self, consumer: QueueConsumer) -> bool:
         """Records that the consumer gets a message; returns true if this changes the result of `turns`."""
         if self.exclusive and self.chosen is None:
             self.chosen = consumer

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.journal import records
 
 if TYPE_CHECKING:
-    from atalanta.kernel.log.lease import Lease
+    from atalanta.kernel.log.lease import ReaderLease
     from atalanta.kernel.queue.paging.retained_ranges import RetainedRanges
 
 PAGE_FILE_DAMAGED: Final = "the page file is damaged"  # the reason of a lost range
@@ -31,11 +31,11 @@ class LogState:
         self.shown_through: int = 0
         self.sent_through: int = -1
         self.show_until: int = -1
-        self.leases: dict[str, Lease] = {}
+        self.leases: dict[str, ReaderLease] = {}
         self.lost: list[tuple[int, int, str]] = []
         self.retained: RetainedRanges | None = None
 
-    def active_lease(self) -> Lease | None:
+    def active_lease(self) -> ReaderLease | None:
         """Returns the lease that pins the queue; None without one."""
         for lease in self.leases.values():
             if lease.active:

@@ -14,7 +14,7 @@ from atalanta.kernel.queue.reference import DONE
 from atalanta.message.encoding.digits import all_digits
 
 if TYPE_CHECKING:
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.queue.spec import QueueSpec
     from atalanta.message.message import Message
@@ -27,13 +27,13 @@ PINS_MAX: Final = 100_000
 NO_SEQUENCE: Final = 1 << 62
 
 
-class Groups:
+class MessageGroups:
     """State of the groups. `pins`: key of a group -> its consumer. `passed`: key -> lowest skipped sequence."""
 
     def __init__(self, spec: QueueSpec) -> None:
         self.buckets: int = spec.group_buckets
         self.first_key: str | None = spec.group_first_key
-        self.pins: dict[str, Consumer] = {}
+        self.pins: dict[str, QueueConsumer] = {}
         self.passed: dict[str, int] = {}
         self.pins_least: int = PINS_MAX
         self.pins_limit: int = PINS_MAX
@@ -47,7 +47,7 @@ class Groups:
             return f"{BUCKET_KEY}{int(number) % self.buckets}"
         return f"{BUCKET_KEY}{(java_hash(group) & 0x7FFF_FFFF) % self.buckets}"
 
-    def takes(self, consumer: Consumer, reference: Reference) -> bool:
+    def takes(self, consumer: QueueConsumer, reference: Reference) -> bool:
         """Returns true if this consumer may have the message; if not, the message is recorded as skipped."""
         group = reference.message.group_id
         if group is None:
@@ -69,7 +69,7 @@ class Groups:
             self.key_of(group) in self.pins or message.property_value(GROUP_SEQUENCE) == LAST_OF_GROUP
         )
 
-    def record_delivery(self, consumer: Consumer, reference: Reference) -> int:
+    def record_delivery(self, consumer: QueueConsumer, reference: Reference) -> int:
         """Records a delivery; returns the sequence from which others must examine again (NO_SEQUENCE: no change).
 
         The first message pins the group to the consumer, and is marked with `group-first-key` on the wire.
@@ -89,10 +89,10 @@ class Groups:
                 consumer.marked = marked_first(message, self.first_key)
         return NO_SEQUENCE
 
-    def release(self, consumer: Consumer) -> int:
+    def release(self, consumer: QueueConsumer) -> int:
         """Releases the groups of a closed consumer; returns the sequence from which others must examine again."""
         lowest = NO_SEQUENCE
-        kept: dict[str, Consumer] = {}
+        kept: dict[str, QueueConsumer] = {}
         for key, pinned in self.pins.items():
             if pinned is consumer:
                 lowest = min(lowest, self.passed.pop(key, NO_SEQUENCE))
@@ -121,7 +121,7 @@ class Groups:
 
     def forget_unused(self, references: list[Reference]) -> None:
         """Removes groups without a message in the queue; the limit becomes twice the number of the others."""
-        used: dict[str, Consumer] = {}
+        used: dict[str, QueueConsumer] = {}
         for reference in references:
             if reference.state != DONE:
                 group = reference.message.group_id

@@ -15,7 +15,7 @@ from mypy_extensions import i64
 from atalanta.kernel.memory.address_memory import Account
 from atalanta.kernel.queue.last_value_ring import SpecialQueue, special_of
 from atalanta.kernel.queue.log_state import LogState
-from atalanta.kernel.queue.message_groups import NO_SEQUENCE, Groups
+from atalanta.kernel.queue.message_groups import NO_SEQUENCE, MessageGroups
 from atalanta.kernel.queue.priorities import LEVELS, Priorities, level_of
 from atalanta.kernel.queue.reference import DELIVERING, DONE, READY, SCHEDULED, Reference
 from atalanta.kernel.queue.spec import ANYCAST
@@ -23,8 +23,8 @@ from atalanta.kernel.queue.usage import Usage
 from atalanta.message.message import Message
 
 if TYPE_CHECKING:
-    from atalanta.kernel.log.lease import Lease
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.log.lease import ReaderLease
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.paging.paged_messages import PagedMessages
     from atalanta.kernel.queue.spec import QueueSpec
     from atalanta.message.selector.selector import Filter
@@ -78,14 +78,14 @@ class Queue:
         self.open_consumers: int = 0
         self.claims: int = 0  # consumers that want the queue for themselves
         self.browsers: int = 0
-        self.consumers: list[Consumer] = []
-        self.turns: list[Consumer] = self.consumers  # those that are offered messages, see arrange
+        self.consumers: list[QueueConsumer] = []
+        self.turns: list[QueueConsumer] = self.consumers  # those that are offered messages, see arrange
         self.cursor: int = 1
         self.level_turns: list[int] = []  # by level: the consumer with the next turn, see arrange
         self.delivering_count: int = 0
         self.acknowledged: int = 0
         self.tombstones: int = 0
-        self.deliveries: list[tuple[Consumer, Reference]] | None = None  # None without observers
+        self.deliveries: list[tuple[QueueConsumer, Reference]] | None = None  # None without observers
         self.durable = spec.durable
         self.internal = spec.internal
         self.deleted: bool = False
@@ -119,10 +119,10 @@ class Queue:
         self.log: LogState = LogState()
         self.found_expired: list[Reference] = []
         # Drains that wait until everything deliverable was sent: (consumer, token).
-        self.drains: list[tuple[Consumer, int, int]] = []
+        self.drains: list[tuple[QueueConsumer, int, int]] = []
         self.expiry_scan: int = 0  # sequence at which the expiry scan continues
         self.level_ends: list[int] = []  # see arrange
-        self.groups: Groups | None = None  # from the first message with a group id on
+        self.groups: MessageGroups | None = None  # from the first message with a group id on
         self._take_flags()
 
     def _take_flags(self) -> None:
@@ -307,7 +307,7 @@ class Queue:
         self.groupable = False
         self.plain = False
         self.alike = False
-        self.groups = Groups(self.spec)
+        self.groups = MessageGroups(self.spec)
         for consumer in self.consumers:
             consumer.shares = False
 
@@ -373,7 +373,7 @@ class Queue:
         """Returns the number of consumers that take messages; browsers are not counted."""
         return len(self.consumers) - self.browsers
 
-    def count_consumer(self, consumer: Consumer, change: int) -> None:
+    def count_consumer(self, consumer: QueueConsumer, change: int) -> None:
         """Counts a consumer that was added (1) or removed (-1)."""
         if consumer.browse_only:
             self.browsers += change
@@ -392,12 +392,12 @@ class Queue:
                 return True
         return self.active_lease() is not None
 
-    def lease(self, lease: Lease) -> None:
+    def lease(self, lease: ReaderLease) -> None:
         """Adds or replaces the lease of a log-view group."""
         self.log.leases[lease.group] = lease
         self.leased = True
 
-    def active_lease(self) -> Lease | None:
+    def active_lease(self) -> ReaderLease | None:
         """Returns the lease that pins the queue; None without one."""
         return self.log.active_lease() if self.leased else None
 
@@ -529,7 +529,7 @@ class Queue:
             index += 1
         return index
 
-    def drain(self, consumer: Consumer, token: int, deadline: int) -> None:
+    def drain(self, consumer: QueueConsumer, token: int, deadline: int) -> None:
         """Keeps the token of a drain, which is answered after everything deliverable was sent.
 
         `deadline` (ns): until then it also waits for credits.
@@ -537,7 +537,7 @@ class Queue:
         self.drains.append((consumer, token, deadline))
         self.aside = True
 
-    def take_drains(self) -> list[tuple[Consumer, int, int]]:
+    def take_drains(self) -> list[tuple[QueueConsumer, int, int]]:
         """Returns and removes the drains that wait."""
         drains = self.drains
         self.drains = []
@@ -562,7 +562,7 @@ class Queue:
         """Starts the recording of deliveries for the broker's observers."""
         self.deliveries = []
 
-    def take_deliveries(self) -> list[tuple[Consumer, Reference]]:
+    def take_deliveries(self) -> list[tuple[QueueConsumer, Reference]]:
         """Returns the deliveries since the last call, for the observers; an empty list if they are not recorded."""
         found = self.deliveries
         if found is None:

@@ -9,7 +9,7 @@ from mypy_extensions import i16, i32
 from atalanta.message.stored_reference import StoredReference
 
 if TYPE_CHECKING:
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.queue import Queue
     from atalanta.message.message import Message
 
@@ -34,7 +34,7 @@ class Reference(StoredReference):
         self.queue = queue
         self.sequence = sequence
         self.route_to = route_to
-        self.consumer: Consumer | None = None
+        self.consumer: QueueConsumer | None = None
         # The size at the message's arrival: the same value is counted in and counted out.
         self.size: int = message.size
         self.delivery_count: i32 = 0

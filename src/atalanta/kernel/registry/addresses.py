@@ -13,7 +13,7 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
-from atalanta.kernel.registry.temporary_destinations import TemporaryDestinations
+from atalanta.kernel.registry.temporary_destinations import TemporaryDestinationRegister
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.address_rules import make_rules
 from atalanta.kernel.routing.divert import DivertIndex
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.command import CurrentCommand
     from atalanta.kernel.memory.memory import Memory
     from atalanta.kernel.observer import Observer
-    from atalanta.kernel.ports import Journal
+    from atalanta.kernel.ports import JournalPort
     from atalanta.kernel.routing.divert import Divert
     from atalanta.kernel.settings.broker_config import BrokerConfig
     from atalanta.kernel.settings.repository import AddressSettingsRepository
@@ -44,7 +44,7 @@ class AddressRegistry:
         self,
         config: BrokerConfig,
         settings: AddressSettingsRepository,
-        journal: Journal,
+        journal: JournalPort,
         memory: Memory,
         observers: list[Observer],
         command: CurrentCommand,
@@ -56,7 +56,7 @@ class AddressRegistry:
         self.memory = memory
         self.observers = observers
         self.by_name: dict[str, Address] = {}
-        self.temporaries = TemporaryDestinations(self.by_name, settings)
+        self.temporaries = TemporaryDestinationRegister(self.by_name, settings)
         settings.know_temporaries(self.temporaries)
         self.wildcards = WildcardAddresses(
             config.wildcard,

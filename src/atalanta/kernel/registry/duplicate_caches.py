@@ -27,7 +27,7 @@ from atalanta.message.fqqn import split_fqqn
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from atalanta.kernel.ports import Journal
+    from atalanta.kernel.ports import JournalPort
     from atalanta.kernel.settings.repository import AddressSettingsRepository
 
 BRIDGE_DUPLICATE: Final = "_AMQ_BRIDGE_DUP"  # the property
@@ -99,7 +99,7 @@ class DuplicateCaches:
         size: int,
         settings: AddressSettingsRepository,
         addresses: Container[str],
-        journal: Journal,
+        journal: JournalPort,
     ) -> None:
         self.size = size
         self.settings = settings

@@ -24,11 +24,11 @@ from atalanta.message.encoding.buffer import Writer
 from atalanta.message.selector.selector import Filter, FilterError, parse
 
 if TYPE_CHECKING:
-    from atalanta.kernel.log.lease import Lease
+    from atalanta.kernel.log.lease import ReaderLease
     from atalanta.kernel.observer import Observer
     from atalanta.kernel.ports import Ids
     from atalanta.kernel.publish.plan_writer import PlanWriter
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.delivery.dispatcher import Dispatcher
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.registry.addresses import AddressRegistry
@@ -97,7 +97,7 @@ class QueueRegistry:
         return queue
 
     # -- leases -------------------------------------------------------------------------------------
-    def lease(self, queue: Queue, lease: Lease) -> None:
+    def lease(self, queue: Queue, lease: ReaderLease) -> None:
         """Adds or replaces a group's lease of a queue, which counts among the leased ones until it is deleted."""
         self.command.begin_change()
         if not queue.leased:
@@ -292,7 +292,7 @@ class QueueRegistry:
         if queue is not None and queue.ownerless:
             self.delete(now, name, CLOSED)
 
-    def remove_consumer(self, now: int, queue: Queue, consumer: Consumer) -> None:
+    def remove_consumer(self, now: int, queue: Queue, consumer: QueueConsumer) -> None:
         """Removes a consumer from its queue, and tells the observers."""
         self.command.begin_change()
         remove_consumer(queue, consumer)

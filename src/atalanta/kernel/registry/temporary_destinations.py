@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.settings.repository import AddressSettingsRepository
 
 
-class TemporaryDestinations(TemporaryNames):
+class TemporaryDestinationRegister(TemporaryNames):
     """The register. A name's settings are others while it is registered."""
 
     def __init__(self, addresses: dict[str, Address], settings: AddressSettingsRepository) -> None:

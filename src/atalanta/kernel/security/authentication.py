@@ -70,7 +70,7 @@ class Chained(LoginWaiter):
         self.waiter.login_done(now, self.security.combined(self.subject, identity, self.guest))
 
 
-class Check:
+class PasswordCheck:
     """A comparison that waits or is in progress, and the logins of one host that wait for it."""
 
     def __init__(
@@ -127,9 +127,9 @@ class Logins:
         self.salt: bytes = b""  # of this process; created for the first hashed password
         self.remembered_ns = remembered_ns
         self.remembered_max = remembered_max
-        self.checks: dict[int, Check] = {}
-        self.by_key: dict[tuple[str, bytes], Check] = {}
-        self.waiting: dict[str, dict[int, Check]] = {}
+        self.checks: dict[int, PasswordCheck] = {}
+        self.by_key: dict[tuple[str, bytes], PasswordCheck] = {}
+        self.waiting: dict[str, dict[int, PasswordCheck]] = {}
         self.computed: int = 0
         self.sweep_at: int = LEFT_MIN  # the number of comparisons that removes those of closed connections
         self.remembered: dict[bytes, int] = {}  # digest -> end of validity, oldest first
@@ -183,11 +183,11 @@ class Logins:
         if check is not None:
             check.waiters.append(waiter)
             return
-        check = Check(security, user, stored, password, host, key)
+        check = PasswordCheck(security, user, stored, password, host, key)
         check.waiters.append(waiter)
         self._add(check)
 
-    def _add(self, check: Check) -> None:
+    def _add(self, check: PasswordCheck) -> None:
         """Adds a comparison. BrokerError if too many wait."""
         if len(self.checks) >= self.sweep_at:
             self._sweep()
@@ -225,7 +225,7 @@ class Logins:
                 del self.waiting[host]
         self.sweep_at = min(2 * len(self.checks) + LEFT_MIN, CHECKS_MAX)
 
-    def _remove(self, token: int, check: Check) -> None:
+    def _remove(self, token: int, check: PasswordCheck) -> None:
         del self.checks[token]
         del self.by_key[check.host, check.key]
 

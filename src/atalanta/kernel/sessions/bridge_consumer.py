@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.errors import BrokerError
-from atalanta.kernel.queue.consumer import Consumer, DeliveryEndpoint
+from atalanta.kernel.queue.consumer import DeliveryEndpoint, QueueConsumer
 from atalanta.kernel.queue.consumers import add_consumer, remove_consumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.trace import trace_message
@@ -28,18 +28,18 @@ class BridgeEndpoint(DeliveryEndpoint):
         self.dispatches = dispatches
         self.trace = trace
 
-    def consumer_of(self, queue: Queue, selector: Filter | None = None) -> Consumer:
+    def consumer_of(self, queue: Queue, selector: Filter | None = None) -> QueueConsumer:
         """Returns a consumer of the queue, to be attached."""
-        return Consumer(0, queue, self, selector, False, 0)
+        return QueueConsumer(0, queue, self, selector, False, 0)
 
-    def attach(self, consumer: Consumer, window_bytes: int) -> None:
+    def attach(self, consumer: QueueConsumer, window_bytes: int) -> None:
         """Adds the consumer to its queue, with credits for `window_bytes`."""
         consumer.show_started(True, False)
         consumer.add_credits(window_bytes)
         add_consumer(consumer.queue, consumer)
         self.dispatches.mark_dirty(consumer.queue)
 
-    def detach(self, consumer: Consumer) -> None:
+    def detach(self, consumer: QueueConsumer) -> None:
         """Removes the consumer, and returns its unfinished messages to the queue, to be sent again."""
         consumer.close()
         queue = consumer.queue
@@ -51,7 +51,7 @@ class BridgeEndpoint(DeliveryEndpoint):
             self._give_back(queue, reference)
         self.dispatches.mark_dirty(queue)
 
-    def give_back(self, consumer: Consumer, references: list[Reference]) -> None:
+    def give_back(self, consumer: QueueConsumer, references: list[Reference]) -> None:
         """Returns messages that were not sent to the queue; the consumer stays."""
         for reference in references:
             consumer.unacknowledged.pop(reference.message.id)
@@ -66,10 +66,10 @@ class BridgeEndpoint(DeliveryEndpoint):
             if self.trace.on:
                 trace_message(self.trace, "trace_given_back", reference.message, queue.name)
 
-    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+    def deliver(self, consumer: QueueConsumer, reference: Reference) -> int:
         return self.take(reference)
 
-    def drained(self, consumer: Consumer, token: int) -> None:
+    def drained(self, consumer: QueueConsumer, token: int) -> None:
         return None
 
     def done(self, token: int) -> None:
@@ -78,5 +78,5 @@ class BridgeEndpoint(DeliveryEndpoint):
     def failed(self, token: int, error: BrokerError) -> None:
         return None
 
-    def consumer_gone(self, consumer: Consumer, why: str) -> None:
+    def consumer_gone(self, consumer: QueueConsumer, why: str) -> None:
         consumer.close()

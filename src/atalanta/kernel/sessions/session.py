@@ -32,7 +32,7 @@ from atalanta.kernel.sessions.session_consumer import (
 )
 from atalanta.kernel.sessions.session_producers import SessionProducers
 from atalanta.kernel.transactions.owner import TransactionOwner
-from atalanta.kernel.transactions.transaction import Transaction
+from atalanta.kernel.transactions.transaction import SessionTransaction
 from atalanta.message.fqqn import join_fqqn, split_fqqn
 from atalanta.message.internal_headers import SCALEDOWN_TO, disclaim
 from atalanta.message.message import ROUTE_TO
@@ -40,14 +40,14 @@ from atalanta.message.message import ROUTE_TO
 if TYPE_CHECKING:
     from atalanta.kernel.errors import Postponed
     from atalanta.kernel.memory.large_body import LargeBody, LargeStream
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.spec import QueueSpec
     from atalanta.kernel.security.security import Identity
     from atalanta.kernel.sessions.client import Client
     from atalanta.kernel.sessions.services import SessionServices
     from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
-    from atalanta.kernel.transactions.xa import Branch
+    from atalanta.kernel.transactions.xa import XaBranch
     from atalanta.message.message import Message
 
 DRAINS_MAX: Final = 10_000  # that may wait at one queue
@@ -324,11 +324,11 @@ class Session(TransactionOwner):
             if consumer.started:
                 self.services.dispatches.mark_dirty(consumer.queue)
 
-    def begin_stream(self, consumer: Consumer, stream: LargeStream) -> None:
+    def begin_stream(self, consumer: QueueConsumer, stream: LargeStream) -> None:
         """Begins a large message; until `end_stream` the consumer gets no other message."""
         consumer.begin_stream(stream)
 
-    def end_stream(self, consumer: Consumer) -> None:
+    def end_stream(self, consumer: QueueConsumer) -> None:
         consumer.end_stream(self.started, self.blocked)
         if consumer.started and not consumer.closed:
             self.services.dispatches.mark_dirty(consumer.queue)
@@ -448,13 +448,13 @@ class Session(TransactionOwner):
             services.dispatches.mark_dirty(consumer.queue)
         services.store.reply_when_durable(services.store.journal.last, self.endpoint, token)
 
-    def body_damaged(self, now: int, consumer: Consumer, reference: Reference) -> None:
+    def body_damaged(self, now: int, consumer: QueueConsumer, reference: Reference) -> None:
         """Sets a message aside whose body cannot be delivered to the consumer; not for a browser."""
         if not consumer.browse_only and consumer.unacknowledged.pop(reference.message.id) is not None:
             self.services.redelivery.set_damaged_aside(now, reference)
 
     # -- transactions ---------------------------------------------------------------------------
-    def discharge(self, now: int, transaction: Transaction, committed: bool, token: int) -> None:
+    def discharge(self, now: int, transaction: SessionTransaction, committed: bool, token: int) -> None:
         """Commits or rolls back a declared transaction; `endpoint.done(token)` follows, for a commit when it is
         durable.
 
@@ -476,7 +476,7 @@ class Session(TransactionOwner):
         if self.branch is not None:
             raise BrokerError(ILLEGAL_STATE, "a distributed transaction is committed by its xid")
 
-    def enter_branch(self, branch: Branch | None) -> None:
+    def enter_branch(self, branch: XaBranch | None) -> None:
         """Makes the session work in `branch`; None: in no transaction."""
         self.services.command.begin_change()
         self.enter(self.client.connection, branch)
@@ -490,7 +490,7 @@ class Session(TransactionOwner):
         self.roll_back(now, self.transaction, last_as_delivered)
         self.endpoint.done(token)
 
-    def roll_back(self, now: int, transaction: Transaction, last_as_delivered: bool) -> None:
+    def roll_back(self, now: int, transaction: SessionTransaction, last_as_delivered: bool) -> None:
         """Drops the sends; acknowledged messages return as redelivered, prefetched ones as new.
 
         Follows ServerSessionImpl.rollback: with `last_as_delivered` the first prefetched message counts as delivered.
@@ -530,7 +530,7 @@ class Session(TransactionOwner):
         elif not failed:
             self.roll_back(now, self.transaction, False)  # ServerSessionImpl.doClose
         acknowledged = self.transaction.acknowledged
-        self.transaction = Transaction()
+        self.transaction = SessionTransaction()
         for consumer in list(self.consumers.values()):
             consumer.remove(now, self.services, failed)
         self.consumers.clear()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.errors import FENCED, MAX_CONSUMERS, BrokerError
 from atalanta.kernel.publish.redelivery import ADDRESS_DELAY
-from atalanta.kernel.queue.consumer import Consumer
+from atalanta.kernel.queue.consumer import QueueConsumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.trace import trace_message
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from atalanta.message.selector.selector import Filter
 
 
-class SessionConsumer(Consumer):
+class SessionConsumer(QueueConsumer):
     """A consumer that a client has in its session; the consumer of a bridge has no session."""
 
     def __init__(

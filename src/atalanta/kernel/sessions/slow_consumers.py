@@ -12,7 +12,7 @@ from atalanta.kernel.sessions.session_consumer import SessionConsumer
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers, Trace
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.sessions.clients import Clients
     from atalanta.kernel.settings.repository import AddressSettings, AddressSettingsRepository
@@ -103,7 +103,7 @@ class SlowConsumers:
             if slow or (rate == 0 and threshold == 0):
                 self._report(now, consumer, settings.slow_consumer_policy)
 
-    def _report(self, now: int, consumer: Consumer, policy: str) -> None:
+    def _report(self, now: int, consumer: QueueConsumer, policy: str) -> None:
         if not isinstance(consumer, SessionConsumer):
             return
         session = consumer.session

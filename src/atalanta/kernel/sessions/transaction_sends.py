@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.security.security import Identity
-    from atalanta.kernel.transactions.transaction import Transaction
+    from atalanta.kernel.transactions.transaction import SessionTransaction
     from atalanta.kernel.transactions.xa import Branches
     from atalanta.message.message import Message
 
@@ -46,7 +46,7 @@ class TransactionSends:
     def add(
         self,
         identity: Identity,
-        transaction: Transaction,
+        transaction: SessionTransaction,
         address: Address | None,
         message: Message,
     ) -> bool:
@@ -77,7 +77,7 @@ class TransactionSends:
             self._limit_uncommitted(identity, transaction)
         return True
 
-    def _limit_uncommitted(self, identity: Identity, transaction: Transaction) -> None:
+    def _limit_uncommitted(self, identity: Identity, transaction: SessionTransaction) -> None:
         """Limits what all transactions hold to global-max-size, or to what one transaction may hold, if that is more.
 
         Artemis counts uncommitted messages in their address. With BLOCK a sender may then wait for memory that only its

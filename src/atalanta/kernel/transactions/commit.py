@@ -19,9 +19,9 @@ from atalanta.kernel.transactions.draft import Draft
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
     from atalanta.kernel.publish.publisher import Publisher
-    from atalanta.kernel.queue.delivery.plan import Plan
+    from atalanta.kernel.queue.delivery.plan import RoutingPlan
     from atalanta.kernel.transactions.owner import TransactionOwner
-    from atalanta.kernel.transactions.transaction import Transaction
+    from atalanta.kernel.transactions.transaction import SessionTransaction
 
 
 class Commits:
@@ -36,7 +36,7 @@ class Commits:
         self,
         owner: TransactionOwner,
         now: int,
-        transaction: Transaction,
+        transaction: SessionTransaction,
         endpoint: Reply,
         token: int,
     ) -> None:
@@ -46,7 +46,7 @@ class Commits:
         back. After Postponed nothing has changed, and the commit is tried again.
         """
         error = transaction.rollback_only
-        plans: list[Plan] = []
+        plans: list[RoutingPlan] = []
         if error is None and transaction.messages:
             error = self.store.memory.exhaustion()
             if error is None:
@@ -68,7 +68,7 @@ class Commits:
         owner.end_transaction(transaction)
         self._write(transaction, plans, endpoint, token)
 
-    def _prepared(self, now: int, transaction: Transaction, strict: bool) -> list[Plan]:
+    def _prepared(self, now: int, transaction: SessionTransaction, strict: bool) -> list[RoutingPlan]:
         """Returns the plans of the transaction's messages; a large one has its complete draft, too."""
         if len(transaction.messages) <= self.publisher.few_max and transaction.preparation is None:
             return self.publisher.prepare_all(now, transaction.messages, strict)
@@ -82,7 +82,7 @@ class Commits:
         return preparation.plans
 
     def _write(
-        self, transaction: Transaction, plans: list[Plan], endpoint: Reply, token: int
+        self, transaction: SessionTransaction, plans: list[RoutingPlan], endpoint: Reply, token: int
     ) -> None:
         """Appends the record."""
         draft = transaction.draft
@@ -98,7 +98,7 @@ class Commits:
         self.plans.append(batch, plans, references, endpoint, token)
 
 
-def prepared(publisher: Publisher, now: int, transaction: Transaction, strict: bool) -> Preparation:
+def prepared(publisher: Publisher, now: int, transaction: SessionTransaction, strict: bool) -> Preparation:
     """Returns the complete preparation of the transaction's messages; Postponed and errors as `Preparation.advance`."""
     preparation = transaction.preparation
     if preparation is None:
@@ -108,7 +108,7 @@ def prepared(publisher: Publisher, now: int, transaction: Transaction, strict: b
     return preparation
 
 
-def check_current(transaction: Transaction, preparation: Preparation) -> None:
+def check_current(transaction: SessionTransaction, preparation: Preparation) -> None:
     """Raises Unfinished if the preparation is outdated: it begins again."""
     if not preparation.is_current():
         preparation.begin_again()

@@ -18,7 +18,7 @@ from atalanta.kernel.journal.message_record import FIRST_SEQUENCE, ROUTE_BYTES
 
 if TYPE_CHECKING:
     from atalanta.kernel.publish.plan_writer import PlanWriter
-    from atalanta.kernel.queue.delivery.plan import Plan
+    from atalanta.kernel.queue.delivery.plan import RoutingPlan
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
     from atalanta.message.message import Message
@@ -36,7 +36,7 @@ class DraftedMessage:
 class StepwiseDraft:
     """A draft of the record for these plans. `work_max`: of a step."""
 
-    def __init__(self, plans: list[Plan], work_max: int) -> None:
+    def __init__(self, plans: list[RoutingPlan], work_max: int) -> None:
         self.plans = plans
         self.work_max = work_max
         self._next: int = 0
@@ -52,7 +52,7 @@ class StepwiseDraft:
             self._next += 1
             work += self.add(plan)
 
-    def add(self, plan: Plan) -> int:
+    def add(self, plan: RoutingPlan) -> int:
         """Drafts a message and its copies; returns the work, as `Preparation.work`."""
         raise NotImplementedError
 
@@ -60,7 +60,7 @@ class StepwiseDraft:
 class Draft(StepwiseDraft):
     """The draft of a commit's record. `batch` has the messages so far."""
 
-    def __init__(self, writer: PlanWriter, plans: list[Plan], work_max: int) -> None:
+    def __init__(self, writer: PlanWriter, plans: list[RoutingPlan], work_max: int) -> None:
         super().__init__(plans, work_max)
         self.writer = writer
         self.batch = records.Batch(many=True)
@@ -68,7 +68,7 @@ class Draft(StepwiseDraft):
         self.before: dict[Queue, int] = {}  # the sequence before the first one of the draft
         self.last: dict[Queue, int] = {}  # and the last one
 
-    def add(self, plan: Plan) -> int:
+    def add(self, plan: RoutingPlan) -> int:
         writer = self.writer
         message = plan.message
         references = writer.references(plan)

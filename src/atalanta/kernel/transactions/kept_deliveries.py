@@ -11,10 +11,10 @@ from atalanta.kernel.queue.reference import DELIVERING, Reference
 
 if TYPE_CHECKING:
     from atalanta.kernel.sessions.session import Session
-    from atalanta.kernel.transactions.transaction import Transaction
+    from atalanta.kernel.transactions.transaction import SessionTransaction
 
 
-def keep_delivered(session: Session, transaction: Transaction) -> list[Reference]:
+def keep_delivered(session: Session, transaction: SessionTransaction) -> list[Reference]:
     """Gives the acknowledged messages of a transaction back to their open consumers; returns these messages.
 
     Each counts as delivered once more. The others stay in the transaction, whose rollback follows.

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.kernel.transactions.transaction import Transaction
+from atalanta.kernel.transactions.transaction import SessionTransaction
 
 if TYPE_CHECKING:
-    from atalanta.kernel.transactions.xa import Branch
+    from atalanta.kernel.transactions.xa import XaBranch
 
 TRANSACTIONS_MAX: Final = 1_000  # that one session may declare
 
@@ -28,39 +28,39 @@ class TransactionOwner:
         self.name = name
         self.auto_commit_sends = auto_commit_sends
         self.auto_commit_acks = auto_commit_acks
-        self.transaction = Transaction()
-        self.declared: list[Transaction] = []
+        self.transaction = SessionTransaction()
+        self.declared: list[SessionTransaction] = []
         self.xa: bool = False
-        self.branch: Branch | None = None
-        self.ended_branch: Branch | None = None
+        self.branch: XaBranch | None = None
+        self.ended_branch: XaBranch | None = None
         self.xa_timeout_s: int = -1
 
-    def declare(self) -> Transaction:
+    def declare(self) -> SessionTransaction:
         """Opens another transaction, for protocols with several in a session; `use` makes it the current one."""
         if len(self.declared) >= TRANSACTIONS_MAX:
             raise BrokerError(
                 ILLEGAL_STATE, f"session {self.name} has {TRANSACTIONS_MAX} transactions already"
             )
-        transaction = Transaction()
+        transaction = SessionTransaction()
         self.declared.append(transaction)
         return transaction
 
-    def use(self, transaction: Transaction | None) -> None:
+    def use(self, transaction: SessionTransaction | None) -> None:
         """Makes later sends and acknowledgements part of a declared transaction; None: of none."""
         if self.xa:
             raise BrokerError(ILLEGAL_STATE, f"session {self.name}: no such transaction")
         if transaction is not None:
             self.check_declared(transaction)
-        self.transaction = Transaction() if transaction is None else transaction
+        self.transaction = SessionTransaction() if transaction is None else transaction
         self.auto_commit_sends = transaction is None
         self.auto_commit_acks = transaction is None
 
-    def check_declared(self, transaction: Transaction) -> None:
+    def check_declared(self, transaction: SessionTransaction) -> None:
         """Raises BrokerError ILLEGAL_STATE for a transaction that is not declared, or ended already."""
         if transaction not in self.declared:
             raise BrokerError(ILLEGAL_STATE, f"session {self.name}: no such transaction")
 
-    def enter(self, connection: int, branch: Branch | None) -> None:
+    def enter(self, connection: int, branch: XaBranch | None) -> None:
         """Makes the session of that connection work in `branch`; None: in no transaction."""
         if self.branch is not None:
             self.branch.workers -= 1
@@ -68,27 +68,27 @@ class TransactionOwner:
             branch.workers += 1
             branch.clients[connection] = True
         self.branch = branch
-        self.transaction = Transaction() if branch is None else branch.transaction
+        self.transaction = SessionTransaction() if branch is None else branch.transaction
         self.auto_commit_sends = branch is None
         self.auto_commit_acks = branch is None
 
-    def open_transactions(self) -> list[Transaction]:
+    def open_transactions(self) -> list[SessionTransaction]:
         """Returns the current transaction and all declared ones."""
         if not self.declared:
             return [self.transaction]
         others = [each for each in self.declared if each is not self.transaction]
         return [self.transaction, *others]
 
-    def end_transaction(self, transaction: Transaction) -> None:
+    def end_transaction(self, transaction: SessionTransaction) -> None:
         """Ends a transaction. A new one follows the session's own; after a declared one no transaction is current."""
         declared = transaction in self.declared
         if declared:
             self.declared.remove(transaction)
         if transaction is self.transaction:
-            self.transaction = Transaction()
+            self.transaction = SessionTransaction()
             if declared:
                 self.use(None)
 
-    def roll_back(self, now: int, transaction: Transaction, last_as_delivered: bool) -> None:
+    def roll_back(self, now: int, transaction: SessionTransaction, last_as_delivered: bool) -> None:
         """Rolls the transaction back: its sends are dropped, its acknowledged messages return to their queues."""
         raise NotImplementedError

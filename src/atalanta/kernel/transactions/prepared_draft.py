@@ -11,8 +11,8 @@ from atalanta.kernel.transactions.xa_records import PreparedRecord
 
 if TYPE_CHECKING:
     from atalanta.kernel.publish.duplicate_detection import DuplicateDetection
-    from atalanta.kernel.queue.delivery.plan import Plan
-    from atalanta.kernel.transactions.xa import Branch
+    from atalanta.kernel.queue.delivery.plan import RoutingPlan
+    from atalanta.kernel.transactions.xa import XaBranch
 
 
 class PreparedDraft(StepwiseDraft):
@@ -23,21 +23,21 @@ class PreparedDraft(StepwiseDraft):
     """
 
     def __init__(
-        self, branch: Branch, prepared: list[Plan], duplicates: DuplicateDetection, work_max: int
+        self, branch: XaBranch, prepared: list[RoutingPlan], duplicates: DuplicateDetection, work_max: int
     ) -> None:
         super().__init__(prepared, work_max)
         self.duplicates = duplicates
         self.record = PreparedRecord(branch.xid, branch.created_at)
-        self.wanted: list[Plan] = []
-        self.arrived: list[Plan] = []
+        self.wanted: list[RoutingPlan] = []
+        self.arrived: list[RoutingPlan] = []
         self.batch = records.Batch()
         self.shipment_ids: list[tuple[str, bytes]] = []
 
-    def add(self, plan: Plan) -> int:
+    def add(self, plan: RoutingPlan) -> int:
         work = 1 + len(plan.routes) + (plan.message.size >> 10)
         copies = plan.diverted
         plan.diverted = None
-        part: Plan | None = None
+        part: RoutingPlan | None = None
         if plan.acknowledged is not None:
             part = acknowledged_part(plan)
             self.arrived.append(part)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 TRANSACTION_BYTES_MAX: Final = 256 << 20
 
 
-class Transaction:
+class SessionTransaction:
     """A transaction, invisible before its commit; `rollback_only` holds the error that the commit answers with."""
 
     def __init__(self) -> None:

@@ -20,12 +20,12 @@ from atalanta.kernel.errors import (
 )
 from atalanta.kernel.journal import records
 from atalanta.kernel.publish.acknowledged_routes import store_acknowledged
-from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.delivery.plan import RoutingPlan
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.transactions.commit import check_current, prepared
 from atalanta.kernel.transactions.draft import Draft
 from atalanta.kernel.transactions.prepared_draft import PreparedDraft
-from atalanta.kernel.transactions.transaction import Transaction
+from atalanta.kernel.transactions.transaction import SessionTransaction
 from atalanta.kernel.transactions.xa_records import encode_ended
 from atalanta.message.encoding.buffer import Reader
 
@@ -52,7 +52,7 @@ HEURISTICALLY_COMMITTED: Final = 1
 HEURISTICALLY_ROLLED_BACK: Final = 2
 
 
-class Branch:
+class XaBranch:
     """A branch. `xid` is in its wire form (XidCodecSupport); `timeout_s` < 0 is the node's own timeout.
 
     `workers` counts the sessions that work in the branch. `clients` are the connections that have worked in it since
@@ -68,8 +68,8 @@ class Branch:
         self.timed_out: bool = False
         self.workers: int = 0
         self.clients: dict[int, bool] = {}
-        self.transaction = Transaction()
-        self.plans: list[Plan] = []
+        self.transaction = SessionTransaction()
+        self.plans: list[RoutingPlan] = []
         self.lsn: int = 0
         self.stored_bytes: int = 0
 
@@ -120,7 +120,7 @@ class Branches:
         self.timers = timers
         self.trace = publisher.trace
         self.work_max = publisher.step_work_max
-        self.by_xid: dict[bytes, Branch] = {}
+        self.by_xid: dict[bytes, XaBranch] = {}
         self.heuristics: dict[bytes, Heuristic] = {}
         self.prepared: int = 0
         self.stored_bytes: int = 0
@@ -160,15 +160,15 @@ class Branches:
         return own < BRANCHES_EACH
 
     # -- the two phases -------------------------------------------------------------------------
-    def add(self, now: int, xid: bytes, timeout_s: int, user: str | None) -> Branch:
+    def add(self, now: int, xid: bytes, timeout_s: int, user: str | None) -> XaBranch:
         """Adds a new branch of a user, and starts the timeout of unprepared branches."""
         self.store.command.begin_change()
-        branch = Branch(xid, now, timeout_s, user)
+        branch = XaBranch(xid, now, timeout_s, user)
         self.by_xid[xid] = branch
         self._set_timer(now)
         return branch
 
-    def prepare(self, now: int, branch: Branch, endpoint: Reply, token: int) -> None:
+    def prepare(self, now: int, branch: XaBranch, endpoint: Reply, token: int) -> None:
         """Prepares a branch; `endpoint.done(token)` when it survives a crash. BrokerError: it is rolled back instead.
 
         A repeat rolls back too; `endpoint.failed` reports it when the first copy is durable. After Postponed nothing
@@ -205,7 +205,7 @@ class Branches:
         branch.lsn = self.plans.append(draft.batch, draft.arrived, arrived, endpoint, token)
         self.publisher.duplicates.add(draft.shipment_ids, branch.lsn)
 
-    def _drafted(self, now: int, transaction: Transaction, branch: Branch, strict: bool) -> PreparedDraft:
+    def _drafted(self, now: int, transaction: SessionTransaction, branch: XaBranch, strict: bool) -> PreparedDraft:
         """Returns the complete draft of the branch's record, which nobody sees yet."""
         preparation = prepared(self.publisher, now, transaction, strict)
         if transaction.prepared is None:
@@ -217,7 +217,7 @@ class Branches:
         check_current(transaction, preparation)
         return draft
 
-    def add_prepared(self, branch: Branch, stored_bytes: int) -> None:
+    def add_prepared(self, branch: XaBranch, stored_bytes: int) -> None:
         """Makes the branch a prepared one, whose record has `stored_bytes`."""
         self.store.command.begin_change()
         branch.hold_queues()
@@ -227,7 +227,7 @@ class Branches:
         self.prepared += 1
         self.stored_bytes += stored_bytes
 
-    def _remove_prepared(self, branch: Branch) -> None:
+    def _remove_prepared(self, branch: XaBranch) -> None:
         """Removes a branch that is no longer in doubt, and releases its queues."""
         self.store.command.begin_change()
         branch.release_queues()
@@ -236,7 +236,7 @@ class Branches:
         self.stored_bytes -= branch.stored_bytes
 
     def commit_prepared(
-        self, branch: Branch, outcome: int, endpoint: Reply | None, token: int
+        self, branch: XaBranch, outcome: int, endpoint: Reply | None, token: int
     ) -> None:
         """Commits in one record: the messages in their queues, the acknowledgements, the end of the branch.
 
@@ -248,7 +248,7 @@ class Branches:
         self._remove_prepared(branch)
         batch = records.Batch()
         references: list[Reference] = []
-        plans: list[Plan] = []
+        plans: list[RoutingPlan] = []
         if draft is not None:
             batch = draft.batch
             plans = draft.plans
@@ -264,7 +264,7 @@ class Branches:
         if outcome != ENDED:
             self.heuristics[branch.xid] = Heuristic(outcome, lsn, branch.user)
 
-    def _drafted_commit(self, branch: Branch) -> Draft | None:
+    def _drafted_commit(self, branch: XaBranch) -> Draft | None:
         """Returns the complete draft of the record of a prepared branch's commit; None if it must be made at once."""
         transaction = branch.transaction
         draft = transaction.draft
@@ -277,7 +277,7 @@ class Branches:
                 return None
         return draft
 
-    def _is_wanted(self, plan: Plan) -> bool:
+    def _is_wanted(self, plan: RoutingPlan) -> bool:
         """Returns True unless the message has arrived by another route; it keeps the routes to existing queues."""
         plan.routes = [planned for planned in plan.routes if not planned.queue.deleted]
         if self._has_arrived(plan):
@@ -285,14 +285,14 @@ class Branches:
             return False
         return True
 
-    def _has_arrived(self, plan: Plan) -> bool:
+    def _has_arrived(self, plan: RoutingPlan) -> bool:
         caches = self.publisher.duplicates.caches
         for cache_name, duplicate_id in plan.duplicates:
             if caches.cache_of(cache_name).first_lsn_of(duplicate_id) >= 0:
                 return True
         return False
 
-    def hand_over(self, branch: Branch, batch: records.Batch) -> None:
+    def hand_over(self, branch: XaBranch, batch: records.Batch) -> None:
         """Ends a branch that another node has taken over, without effect; the caller finishes its acknowledgements."""
         self._remove_prepared(branch)
         for plan in branch.plans:
@@ -301,7 +301,7 @@ class Branches:
         batch.add(records.XA_ENDED, encode_ended(branch.xid, ENDED, None))
 
     def roll_back_prepared(
-        self, now: int, branch: Branch, outcome: int, endpoint: Reply | None, token: int
+        self, now: int, branch: XaBranch, outcome: int, endpoint: Reply | None, token: int
     ) -> None:
         """Rolls back a prepared branch: drops its sends, and returns acknowledged messages to their queues."""
         self._remove_prepared(branch)
@@ -311,9 +311,9 @@ class Branches:
         if outcome != ENDED:
             self.heuristics[branch.xid] = Heuristic(outcome, lsn, branch.user)
         self.redelivery.redeliver(now, branch.transaction.acknowledged, True)
-        branch.transaction = Transaction()
+        branch.transaction = SessionTransaction()
 
-    def roll_back_active(self, now: int, branch: Branch, error: BrokerError) -> None:
+    def roll_back_active(self, now: int, branch: XaBranch, error: BrokerError) -> None:
         """Rolls back a branch that is not prepared, so nothing is stored; a later commit is answered with `error`."""
         self.store.command.begin_change()
         transaction = branch.transaction
@@ -325,7 +325,7 @@ class Branches:
         branch.state = ROLLED_BACK
         self.redelivery.redeliver(now, back, True)
 
-    def abandon(self, now: int, branch: Branch) -> None:
+    def abandon(self, now: int, branch: XaBranch) -> None:
         """Rolls back the branch of a session that ends, unless it is prepared."""
         if branch.state == PREPARED:
             return
@@ -375,7 +375,7 @@ class Branches:
             self._set_timer(now)
 
     # -- for management -------------------------------------------------------------------------
-    def list_prepared(self) -> list[Branch]:
+    def list_prepared(self) -> list[XaBranch]:
         """Returns the prepared branches, the oldest first."""
         found = [branch for branch in self.by_xid.values() if branch.state == PREPARED]
         found.sort(key=_creation_time)
@@ -397,7 +397,7 @@ class Branches:
         return False
 
 
-def _creation_time(branch: Branch) -> int:
+def _creation_time(branch: XaBranch) -> int:
     return branch.created_at
 
 

@@ -9,8 +9,8 @@ from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.message.encoding.buffer import Reader, Writer
 
 if TYPE_CHECKING:
-    from atalanta.kernel.queue.delivery.plan import Plan
-    from atalanta.kernel.transactions.xa import Branch
+    from atalanta.kernel.queue.delivery.plan import RoutingPlan
+    from atalanta.kernel.transactions.xa import XaBranch
 
 
 class PreparedRecord:
@@ -28,7 +28,7 @@ class PreparedRecord:
         self._count: int = 0
         self.writer.int32(0)
 
-    def add(self, plan: Plan) -> None:
+    def add(self, plan: RoutingPlan) -> None:
         """Adds a message."""
         if not plan.message.durable:
             return
@@ -55,7 +55,7 @@ class PreparedRecord:
         return writer.getvalue()
 
 
-def encode_prepared(branch: Branch) -> bytes:
+def encode_prepared(branch: XaBranch) -> bytes:
     """Returns the XA_PREPARED record of a branch."""
     record = PreparedRecord(branch.xid, branch.created_at)
     for plan in branch.plans:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.journal.message_record import decode_message_record
-from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.delivery.plan import RoutingPlan
 from atalanta.kernel.queue.paging.recovery import out_of_tail, pull
 from atalanta.kernel.queue.reference import READY, SCHEDULED, Reference
 from atalanta.kernel.routing.router import Route, join_stored
-from atalanta.kernel.transactions.xa import Branch
+from atalanta.kernel.transactions.xa import XaBranch
 from atalanta.kernel.transactions.xa_records import decode_user
 from atalanta.message.encoding.buffer import Reader
 
@@ -25,7 +25,7 @@ def restore(
     """Restores a branch that was in doubt at the crash, after its queues (by id) and messages."""
     large = branches.store.large
     reader = Reader(payload)
-    branch = Branch(reader.blob("xa.xid"), reader.int64("xa.created"), -1, None)
+    branch = XaBranch(reader.blob("xa.xid"), reader.int64("xa.created"), -1, None)
     branch.lsn = lsn
     for _ in range(reader.count("xa.messages", 4)):
         stored = decode_message_record(reader.blob("xa.message"))
@@ -38,7 +38,7 @@ def restore(
                 continue
             large.keep_open(body)
             stored.message.large = body
-        plan = Plan(stored.message)
+        plan = RoutingPlan(stored.message)
         plan.duplicates = stored.duplicates
         for found in join_stored(stored.routes):
             queue = queues.get(found.queue_id)
@@ -58,7 +58,7 @@ def restore(
 def _hold_back(
     store: MessageStore,
     now: int,
-    branch: Branch,
+    branch: XaBranch,
     queue: Queue,
     message_id: int,
     delivery_count: int,

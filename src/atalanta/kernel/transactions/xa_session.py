@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.errors import ILLEGAL_STATE, TRANSACTION_ROLLED_BACK, BrokerError, Postponed
 from atalanta.kernel.transactions import xa
 from atalanta.kernel.transactions.branch_right import BranchRight
-from atalanta.kernel.transactions.transaction import Transaction
+from atalanta.kernel.transactions.transaction import SessionTransaction
 
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
     from atalanta.kernel.sessions.session import Session
-    from atalanta.kernel.transactions.xa import Branch
+    from atalanta.kernel.transactions.xa import XaBranch
 
 # javax.transaction.xa.XAException.
 XA_RBTIMEOUT: Final = 106
@@ -65,7 +65,7 @@ def unknown(xid: bytes) -> XaError:
     return XaError(XAER_NOTA, f"cannot find xid in resource manager: {xa.identifier(xid)}")
 
 
-def _known(session: Session, xid: bytes) -> Branch:
+def _known(session: Session, xid: bytes) -> XaBranch:
     _check(session, xid)
     branch = session.services.branches.by_xid.get(xid)
     if branch is None:
@@ -264,7 +264,7 @@ def roll_back(session: Session, now: int, xid: bytes, endpoint: Reply, token: in
     session.services.command.begin_change()
     del session.services.branches.by_xid[xid]
     session.give_back_prefetched(now, branch.transaction.acknowledged, False)
-    branch.transaction = Transaction()
+    branch.transaction = SessionTransaction()
     endpoint.done(token)
 
 

@@ -40,7 +40,7 @@ from atalanta.management.request.call import (
 from atalanta.management.request.views import View
 
 if TYPE_CHECKING:
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.registry.duplicate_caches import DuplicateCaches
     from atalanta.kernel.routing.address import Address
@@ -73,7 +73,7 @@ class ListedAddress:
 
 
 class ListedConsumer:
-    def __init__(self, session: Session, consumer: Consumer) -> None:
+    def __init__(self, session: Session, consumer: QueueConsumer) -> None:
         self.session = session
         self.consumer = consumer
         self.counts = consumer_counts(session, consumer)

@@ -15,13 +15,13 @@ from atalanta.message.message import ENCODED_OVERHEAD_BYTES, MESSAGE_OVERHEAD_BY
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Trace
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.security.security import Security
     from atalanta.kernel.sessions.client import Client
     from atalanta.kernel.sessions.clients import Clients
     from atalanta.kernel.sessions.session import Session
     from atalanta.kernel.sessions.session_producers import SessionProducer
-    from atalanta.kernel.transactions.transaction import Transaction
+    from atalanta.kernel.transactions.transaction import SessionTransaction
 
 
 def connection_id(client: Client) -> str:
@@ -38,13 +38,13 @@ def validated_user(session: Session) -> str:
     return session.identity.user if session.identity.validated else ""
 
 
-def uncommitted(session: Session) -> list[Transaction]:
+def uncommitted(session: Session) -> list[SessionTransaction]:
     """Returns the transactions of the session that may have acknowledged messages: the open and the ended ones."""
     ended = session.ended_branch
     return session.open_transactions() + ([] if ended is None else [ended.transaction])
 
 
-def consumer_counts(session: Session, consumer: Consumer) -> dict[str, int]:
+def consumer_counts(session: Session, consumer: QueueConsumer) -> dict[str, int]:
     """Returns the counts of a consumer and its times in ms (ServerConsumerImpl.ServerConsumerMetrics).
 
     `messagesAcknowledged` counts messages that were delivered and are no longer in transit, cancelled ones included.
@@ -67,7 +67,7 @@ def consumer_counts(session: Session, consumer: Consumer) -> dict[str, int]:
     }
 
 
-def consumer_text(consumer: Consumer) -> str:
+def consumer_text(consumer: QueueConsumer) -> str:
     """Returns the text of ServerConsumerImpl.toManagementString; the consumer may be a bridge's."""
     queue = consumer.queue
     if not isinstance(consumer, SessionConsumer):
@@ -84,7 +84,7 @@ def encoded_size(count: int, size: int) -> int:
     return size - count * (MESSAGE_OVERHEAD_BYTES - ENCODED_OVERHEAD_BYTES)
 
 
-def consumer_details(session: Session, consumer: Consumer) -> dict[str, object]:
+def consumer_details(session: Session, consumer: QueueConsumer) -> dict[str, object]:
     """Returns the fields of ActiveMQServerControlImpl.toJSONObject."""
     found: dict[str, object] = {
         "consumerID": consumer.id,

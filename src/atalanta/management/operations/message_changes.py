@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.journal import records
 from atalanta.kernel.publish.message_mover import moved_copy
-from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.delivery.plan import RoutingPlan
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.registry import queues
@@ -80,12 +80,12 @@ class Replacement(Removal):
     keep_original = False
     counts = True
 
-    def plan_for(self, now: int, reference: Reference) -> Plan | None:
+    def plan_for(self, now: int, reference: Reference) -> RoutingPlan | None:
         raise NotImplementedError
 
     def act(self, now: int, chosen: list[Reference]) -> None:
         batch = records.Batch()
-        plans: list[Plan] = []
+        plans: list[RoutingPlan] = []
         references: list[Reference] = []
         gone: list[Reference] = []
         for reference in chosen:
@@ -121,11 +121,11 @@ class Move(Replacement):
         self.target = target
         self.reject_duplicates = reject_duplicates
 
-    def plan_for(self, now: int, reference: Reference) -> Plan | None:
+    def plan_for(self, now: int, reference: Reference) -> RoutingPlan | None:
         target = self.target
         if target.deleted:
             raise BrokerError(ILLEGAL_STATE, f"queue {target.name} was deleted meanwhile")
-        plan = Plan(moved_copy(reference, target.spec.address, now, False))
+        plan = RoutingPlan(moved_copy(reference, target.spec.address, now, False))
         duplicate_id = reference.message.duplicate_id if self.reject_duplicates else None
         if duplicate_id is not None:
             duplicate_id = application_id(target.spec.address, duplicate_id)
@@ -160,7 +160,7 @@ class Retry(Replacement):
         self.queues = queues
         self.addresses = addresses
 
-    def plan_for(self, now: int, reference: Reference) -> Plan | None:
+    def plan_for(self, now: int, reference: Reference) -> RoutingPlan | None:
         properties = reference.message.properties
         address = properties.get("_AMQ_ORIG_ADDRESS")
         name = properties.get("_AMQ_ORIG_QUEUE")
@@ -173,7 +173,7 @@ class Retry(Replacement):
         original_type = properties.get("_AMQ_ORIG_ROUTING_TYPE")
         if isinstance(original_type, int) and not isinstance(original_type, bool):
             copy.put_property("_AMQ_ROUTING_TYPE", Byte(ANYCAST if original_type == ANYCAST else 0))
-        plan = Plan(copy)
+        plan = RoutingPlan(copy)
         plan.routes = [Route(target, b"")]
         self.addresses[target.spec.address].routed += 1
         return plan
@@ -197,12 +197,12 @@ class PriorityChange(Replacement):
         self.priority = priority
         self.origins = origins
 
-    def plan_for(self, now: int, reference: Reference) -> Plan | None:
+    def plan_for(self, now: int, reference: Reference) -> RoutingPlan | None:
         copy = reference.message.copy(0)
         copy.priority = self.priority
         if self.origins.attach(copy, int(reference.message.id), self.queue.name):
             self.origins.note()
-        plan = Plan(copy)
+        plan = RoutingPlan(copy)
         plan.routes = [Route(self.queue, b"")]
         return plan
 

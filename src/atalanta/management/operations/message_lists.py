@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.sessions.clients import Clients
     from atalanta.kernel.settings.repository import AddressSettingsRepository
-    from atalanta.kernel.transactions.transaction import Transaction
+    from atalanta.kernel.transactions.transaction import SessionTransaction
     from atalanta.kernel.transactions.xa import Branches
     from atalanta.management.request.jobs import Jobs
     from atalanta.message.selector.selector import Filter
@@ -363,7 +363,7 @@ class MessageListOperations:
     def _delivering(self, queue: Queue) -> Iterator[tuple[str, Reference]]:
         """Yields the messages of `list_delivering` with the text of what holds each (toManagementString)."""
         names = {consumer: consumer_text(consumer) for consumer in queue.consumers}
-        held: dict[Transaction, str] = {}
+        held: dict[SessionTransaction, str] = {}
         for session in self.clients.sessions():
             for transaction in uncommitted(session):
                 held[transaction] = f"ServerSession [id={connection_id(session.client)}:{session.name}]"

@@ -13,7 +13,7 @@ from atalanta.message.message import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
-    from atalanta.kernel.transactions.xa import Branch, Branches
+    from atalanta.kernel.transactions.xa import Branches, XaBranch
     from atalanta.message.message import Message
 
 MESSAGES_MAX: Final = 1_000  # messages of one transaction in a list
@@ -103,7 +103,7 @@ def message_details(message: Message, operation: str) -> dict[str, object]:
     }
 
 
-def details(branch: Branch) -> dict[str, object]:
+def details(branch: XaBranch) -> dict[str, object]:
     """Returns the messages that the branch will send and those it has acknowledged (TransactionDetail.toJSON)."""
     messages: list[dict[str, object]] = []
     for plan in branch.plans[:MESSAGES_MAX]:

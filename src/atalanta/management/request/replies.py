@@ -12,7 +12,7 @@ from atalanta.message.message import TEXT, Message
 
 if TYPE_CHECKING:
     from atalanta.kernel.command_failures import CommandFailures
-    from atalanta.kernel.ports import Journal, Trace
+    from atalanta.kernel.ports import JournalPort, Trace
     from atalanta.kernel.publish.plan_writer import PlanWriter
     from atalanta.kernel.publish.publisher import Publisher
     from atalanta.management.request.call import Call
@@ -25,7 +25,7 @@ class Replies:
     """Sends each reply as a message to the request's reply address, if the request has one."""
 
     def __init__(
-        self, journal: Journal, publisher: Publisher, plans: PlanWriter, trace: Trace, failures: CommandFailures
+        self, journal: JournalPort, publisher: Publisher, plans: PlanWriter, trace: Trace, failures: CommandFailures
     ) -> None:
         self.failures = failures
         self.journal = journal

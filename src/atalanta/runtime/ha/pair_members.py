@@ -32,7 +32,7 @@ GAP_NS: Final = 1_500_000_000
 
 
 @dataclass
-class Seen:
+class LastChange:
     """The last change of a member's file: its count, and the own monotonic instant."""
 
     beat: int
@@ -46,7 +46,7 @@ class PairMembers:
         self.folder = folder
         self.own = own
         self._monotonic_ns = monotonic_ns
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, LastChange] = {}
         self._beat_at_ns = -1
         self.announcement = Announcement(GAP_NS)
         self.alive: list[MemberRecord] = []
@@ -70,7 +70,7 @@ class PairMembers:
             seen = self._seen.get(record.name)
             if seen is None or seen.beat != record.beat:
                 # The first sight of a file is no sign of life: its process may have ended long ago.
-                self._seen[record.name] = Seen(record.beat, -1 if seen is None else now)
+                self._seen[record.name] = LastChange(record.beat, -1 if seen is None else now)
         self.alive = sorted(
             (each for each in found if each.name != self.own.name and self._lives(each, now)),
             key=lambda each: (each.role == PRIMARY, each.name),

@@ -17,7 +17,7 @@ from typing import cast
 from atalanta.cluster.inputs import NodeInputs
 from atalanta.kernel.security.remote_host import RefusalLimit
 from atalanta.runtime.net.connections_by_host import Closable, ConnectionsByHost
-from atalanta.runtime.net.tcp import Connection, Connections, address_text
+from atalanta.runtime.net.tcp import Connections, TcpConnection, address_text
 from atalanta.runtime.net.tls_connection import SecureConnection
 from atalanta.runtime.process.high_descriptor import high_socket
 from atalanta.runtime.trace import LogTrace
@@ -168,7 +168,7 @@ class Acceptor:
         self.connections.driver.post(NodeInputs.on_accept, number, self.listen.name, remote, server_name, certificate)
 
 
-class AcceptedConnection(Connection):
+class AcceptedConnection(TcpConnection):
     """A connection that counts against its acceptor's limit."""
 
     def __init__(self, acceptor: Acceptor) -> None:

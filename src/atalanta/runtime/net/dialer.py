@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from atalanta.cluster.inputs import NodeInputs
-from atalanta.runtime.net.tcp import Connection, Connections
+from atalanta.runtime.net.tcp import Connections, TcpConnection
 from atalanta.runtime.net.tls_connection import SecureConnection
 from atalanta.tls.context import ClientTls
 
@@ -127,7 +127,7 @@ class Dialer:
 
     async def _plain(self, on_open: Callable[[int], None], host: str, port: int) -> None:
         loop = self._connections.loop
-        await loop.create_connection(lambda: Connection(self._connections, on_open), host, port)
+        await loop.create_connection(lambda: TcpConnection(self._connections, on_open), host, port)
 
     async def _secure(
         self,

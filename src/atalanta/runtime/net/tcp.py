@@ -45,9 +45,9 @@ class Connections(Wire):
         self.without_login = ConnectionsByHost()
         # Being dialled: unknown peers may announce any number of addresses that do not answer.
         self.dialing = 0
-        self._open: dict[int, Connection] = {}
-        self._dirty: list[Connection] = []
-        self._resting: deque[Connection] = deque()  # not read until their turn comes again
+        self._open: dict[int, TcpConnection] = {}
+        self._dirty: list[TcpConnection] = []
+        self._resting: deque[TcpConnection] = deque()  # not read until their turn comes again
         self._full_reads_since_ns = 0  # the first full read of this iteration was done; 0: none
         self._next = 1
         self._may_send: Callable[[], bool] | None = None
@@ -61,7 +61,7 @@ class Connections(Wire):
         """Returns the number of connections that use a file descriptor: open, in handshake, or being dialled."""
         return len(self._open) + self.handshaking + self.dialing
 
-    def add(self, connection: Connection) -> int:
+    def add(self, connection: TcpConnection) -> int:
         """Gives a new connection its number."""
         number = self._next
         self._next += 1
@@ -130,7 +130,7 @@ class Connections(Wire):
         exempt connections are not held."""
         self._may_send = may_send
 
-    def full_read_done(self, connection: Connection) -> None:
+    def full_read_done(self, connection: TcpConnection) -> None:
         """Lets a connection that probably has more to say rest, if the full reads of this iteration have taken long:
         it is read when all that rest already have had their turn."""
         now = time.monotonic_ns()
@@ -194,7 +194,7 @@ class Connections(Wire):
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Connection(asyncio.Protocol):
+class TcpConnection(asyncio.Protocol):
     """A TCP connection. `opened(number)` reports it to the node as accepted or dialed.
 
     Event loops read up to 256 KiB into a buffer of their own. One call with the bytes costs less than a request

@@ -11,14 +11,14 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from atalanta.runtime.net.tcp import FULL_READ_BYTES, Connection, Connections, address_text
+from atalanta.runtime.net.tcp import FULL_READ_BYTES, Connections, TcpConnection, address_text
 from atalanta.runtime.net.tls_handshakes import Outcome, handshake_step, reason
 
 RECORD_BYTES = 1 << 14  # maximum result of one TLS read
 EARLY_BYTES_MAX = 1 << 20  # input limit while a handshake step is in progress
 
 
-class SecureConnection(Connection):
+class SecureConnection(TcpConnection):
     """A TLS connection. Either `opened(number)` is called or `failed(why)`; the latter also if the peer
     disconnected."""
 

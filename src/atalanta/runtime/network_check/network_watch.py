@@ -25,7 +25,7 @@ from atalanta.runtime.process.signals import StopSignals
 log = logging.getLogger("atalanta.runtime")
 
 
-class Check(Protocol):
+class ReachabilityCheck(Protocol):
     """The check, see runtime/network_check/check.py."""
 
     async def why_lost(self) -> str:
@@ -55,7 +55,7 @@ class NodeRun(Protocol):
 class NetworkWatch:
     """Starts and stops the node with the network. Handles stop signals, whether the node runs or not."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, check: Check, period_s: float) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, check: ReachabilityCheck, period_s: float) -> None:
         self._loop = loop
         self._check = check
         self._period_s = period_s

@@ -11,7 +11,7 @@ from typing import Final
 
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.checks.scale_down_record import ScaleDownRecord
-from atalanta.sim.clients.jobs import Consumer
+from atalanta.sim.clients.jobs import SimConsumer
 from atalanta.sim.host import Host
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
@@ -53,7 +53,7 @@ class GroupLedger:
             tuple[str, str, str, str], int
         ] = {}  # number by queue, node, sender, group
         self.held: dict[
-            tuple[str, str, str], dict[str, Consumer]
+            tuple[str, str, str], dict[str, SimConsumer]
         ] = {}  # by queue, node, group: key -> consumer
         self.closing = False
 
@@ -86,7 +86,7 @@ class GroupLedger:
         return False
 
     # -- consumers ------------------------------------------------------------------------------
-    def deliver(self, who: Consumer, key: str, group: str | None) -> None:
+    def deliver(self, who: SimConsumer, key: str, group: str | None) -> None:
         """Records a delivery to `who`. The consumer holds the message until it acknowledges it."""
         found = self.messages.get(key)
         queue = who.queue
@@ -124,18 +124,18 @@ class GroupLedger:
             )
         self.newest[stream] = int(number)
 
-    def _connected(self, who: Consumer) -> bool:
+    def _connected(self, who: SimConsumer) -> bool:
         """Returns True if both the client and the node regard the connection as open."""
         if not who.attached() or self.network.left_at(who.conn):
             return False
         return self.network.peer_of[who.conn] in self.network.streams
 
-    def release(self, who: Consumer, key: str) -> None:
+    def release(self, who: SimConsumer, key: str) -> None:
         """Records the acknowledgement of a message."""
         found = self.messages[key]
         self.held.get((who.queue, who.target, found.group), {}).pop(key, None)
 
-    def release_all(self, who: Consumer) -> None:
+    def release_all(self, who: SimConsumer) -> None:
         for held in self.held.values():
             for key in [key for key, other in held.items() if other is who]:
                 del held[key]

@@ -14,7 +14,7 @@ from atalanta.sim.clients.client import SimClient
 from atalanta.sim.host import Host
 
 
-class Handover:
+class SeenScaleDown:
     """A scale-down of `source` to `target`. `ended` is the last time when it was seen in progress.
 
     `order` is the order of the source's messages when the scale-down was first seen; empty once it is not valid any
@@ -42,7 +42,7 @@ class ScaleDownRecord:
         self.homes: dict[str, str] = {}
         self.targets: dict[str, bool] = {}
         self.sources: dict[str, bool] = {}
-        self.handovers: list[Handover] = []
+        self.handovers: list[SeenScaleDown] = []
 
     def watch(self, hosts: list[Host], senders: Iterable[SimClient]) -> None:
         """Sets the nodes that may be scaled down, and their senders."""
@@ -72,7 +72,7 @@ class ScaleDownRecord:
         for known in self.handovers:
             if host.name in (known.source, known.target):
                 known.order = {}
-        handover = Handover(host.name, target, now)
+        handover = SeenScaleDown(host.name, target, now)
         if self.in_order and host.node is not None:
             handover.order = order_at(host.node)
         self.handovers.append(handover)

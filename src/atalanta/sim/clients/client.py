@@ -15,7 +15,7 @@ from atalanta.sim.clients.reattach import ReattachWait, whole
 from atalanta.sim.nodes import PASSWORD, PORT, USER
 from atalanta.sim.world.network import Machine, Network
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.core.client.connection import ClientConnection
+from atalanta.wire.core.client.connection import BrokerConnection
 from atalanta.wire.core.client.errors import CallTimedOut, ClientError
 from atalanta.wire.core.client.events import ClientEvents
 from atalanta.wire.core.client.reply import Reply
@@ -51,7 +51,7 @@ class SimClient(Machine):
     producer_window: int = -1
     follows: bool = False
 
-    engine: ClientConnection
+    engine: BrokerConnection
     session: ClientSession
 
     def __init__(self, world: World, network: Network, name: str, target: str) -> None:
@@ -192,7 +192,7 @@ class SimClient(Machine):
 
     def _make_engine(self) -> None:
         settings = ConnectionSettings(TTL_NS, PING_NS, resume=self.resume)
-        self.engine = ClientConnection(self._write, settings, Events(self))
+        self.engine = BrokerConnection(self._write, settings, Events(self))
         self._make_session()
 
     def _make_session(self) -> None:

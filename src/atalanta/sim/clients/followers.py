@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.sim.clients.client import SimClient
-from atalanta.sim.clients.jobs import Consumer
-from atalanta.sim.clients.mover import Mover
+from atalanta.sim.clients.jobs import SimConsumer
+from atalanta.sim.clients.mover import OrderMover
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.world.world import World
 
@@ -23,6 +23,6 @@ def choose_followers(world: World, clients: list[SimClient], departures: bool) -
     if not departures or draw.random() >= WORLDS:
         return False
     for client in clients:
-        if isinstance(client, Sender | Consumer | Mover):
+        if isinstance(client, Sender | SimConsumer | OrderMover):
             client.follows = draw.random() < CLIENTS
     return True

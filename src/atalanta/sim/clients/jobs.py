@@ -36,7 +36,7 @@ def no_binding(name: str) -> int:
     return 0
 
 
-class Producer(Sender):
+class SimProducer(Sender):
     """Sends numbered messages to orders and prices. After a loss it sends unconfirmed ones again with the same ids.
 
     `knows_alerts(node)` is not 0 while that node has a binding for alerts, and differs in each of its lives. A node
@@ -105,7 +105,7 @@ def later_ms(number: int) -> int:
     return number % 7 * 150 if number % 10 in (3, 7) else 0
 
 
-class Consumer(QueueClient):
+class SimConsumer(QueueClient):
     """Consumes and acknowledges messages of one queue; it can move to another node."""
 
     def __init__(
@@ -177,7 +177,7 @@ class Consumer(QueueClient):
         self.start()
 
 
-class Watcher(Consumer):
+class SimWatcher(SimConsumer):
     """A consumer that also reports its messages to a callback."""
 
     def __init__(

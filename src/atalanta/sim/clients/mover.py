@@ -24,7 +24,7 @@ BATCH_MAX: Final = 4
 ANSWERED: Final = 0.5  # of the movers
 
 
-class Mover(QueueClient):
+class OrderMover(QueueClient):
     """Takes up to BATCH_MAX orders into a transaction, then commits, or sometimes rolls back."""
 
     transacted = True

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from atalanta.sim.checks.ledger import Ledger
 from atalanta.sim.clients.client import SimClient
-from atalanta.sim.clients.jobs import Consumer
+from atalanta.sim.clients.jobs import SimConsumer
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
@@ -23,7 +23,7 @@ class RouterWatcher(Protocol):
     def arrived(self, key: str, node: str) -> None: ...
 
 
-class RouterTarget:
+class RoutedKey:
     """The settings of the clients of one key: `nodes` are names of nodes with a router."""
 
     def __init__(self, watching: RouterWatcher, key: str, nodes: list[str], port: int) -> None:
@@ -40,9 +40,9 @@ class RoutedClient(SimClient):
     """
 
     resume = False
-    routing: RouterTarget
+    routing: RoutedKey
 
-    def through(self, routing: RouterTarget) -> None:
+    def through(self, routing: RoutedKey) -> None:
         self.routing = routing
         self.sent_to: tuple[str, int] | None = None
         self.draw = self.world.random(f"routed/{self.name}")
@@ -86,7 +86,7 @@ class RoutedSender(RoutedClient, Sender):
         world: World,
         network: Network,
         name: str,
-        routing: RouterTarget,
+        routing: RoutedKey,
         ledger: Ledger,
         address: str,
         total: int,
@@ -107,17 +107,17 @@ class RoutedSender(RoutedClient, Sender):
         super().on_session()
 
 
-class RoutedConsumer(RoutedClient, Consumer):
+class RoutedConsumer(RoutedClient, SimConsumer):
     def __init__(
         self,
         world: World,
         network: Network,
         name: str,
-        routing: RouterTarget,
+        routing: RoutedKey,
         ledger: Ledger,
         queue: str,
     ) -> None:
-        Consumer.__init__(self, world, network, name, routing.nodes[0], ledger, queue)
+        SimConsumer.__init__(self, world, network, name, routing.nodes[0], ledger, queue)
         self.through(routing)
 
     def on_session(self) -> None:

@@ -14,7 +14,7 @@ from atalanta.sim.checks.node_lives import NodeLives
 from atalanta.sim.host import Host, MakeNode
 from atalanta.sim.replicas.guards import Guards
 from atalanta.sim.replicas.machine import ReplicaMachine
-from atalanta.sim.replicas.members import GroupMember, Members
+from atalanta.sim.replicas.members import SimMember, SimMembers
 from atalanta.sim.replicas.register import SimRegister
 from atalanta.sim.world.machine_clock import DRIFT_PPM
 from atalanta.sim.world.network import Network
@@ -44,11 +44,11 @@ class FileSeat:
     announced: dict[str, TransportConfiguration] = field(default_factory=dict)
 
 
-class FileMembers(Members):
+class FileMembers(SimMembers):
     """The members of a group, as they see each other."""
 
     def __init__(self, world: World, network: Network, group: FileGroup) -> None:
-        # Not the one of Members, which is for the simulator's own nodes.
+        # Not the one of SimMembers, which is for the simulator's own nodes.
         name = self.name = group.name
         self.names = group.labels
         self.node_id = group.node_id
@@ -63,20 +63,20 @@ class FileMembers(Members):
         self.guards.heal()
         self.register = SimRegister(world, name, self.check_order)
         self.register.heal()
-        self.machines: list[GroupMember] = []
+        self.machines: list[SimMember] = []
         self.lives = NodeLives(name)
         self.confirmed = 0
         self.seats: dict[str, FileSeat] = {}
 
-    def take_seat(self, machine: GroupMember, seat: FileSeat) -> None:
+    def take_seat(self, machine: SimMember, seat: FileSeat) -> None:
         """Adds a machine at its place."""
         self.machines.append(machine)
         self.seats[machine.name] = seat
 
-    def candidates(self, machine: GroupMember) -> list[Candidate]:
+    def candidates(self, machine: SimMember) -> list[Candidate]:
         return self.seats[machine.name].candidates
 
-    def announced(self, machine: GroupMember) -> dict[str, TransportConfiguration]:
+    def announced(self, machine: SimMember) -> dict[str, TransportConfiguration]:
         return self.seats[machine.name].announced
 
 

@@ -20,7 +20,7 @@ CREDIT_BYTES = 100_000
 
 
 @dataclass
-class Load:
+class RehearsalLoad:
     """A load: `rate` messages a second for `address`, sent at node `source` and consumed at `targets` from `queue`."""
 
     address: str
@@ -32,10 +32,10 @@ class Load:
 
 
 @dataclass
-class Tally:
-    """The results of one Load. `got` counts messages by node, `waited_ns` are times from the send to the delivery."""
+class LoadTally:
+    """The results of one load. `got` counts messages by node, `waited_ns` are times from the send to the delivery."""
 
-    load: Load
+    load: RehearsalLoad
     sent: int = 0
     confirmed: int = 0
     refused: dict[str, int] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class FileClient(SimClient):
 class FileProducer(FileClient):
     """A producer of durable messages, confirmed one by one. After a lost connection it repeats with the same ids."""
 
-    def __init__(self, world: FileWorld, name: str, host: Host, tally: Tally) -> None:
+    def __init__(self, world: FileWorld, name: str, host: Host, tally: LoadTally) -> None:
         super().__init__(world.world, world.network, name, host.address)
         self.at_node(world.members(host.name))
         self.tally = tally
@@ -137,7 +137,7 @@ class FileConsumer(FileClient, QueueClient):
     """
 
     def __init__(
-        self, world: FileWorld, name: str, host: Host, tally: Tally, owners: dict[str, Tally]
+        self, world: FileWorld, name: str, host: Host, tally: LoadTally, owners: dict[str, LoadTally]
     ) -> None:
         QueueClient.__init__(self, world.world, world.network, name, host.address, tally.load.queue)
         self.at_node(world.members(host.name))

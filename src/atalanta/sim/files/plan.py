@@ -21,7 +21,7 @@ FROM_TOPOLOGY: Final = "the topology"
 
 
 @dataclass
-class Link:
+class PlannedLink:
     """A connection: `source` sends to `target` over `connection`; `found` is the source of its address. `network`: a
     bridge of a network of brokers, not a link of a cluster."""
 
@@ -44,12 +44,12 @@ class Reach:
 
 
 @dataclass
-class Plan:
+class PlanResult:
     """The result. `members` are the nodes that each node announces to its clients. `without` has the groups of nodes
     that still reach each other without one node. `outside`: what leads to a node that is in none of the files."""
 
     nodes: list[str]
-    links: list[Link] = field(default_factory=list)
+    links: list[PlannedLink] = field(default_factory=list)
     members: dict[str, list[str]] = field(default_factory=dict)
     reach: list[Reach] = field(default_factory=list)
     without: dict[str, list[list[str]]] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Plan:
         """Returns the groups of nodes that reach each other, over any number of links in either direction."""
         return groups(self.nodes, [(link.source, link.target) for link in self.links])
 
-    def one_way(self) -> list[Link]:
+    def one_way(self) -> list[PlannedLink]:
         """Returns links without a link in the other direction."""
         pairs = {(link.source, link.target) for link in self.links}
         return [link for link in self.links if (link.target, link.source) not in pairs]
@@ -100,7 +100,7 @@ def form(
     nodes: Callable[[], list[FileNode]],
     substitutes: Callable[[str], list[FileNode]] = lambda label: [],
     seed: int = 1,
-) -> Plan:
+) -> PlanResult:
     """Starts all nodes, then all but one for each node, in separate simulations of half a minute.
 
     `nodes` creates new nodes for each simulation. `substitutes` creates those that serve when one is away.
@@ -113,8 +113,8 @@ def form(
     return plan
 
 
-def _formed(nodes: list[FileNode], seed: int) -> Plan:
-    plan = Plan([node.label for node in nodes])
+def _formed(nodes: list[FileNode], seed: int) -> PlanResult:
+    plan = PlanResult([node.label for node in nodes])
     world = FileWorld(nodes, seed)
     for host in world.hosts.values():
         host.on_gave_up = lambda gone, why: plan.failed.update({gone.name: why})
@@ -139,12 +139,12 @@ def clusters_of(node: Node) -> list[ClusterConnection]:
     return [] if node.clusters is None else list(node.clusters.connections)
 
 
-def _links(plan: Plan, label: str, cluster: ClusterConnection, labels: dict[str, str]) -> None:
+def _links(plan: PlanResult, label: str, cluster: ClusterConnection, labels: dict[str, str]) -> None:
     for node_id, record in cluster.peers.items():
         if record.linked():
             target = labels.get(node_id, node_id)
             found = _how(cluster, record.member.primary if record.member is not None else None)
-            plan.links.append(Link(label, target, cluster.config.name, found))
+            plan.links.append(PlannedLink(label, target, cluster.config.name, found))
 
 
 def _how(cluster: ClusterConnection, target: TransportConfiguration | None) -> str:
@@ -162,7 +162,7 @@ def _how(cluster: ClusterConnection, target: TransportConfiguration | None) -> s
 
 
 def _reach(
-    plan: Plan, label: str, cluster: ClusterConnection, labels: dict[str, str], up: dict[str, Node]
+    plan: PlanResult, label: str, cluster: ClusterConnection, labels: dict[str, str], up: dict[str, Node]
 ) -> None:
     for record in cluster.peers.values():
         for name, remote in record.bindings.bindings.items():

@@ -9,7 +9,7 @@ from typing import Final
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import DONE
 from atalanta.sim.files.group import FileMember
-from atalanta.sim.files.load import FileConsumer, FileProducer, Load, Tally
+from atalanta.sim.files.load import FileConsumer, FileProducer, LoadTally, RehearsalLoad
 from atalanta.sim.files.world import FileNode, FileWorld
 from atalanta.sim.host import Host
 from atalanta.sim.world.world import EPOCH, SECOND
@@ -48,7 +48,7 @@ class Takeover:
 
 
 @dataclass
-class Backlog:
+class RehearsalBacklog:
     """A backlog of `queue` at `node`: the same message first from `since_s` to `until_s`, at most `most` messages."""
 
     node: str
@@ -67,13 +67,13 @@ FORWARD: Final = ".sf."  # in the names of store-and-forward queues
 
 
 @dataclass
-class Report:
+class RehearsalReport:
     """The result of a rehearsal. `left` are messages in queues at the end, by node and queue. `down` are nodes that are
     down then, with the messages on their disks."""
 
     events: list[Event]
-    tallies: list[Tally]
-    backlogs: list[Backlog] = field(default_factory=list)
+    tallies: list[LoadTally]
+    backlogs: list[RehearsalBacklog] = field(default_factory=list)
     left: dict[tuple[str, str], int] = field(default_factory=dict)
     ended: dict[str, str] = field(default_factory=dict)
     members: dict[str, int] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Report:
     digest: str = ""
     seconds: float = 0.0
 
-    def waiting(self, tally: Tally) -> int:
+    def waiting(self, tally: LoadTally) -> int:
         """Returns the number of messages of that load in queues of running nodes."""
         return sum(
             count
@@ -91,7 +91,7 @@ class Report:
             if queue == tally.load.queue or FORWARD in queue
         )
 
-    def lost(self, tally: Tally) -> int:
+    def lost(self, tally: LoadTally) -> int:
         """Returns the number of confirmed messages in no queue and at no consumer; 0 while nodes are down."""
         return 0 if self.down else max(0, tally.missing() - self.waiting(tally))
 
@@ -100,20 +100,20 @@ class Rehearsal:
     """A run; `run` returns the report. Times are seconds since the start of the load."""
 
     def __init__(
-        self, nodes: list[FileNode], loads: list[Load], events: list[Event], seconds: float, seed: int
+        self, nodes: list[FileNode], loads: list[RehearsalLoad], events: list[Event], seconds: float, seed: int
     ) -> None:
         self.world = FileWorld(nodes, seed)
         self.loads = loads
         self.events = sorted(events, key=lambda event: event.at_s)
         self.seconds = seconds
-        self.report = Report(self.events, [])
+        self.report = RehearsalReport(self.events, [])
         self.producers: list[FileProducer] = []
-        self.open: dict[tuple[str, str], Backlog] = {}
+        self.open: dict[tuple[str, str], RehearsalBacklog] = {}
         self.heads: dict[tuple[str, str], int] = {}  # id of the first message, by node and queue
         self.began = 0
         self.lost_at: dict[str, float] = {}  # when the service of its group ended, by member
 
-    def run(self) -> Report:
+    def run(self) -> RehearsalReport:
         """Runs the rehearsal. The same files, load, events and seed give the same report."""
         world = self.world
         for host in world.hosts.values():
@@ -142,7 +142,7 @@ class Rehearsal:
         return (self.world.world.now - self.began) / SECOND
 
     def _clients(self) -> None:
-        owners = {f"producer-{number}": Tally(load) for number, load in enumerate(self.loads)}
+        owners = {f"producer-{number}": LoadTally(load) for number, load in enumerate(self.loads)}
         for number, (producing, tally) in enumerate(owners.items()):
             self.report.tallies.append(tally)
             for target in tally.load.targets:
@@ -223,7 +223,7 @@ class Rehearsal:
                 heads[key] = front
                 if self.heads.get(key) != heads[key]:
                     continue
-                backlog = self.open.setdefault(key, Backlog(label, name, now - 1, now, 0, False))
+                backlog = self.open.setdefault(key, RehearsalBacklog(label, name, now - 1, now, 0, False))
                 backlog.until_s = now
                 backlog.most = max(backlog.most, queue.message_count)
                 backlog.consumers = backlog.consumers or bool(queue.consumers)
@@ -235,7 +235,7 @@ class Rehearsal:
                 self._close(self.open.pop(key))
         self.heads = heads
 
-    def _close(self, backlog: Backlog) -> None:
+    def _close(self, backlog: RehearsalBacklog) -> None:
         if backlog.lasted_s >= STUCK_S:
             self.report.backlogs.append(backlog)
 

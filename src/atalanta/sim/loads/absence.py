@@ -13,7 +13,7 @@ from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import PARCELS, Ledger, Violation
-from atalanta.sim.clients.jobs import Consumer
+from atalanta.sim.clients.jobs import SimConsumer
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.faults import start
 from atalanta.sim.host import Host
@@ -183,7 +183,7 @@ class Absences(SenderLoad):
                 raise Violation(f"confirmed message lost: {key} never came out of {PARCELS}", key)
 
 
-class SlowConsumer(Consumer):
+class SlowConsumer(SimConsumer):
     """A slow consumer with a small window, so that its queue keeps messages."""
 
     def __init__(

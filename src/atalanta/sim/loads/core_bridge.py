@@ -11,7 +11,7 @@ from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.message.message import Message
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
-from atalanta.sim.clients.jobs import Watcher
+from atalanta.sim.clients.jobs import SimWatcher
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
@@ -25,7 +25,7 @@ IMPORTS: Final = "imports"
 SHARE: Final = 0.25
 
 
-class CoreBridges(SenderLoad):
+class CoreBridgeLoad(SenderLoad):
     """The load: `exports` at one node, `imports` at another, a bridge between them.
 
     With scale-down there are two variants. In the first the target stays and every node has a bridge. The node that
@@ -106,7 +106,7 @@ class CoreBridges(SenderLoad):
         for host in hosts if self.taken_everywhere else [hosts[self.target]]:
             name = "importer" if host is hosts[self.target] else f"importer-{host.name}"
             self.takers.append(
-                Watcher(
+                SimWatcher(
                     self.world, self.network, name, host.name, self.ledger, IMPORTS, self.arrived
                 )
             )

@@ -14,7 +14,7 @@ from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.message.message import Message
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
-from atalanta.sim.clients.jobs import Watcher
+from atalanta.sim.clients.jobs import SimWatcher
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
@@ -71,7 +71,7 @@ class Diverts(SenderLoad):
         for name in (MAIL, COPIES):
             for host in hosts if self.everywhere else [self.random.choice(hosts)]:
                 self.takers.append(
-                    Watcher(
+                    SimWatcher(
                         self.world, self.network, f"d-{name}-{host.name}", host.name, self.ledger,
                         name, self.kept if name == MAIL else self.diverted,
                     )

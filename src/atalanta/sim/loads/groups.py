@@ -16,7 +16,7 @@ from atalanta.message.properties import Byte
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.groups import GroupLedger
 from atalanta.sim.checks.ledger import Ledger
-from atalanta.sim.clients.jobs import ANSWERED, Consumer
+from atalanta.sim.clients.jobs import ANSWERED, SimConsumer
 from atalanta.sim.clients.queue_client import key_of
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
@@ -34,7 +34,7 @@ GROUPS_MAX: Final = 6
 MESSAGES_PER_SECOND: Final = (1, 3)  # of one sender
 
 
-class Groups(SenderLoad):
+class GroupsLoad(SenderLoad):
     """The load: the handlers' settings and their clients."""
 
     roams = True
@@ -115,7 +115,7 @@ class GroupSender(Sender):
     """A sender to several groups, with up to `window` unconfirmed messages. It does not repeat a refused message."""
 
     def __init__(
-        self, world: World, network: Network, name: str, target: str, groups: Groups, total: int
+        self, world: World, network: Network, name: str, target: str, groups: GroupsLoad, total: int
     ) -> None:
         super().__init__(
             world, network, name, target, groups.ledger, WORK, total, groups.per_second
@@ -176,7 +176,7 @@ class GroupSender(Sender):
             self.checks.refuse(f"{self.name}/{number}", error.text)
 
 
-class GroupConsumer(Consumer):
+class GroupConsumer(SimConsumer):
     """A consumer that records its node and its unacknowledged messages for the check."""
 
     def __init__(

@@ -9,7 +9,7 @@ from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.message.message import Message
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
-from atalanta.sim.clients.jobs import Consumer
+from atalanta.sim.clients.jobs import SimConsumer
 from atalanta.sim.clients.queue_client import key_of
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
@@ -113,7 +113,7 @@ class LargeSender(Sender):
         return sending.finish(body[last:])
 
 
-class LargeConsumer(Consumer):
+class LargeConsumer(SimConsumer):
     """A consumer that checks the bodies that the client engine has assembled."""
 
     def on_message(self, delivery: Delivery) -> None:

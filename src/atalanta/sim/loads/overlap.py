@@ -17,7 +17,7 @@ from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
-from atalanta.sim.clients.jobs import ANSWERED, Consumer
+from atalanta.sim.clients.jobs import ANSWERED, SimConsumer
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
@@ -113,7 +113,7 @@ class Overlaps(SenderLoad):
                     raise Violation(f"confirmed message lost: {key} was never delivered from {name!r}", key)
 
 
-class NewsReader(Consumer):
+class NewsReader(SimConsumer):
     """A consumer that waits for each answer: two confirmed acknowledgements show a message that came twice."""
 
     def __init__(

@@ -44,10 +44,10 @@ class QueuePermissions(Subject):
 
     def populate(self, hosts: list[Host], seconds: float) -> None:
         for host in hosts:
-            self.takers.append(Guest(self.world, self.network, f"guest-{host.name}", host.name))
+            self.takers.append(GuestClient(self.world, self.network, f"guest-{host.name}", host.name))
 
 
-class Guest(SimClient):
+class GuestClient(SimClient):
     """Tries to use either queue. The vault always refuses it, the lobby never because of a permission."""
 
     def __init__(self, world: World, network: Network, name: str, target: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.kernel.observer import Observer
-from atalanta.kernel.queue.consumer import Consumer
+from atalanta.kernel.queue.consumer import QueueConsumer
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.queue.spec import ANYCAST
@@ -18,8 +18,7 @@ from atalanta.message.message import Message
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.client import then
-from atalanta.sim.clients.jobs import ANSWERED
-from atalanta.sim.clients.jobs import Consumer as OneConsumer
+from atalanta.sim.clients.jobs import ANSWERED, SimConsumer
 from atalanta.sim.clients.queue_client import key_of
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
@@ -37,7 +36,7 @@ PRIORITIES: Final = (0, 3, 3, 3, 9)
 WINDOWS: Final = (UNLIMITED, UNLIMITED, UNLIMITED, 300)
 
 
-class Priorities(SenderLoad):
+class PrioritiesLoad(SenderLoad):
     """The load: a sender of single messages and bursts, and a client with several consumers, at every node; at
     the first there are two."""
 
@@ -85,7 +84,7 @@ class ShiftSender(Sender):
         return message
 
 
-class Crew(OneConsumer):
+class Crew(SimConsumer):
     """A client with several consumers in one session. The first stays, the others are closed and replaced."""
 
     def __init__(
@@ -159,17 +158,17 @@ class Turns(Observer):
 
     def __init__(self, node: str) -> None:
         self.node = node
-        self.counts: dict[int, dict[Consumer, int]] = {}  # by priority
+        self.counts: dict[int, dict[QueueConsumer, int]] = {}  # by priority
 
-    def on_consumer_added(self, now: int, consumer: Consumer) -> None:
+    def on_consumer_added(self, now: int, consumer: QueueConsumer) -> None:
         if not consumer.browse_only:
             self.counts.clear()
 
-    def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
+    def on_consumer_removed(self, now: int, consumer: QueueConsumer) -> None:
         if not consumer.browse_only:
             self.counts.clear()
 
-    def on_delivered(self, now: int, consumer: Consumer, reference: Reference) -> None:
+    def on_delivered(self, now: int, consumer: QueueConsumer, reference: Reference) -> None:
         if consumer.browse_only or consumer.queue.spec.name != SHIFTS:
             return
         key = str(reference.message.properties.get("key"))
@@ -189,6 +188,6 @@ class Turns(Observer):
                 raise Violation(f"{self.node}: consumers of priority {consumer.priority} got {shares}", key)
 
 
-def ready_consumers(queue: Queue) -> list[Consumer]:
+def ready_consumers(queue: Queue) -> list[QueueConsumer]:
     """Returns the consumers that can take a message, without browsers."""
     return [each for each in queue.consumers if each.ready() and not each.browse_only]

@@ -31,8 +31,8 @@ from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
-from atalanta.sim.clients.jobs import Consumer
-from atalanta.sim.clients.router_client import RoutedConsumer, RoutedSender, RouterTarget
+from atalanta.sim.clients.jobs import SimConsumer
+from atalanta.sim.clients.router_client import RoutedConsumer, RoutedKey, RoutedSender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
 from atalanta.sim.nodes import GROUP, PASSWORD, Shape, discover, queue
@@ -55,7 +55,7 @@ CLOSING_MESSAGES: Final = 2
 STAYS: Final = "k0"  # at the gate
 
 
-class Routers(SenderLoad):
+class RoutersLoad(SenderLoad):
     """The load: the routers' settings and the clients that they route."""
 
     def __init__(
@@ -139,7 +139,7 @@ class Routers(SenderLoad):
         per_second = self.random.choice((1.0, 3.0))
         total = max(4, int(seconds * per_second))
         for key in self.keys:
-            routing = RouterTarget(self, key, [host.name for host in self.acceptors()], ROUTED_PORT)
+            routing = RoutedKey(self, key, [host.name for host in self.acceptors()], ROUTED_PORT)
             self.senders.append(
                 RoutedSender(
                     self.world, self.network, f"rp-{key}", routing, self.ledger, shelf(key), total,
@@ -159,7 +159,7 @@ class Routers(SenderLoad):
         for host in self.hosts:
             for key in self.keys:
                 self.takers.append(
-                    Consumer(
+                    SimConsumer(
                         self.world, self.network, f"rx-{key}-{host.name}", host.name, self.ledger,
                         shelf(key),
                     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from atalanta.cluster.replication.active.file_changes import FileChanges
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.replicas.file_check import content_of
-from atalanta.sim.replicas.members import GroupMember, Members
+from atalanta.sim.replicas.members import SimMember, SimMembers
 from atalanta.store.block import decode_block_head
 from atalanta.store.journal import Journal
 from atalanta.store.pages import page_name
@@ -15,7 +15,7 @@ from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment
 class ConfirmedBlocks:
     """The blocks of an epoch that its node has confirmed: each is looked for once, before an answer leaves."""
 
-    def __init__(self, members: Members, machine: GroupMember, journal: Journal) -> None:
+    def __init__(self, members: SimMembers, machine: SimMember, journal: Journal) -> None:
         self.members = members
         self.machine = machine
         self.journal = journal
@@ -48,7 +48,7 @@ class ConfirmedBlocks:
                 self.number = min(later)
                 self.offset = SEGMENT_HEAD_SIZE
 
-    def _check_block(self, segment: Segment, holders: list[GroupMember]) -> int:
+    def _check_block(self, segment: Segment, holders: list[SimMember]) -> int:
         """Returns the last lsn of the next block; 0 if the segment has no further one, -1 if that is not confirmed."""
         head_size = segment.block_head_size
         content = content_of(self.machine, segment.name)
@@ -76,7 +76,7 @@ class ConfirmedFiles:
     in-sync set must have it."""
 
     def __init__(
-        self, members: Members, machine: GroupMember, journal: Journal, changes: FileChanges
+        self, members: SimMembers, machine: SimMember, journal: Journal, changes: FileChanges
     ) -> None:
         self.members = members
         self.machine = machine

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from atalanta.sim.replicas.machine import ReplicaMachine
-from atalanta.sim.replicas.members import GroupMember, Members
+from atalanta.sim.replicas.members import SimMember, SimMembers
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 
@@ -29,7 +29,7 @@ class GroupFaults:
     """The faults of the machines of node `index`, until `end`."""
 
     def __init__(
-        self, world: World, network: Network, machines: list[ReplicaMachine], members: Members, index: int
+        self, world: World, network: Network, machines: list[ReplicaMachine], members: SimMembers, index: int
     ) -> None:
         self.world = world
         self.network = network
@@ -184,7 +184,7 @@ class GroupFaults:
             self.given_back += 1
             machine.give_back()
 
-    def _followed(self, machine: GroupMember) -> bool:
+    def _followed(self, machine: SimMember) -> bool:
         return any(
             each is not machine and each.up and each.node is None and not self.members.is_far(each)
             for each in self.members.in_sync()

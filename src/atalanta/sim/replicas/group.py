@@ -9,7 +9,7 @@ from atalanta.sim.checks.replay import check_replay_of
 from atalanta.sim.nodes import PORT, Shape, node_maker
 from atalanta.sim.replicas.faults import GroupFaults
 from atalanta.sim.replicas.machine import ReplicaMachine
-from atalanta.sim.replicas.members import Members
+from atalanta.sim.replicas.members import SimMembers
 from atalanta.sim.world.machine_clock import DRIFT_PPM
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
@@ -31,7 +31,7 @@ class ReplicaGroup:
         self.random = world.random(f"group {index}")
         coordinated = self.random.random() < COORDINATED_SHARE
         min_in_sync = 2 if self.random.random() < STRICT_SHARE else 1
-        self.members = Members(world, network, index, shape, coordinated, min_in_sync)
+        self.members = SimMembers(world, network, index, shape, coordinated, min_in_sync)
         self.looks = 0  # comparisons of a follower with its node
         # At the last one: life of the active process, its last lsn, commits of the member's disk.
         self._looked: dict[str, tuple[int, int, int]] = {}

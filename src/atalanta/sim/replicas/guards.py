@@ -30,7 +30,7 @@ class WatchOwner(Protocol):
     def process_ended(self, epoch: int) -> None: ...
 
 
-class ProcessGuard:
+class SimGuard:
     """The guard of one process of machine `name`. `epoch` and `salt` are what the process has told last."""
 
     def __init__(self, guards: Guards, name: str) -> None:
@@ -40,7 +40,7 @@ class ProcessGuard:
         self.salt = b""
         self.ended = False  # the broker has
         self.gone = False
-        self._watches: list[tuple[GuardWatch, int]] = []
+        self._watches: list[tuple[SimGuardWatch, int]] = []
 
     def begin(self, epoch: int) -> Guard:
         """Learns the epoch of the process. Returns what its followers are told."""
@@ -48,7 +48,7 @@ class ProcessGuard:
         self.salt = self.guards.draw.randbytes(SALT_SIZE)
         return Guard(epoch, PORT, self.salt)
 
-    def connect(self, watch: GuardWatch, serial: int) -> None:
+    def connect(self, watch: SimGuardWatch, serial: int) -> None:
         """Takes up the connection of a watch."""
         self._watches.append((watch, serial))
         if self.ended:
@@ -65,7 +65,7 @@ class ProcessGuard:
         """Ends the guard."""
         self.gone = True
 
-    def _tell(self, watch: GuardWatch, serial: int) -> None:
+    def _tell(self, watch: SimGuardWatch, serial: int) -> None:
         if (watch.epoch, watch.salt) == (self.epoch, self.salt):
             self.guards.send(self.name, watch, lambda: watch.on_proof(serial))
 
@@ -80,15 +80,15 @@ class Guards:
         self.share: float = self.draw.choice((0.0, 0.6, 1.0, 1.0))  # of the processes that have one
         self.lost_share: float = self.draw.choice((0.0, 0.1, 0.5))
         self.late_share: float = self.draw.choice((0.0, 0.1, 0.5))
-        self.by_machine: dict[str, ProcessGuard] = {}
+        self.by_machine: dict[str, SimGuard] = {}
         self.proofs = 0  # that have come
 
-    def begin(self, name: str) -> ProcessGuard | None:
+    def begin(self, name: str) -> SimGuard | None:
         """Begins the guard of a process that starts, if it has one."""
         self.by_machine.pop(name, None)
         if self.draw.random() >= self.share:
             return None
-        guard = self.by_machine[name] = ProcessGuard(self, name)
+        guard = self.by_machine[name] = SimGuard(self, name)
         return guard
 
     def note_proof(self) -> None:
@@ -99,7 +99,7 @@ class Guards:
         """Ends all faults."""
         self.lost_share = self.late_share = 0.0
 
-    def send(self, source: str, watch: GuardWatch, arrive: Callable[[], None]) -> None:
+    def send(self, source: str, watch: SimGuardWatch, arrive: Callable[[], None]) -> None:
         """Sends the proof of the guard of machine `source`."""
         if (source, watch.machine.name) in self.network.blocked or self.draw.random() < self.lost_share:
             return
@@ -107,7 +107,7 @@ class Guards:
         self.world.at(self.draw.randint(*(LATE_NS if late else STEP_NS)), arrive)
 
 
-class GuardWatch(GuardPort):
+class SimGuardWatch(GuardPort):
     """The watch of one passive run of a machine."""
 
     def __init__(self, guards: Guards, machine: WatchOwner) -> None:

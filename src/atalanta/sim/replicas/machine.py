@@ -18,7 +18,7 @@ from atalanta.cluster.replication.passive.backup_config import (
     BackupConfig,
     BackupPorts,
     DoorsShut,
-    Identity,
+    MemberIdentity,
     TakenOver,
 )
 from atalanta.ha.last_instant import NO_INSTANT, LastInstant
@@ -34,8 +34,8 @@ from atalanta.sim.checks.replay import check_replay_of
 from atalanta.sim.host import HostLarge, MakeNode, SimIds, SimLinks, SimTimers, SimWire
 from atalanta.sim.nodes import CLUSTER_PASSWORD, CLUSTER_USER
 from atalanta.sim.replicas.checks import ConfirmedBlocks, ConfirmedFiles
-from atalanta.sim.replicas.guards import GuardWatch, ProcessGuard
-from atalanta.sim.replicas.members import GroupMember, Members
+from atalanta.sim.replicas.guards import SimGuard, SimGuardWatch
+from atalanta.sim.replicas.members import SimMember, SimMembers
 from atalanta.sim.replicas.register import SimRegisterPort
 from atalanta.sim.replicas.stop import GracefulStop
 from atalanta.sim.world.disk import SimDisk
@@ -79,7 +79,7 @@ class GatedWire(SimWire):
             self.machine.outbox.append(lambda: self.network.close(conn, why))
 
 
-class ReplicaMachine(GroupMember):
+class ReplicaMachine(SimMember):
     """A machine. `node` is None while it is passive or down; `member` is the name of its data folder."""
 
     paired = True
@@ -91,7 +91,7 @@ class ReplicaMachine(GroupMember):
         name: str,
         port: int,
         make_node: MakeNode,
-        group: Members,
+        group: SimMembers,
         terms: LeaseTerms,
         number: int,
     ) -> None:
@@ -113,7 +113,7 @@ class ReplicaMachine(GroupMember):
         self.epoch = 0  # of the node
         self.confirmed: ConfirmedBlocks | None = None
         self.files: ConfirmedFiles
-        self.guard: ProcessGuard | None = None
+        self.guard: SimGuard | None = None
         self.gives_back = False  # this process goes on as a follower when it has handed over
         self.is_doomed = False  # the process that was started has ended, and the guard ends this one soon
         self.paused = False
@@ -183,7 +183,7 @@ class ReplicaMachine(GroupMember):
             register=SimRegisterPort(self.group.register, self),
             settings=self._store_settings,
             listen=self.backlog.listen,
-            guard=None if self.group.is_far(self) else GuardWatch(self.group.guards, self),
+            guard=None if self.group.is_far(self) else SimGuardWatch(self.group.guards, self),
             prepare=self._prepare,
         )
         return Backup(config, ports)
@@ -323,7 +323,7 @@ class ReplicaMachine(GroupMember):
         elif isinstance(outcome, DoorsShut):
             self.backlog.clear()  # the ports are bound anew
             self._end_run(self._follow)
-        elif isinstance(outcome, Identity):
+        elif isinstance(outcome, MemberIdentity):
             self.node_id = outcome.node_id
             self._end_run(self._follow)
         elif outcome is not None or backup.damage:

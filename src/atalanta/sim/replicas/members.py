@@ -22,7 +22,7 @@ from atalanta.wire.core.transport import TransportConfiguration
 FAR_SHARE: Final = 0.4  # of the groups of three
 
 
-class GroupMember(Host):
+class SimMember(Host):
     """A machine of a group. `member` is the name of its data folder, `epoch` that of its last node.
 
     Connections that it accepts without a node wait in its `backlog`.
@@ -70,7 +70,7 @@ class GroupMember(Host):
         return number < min([each for each in found if each] or [0])
 
 
-class Members:
+class SimMembers:
     """The machines of a group. The first one is the primary."""
 
     def __init__(
@@ -91,15 +91,15 @@ class Members:
         self.stops: list[int] = []  # one node has one list of its graceful stops
         self.guards = Guards(world, network, name)
         self.register = SimRegister(world, name, self.check_order)
-        self.machines: list[GroupMember] = []
+        self.machines: list[SimMember] = []
         self.lives = NodeLives(name)
         self.confirmed = 0  # the last lsn that a node has confirmed
 
-    def candidates(self, machine: GroupMember) -> list[Candidate]:
+    def candidates(self, machine: SimMember) -> list[Candidate]:
         """Returns the other members, which a machine dials."""
         return [Candidate(name, name, machine.port, False) for name in self.names if name != machine.name]
 
-    def announced(self, machine: GroupMember) -> dict[str, TransportConfiguration]:
+    def announced(self, machine: SimMember) -> dict[str, TransportConfiguration]:
         """Returns the connector of a machine, by cluster connection."""
         return {"sim": TransportConfiguration.tcp(machine.name, machine.address, machine.port)}
 
@@ -107,11 +107,11 @@ class Members:
         drawn = world.random(f"far {self.name}").random() < FAR_SHARE
         return self.names[-1] if len(self.names) > 2 and drawn else ""
 
-    def is_far(self, machine: GroupMember) -> bool:
+    def is_far(self, machine: SimMember) -> bool:
         """Tells whether the machine is asynchronous."""
         return machine.name == self.far
 
-    def order(self, machine: GroupMember) -> None:
+    def order(self, machine: SimMember) -> None:
         """Records that an operator lets a machine serve."""
         if self.is_far(machine):
             self.ordered, self.obeyed = True, False
@@ -130,13 +130,13 @@ class Members:
         else:
             self.obeyed = True
 
-    def in_sync(self) -> list[GroupMember]:
+    def in_sync(self) -> list[SimMember]:
         """Returns the machines that may take over by the register as it is."""
         value = self.register.value()
         names = value.in_sync if value is not None else ()
         return [machine for machine in self.machines if machine.member in names]
 
-    def serving(self) -> GroupMember:
+    def serving(self) -> SimMember:
         """Returns the machine whose node is active, or the primary."""
         found = [machine for machine in self.machines if machine.node is not None and machine.current()]
         return found[0] if found else self.machines[0]
@@ -152,7 +152,7 @@ class Members:
         """Records that everything up to `lsn` is confirmed."""
         self.confirmed = max(self.confirmed, lsn)
 
-    def check_journal(self, machine: GroupMember, last: int) -> None:
+    def check_journal(self, machine: SimMember, last: int) -> None:
         """Raises Violation if a member of the in-sync set has a journal that ends with `last`, before what is
         confirmed."""
         if last < self.confirmed and machine in self.in_sync():
@@ -166,13 +166,13 @@ class Members:
         if value is not None and len(value.in_sync) < self.min_in_sync:
             raise Violation(f"{self.name} confirms with {value.in_sync} in sync, not {self.min_in_sync} members")
 
-    def check_alone(self, machine: GroupMember) -> None:
+    def check_alone(self, machine: SimMember) -> None:
         """Raises Violation if the node of another machine may send, too. A clock that stood still excuses it."""
         for other in self.machines:
             if other is not machine and other.may_send() and not self._excused(machine, other):
                 raise Violation(f"{machine.name} and {other.name} both may deliver")
 
-    def _excused(self, machine: GroupMember, other: GroupMember) -> bool:
+    def _excused(self, machine: SimMember, other: SimMember) -> bool:
         return machine.clock.stood_still or other.clock.stood_still
 
     def left(self) -> list[str]:

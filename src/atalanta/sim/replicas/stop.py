@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.node.node import Node
-from atalanta.sim.replicas.members import GroupMember
+from atalanta.sim.replicas.members import SimMember
 from atalanta.sim.world.world import SECOND
 
 LOOK_NS: Final = SECOND // 100
@@ -15,7 +15,7 @@ HAND_OVER_NS: Final = 2 * SECOND  # at most
 class GracefulStop:
     """The stop of the node of a machine. The machine ends the process when the node has handed over."""
 
-    def __init__(self, machine: GroupMember, node: Node) -> None:
+    def __init__(self, machine: SimMember, node: Node) -> None:
         self.machine = machine
         self.world = machine.world
         self.life = machine.life

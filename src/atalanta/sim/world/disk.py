@@ -33,7 +33,7 @@ BYTES_PER_MS: Final = 500_000
 NO_ROOM: Final = "no space left"
 
 
-class _Job:
+class _DiskJob:
     def __init__(
         self, kind: int, name: str, offset: int, data: bytes, extra: int, new_name: str = ""
     ) -> None:
@@ -69,7 +69,7 @@ class SimDisk(Disk):
         self.exhausted_ns: int = -1  # since when it has no room for a new file; -1: the reserve is complete
         self._at = at
         self._random = generator
-        self._jobs: deque[_Job] = deque()
+        self._jobs: deque[_DiskJob] = deque()
         self._working = False
         self._not_made: dict[str, bool] = {}  # spare files for which there was no room
         self._fail_next = False
@@ -169,7 +169,7 @@ class SimDisk(Disk):
         """Simulates silent damage: one bit of a file changes."""
         self.files[name][offset] ^= 1 << bit
 
-    def _tear(self, job: _Job) -> None:
+    def _tear(self, job: _DiskJob) -> None:
         draw = self._random
         if job.name in self._not_made and job.name not in self.files:
             return
@@ -188,7 +188,7 @@ class SimDisk(Disk):
             else:
                 self._finish(job)
 
-    def _tear_commit(self, job: _Job) -> None:
+    def _tear_commit(self, job: _DiskJob) -> None:
         """Writes the pages of a torn commit: each is new or old, independently."""
         draw = self._random
         page = draw.choice(PAGE_SIZES)
@@ -220,24 +220,24 @@ class SimDisk(Disk):
         self._write(name, offset, data)
 
     def create(self, name: str, size: int, head: bytes) -> None:
-        self._add(_Job(CREATE, name, 0, head, size))
+        self._add(_DiskJob(CREATE, name, 0, head, size))
 
     def create_spare(self, name: str, size: int, head: bytes) -> None:
-        job = _Job(CREATE, name, 0, head, size)
+        job = _DiskJob(CREATE, name, 0, head, size)
         job.spare = True
         self._add(job)
 
     def commit(self, name: str, offset: int, data: bytes, token: int, more: bytes = b"") -> None:
-        self._add(_Job(COMMIT, name, offset, data + more, token))
+        self._add(_DiskJob(COMMIT, name, offset, data + more, token))
 
     def delete(self, name: str) -> None:
-        self._add(_Job(DELETE, name, 0, b"", 0))
+        self._add(_DiskJob(DELETE, name, 0, b"", 0))
 
     def set_aside(self, name: str, spare_name: str) -> None:
-        self._add(_Job(SET_ASIDE, name, 0, b"", 0, spare_name))
+        self._add(_DiskJob(SET_ASIDE, name, 0, b"", 0, spare_name))
 
     def reuse(self, spare_name: str, name: str, head: bytes) -> None:
-        self._add(_Job(REUSE, spare_name, 0, head, 0, name))
+        self._add(_DiskJob(REUSE, spare_name, 0, head, 0, name))
 
     # --- work -------------------------------------------------------------------------------------
 
@@ -253,13 +253,13 @@ class SimDisk(Disk):
             raise OSError(f"{name}: a write beyond the end of the file")
         file[offset : offset + len(data)] = data
 
-    def _commit_data(self, job: _Job) -> bytes:
+    def _commit_data(self, job: _DiskJob) -> bytes:
         """Returns the data of a commit with the zeros after it."""
         end = job.offset + len(job.data)
         zeros = min(-end % BLOCK_BYTES, len(self._file(job.name)) - end)
         return job.data + bytes(max(0, zeros))
 
-    def _add(self, job: _Job) -> None:
+    def _add(self, job: _DiskJob) -> None:
         if self.failed:
             return
         self._jobs.append(job)
@@ -310,11 +310,11 @@ class SimDisk(Disk):
         if full and self._no_room is not None:
             self._no_room("" if reserved else job.name)
 
-    def _is_full(self, job: _Job) -> bool:
+    def _is_full(self, job: _DiskJob) -> bool:
         old = len(self.files.get(job.name, b""))
         return 0 <= self.room_bytes < self.used_bytes() - old + job.extra
 
-    def _finish(self, job: _Job) -> None:
+    def _finish(self, job: _DiskJob) -> None:
         if job.kind == CREATE:
             data = bytearray(job.extra)
             data[: len(job.data)] = job.data
@@ -328,7 +328,7 @@ class SimDisk(Disk):
             self._write(job.name, 0, job.data)
             self.files[job.new_name] = self.files.pop(job.name)
 
-    def _fail(self, job: _Job, why: str) -> None:
+    def _fail(self, job: _DiskJob, why: str) -> None:
         self._tear(job)
         self._jobs.clear()
         self._working = False

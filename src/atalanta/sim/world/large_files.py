@@ -21,7 +21,7 @@ DELETE: Final = 4
 RENAME: Final = 5
 
 
-class _Job:
+class _FileJob:
     def __init__(self, kind: int, file: int, data: bytes, offset: int, size: int) -> None:
         self.kind = kind
         self.file = file
@@ -63,7 +63,7 @@ class SimLargeFiles(LargeFiles):
         self._given_up: dict[int, bool] = {}
         self._at = at
         self._random = generator
-        self._jobs: deque[_Job] = deque()
+        self._jobs: deque[_FileJob] = deque()
         self._working = False
         self._life = 0
         self._node: LargeInputs | None = None
@@ -123,28 +123,28 @@ class SimLargeFiles(LargeFiles):
         return {file: len(data) for file, data in self.contents.items()}
 
     def create(self, file: int, will_sync: bool) -> None:
-        self._add(_Job(CREATE, file, b"", 0, 0))
+        self._add(_FileJob(CREATE, file, b"", 0, 0))
 
     def append(self, file: int, data: bytes) -> None:
-        self._add(_Job(APPEND, file, data, 0, len(data)))
+        self._add(_FileJob(APPEND, file, data, 0, len(data)))
 
     def sync(self, file: int) -> None:
-        self._add(_Job(SYNC, file, b"", 0, 0))
+        self._add(_FileJob(SYNC, file, b"", 0, 0))
 
     def rename(self, file: int, number: int) -> None:
-        self._add(_Job(RENAME, file, b"", number, 0))
+        self._add(_FileJob(RENAME, file, b"", number, 0))
 
     def read(self, file: int, offset: int, size: int, token: int) -> None:
-        job = _Job(READ, file, b"", offset, size)
+        job = _FileJob(READ, file, b"", offset, size)
         job.token = token
         self._add(job)
 
     def delete(self, file: int) -> None:
-        self._add(_Job(DELETE, file, b"", 0, 0))
+        self._add(_FileJob(DELETE, file, b"", 0, 0))
 
     # --- jobs -------------------------------------------------------------------------------------
 
-    def _add(self, job: _Job) -> None:
+    def _add(self, job: _FileJob) -> None:
         self._jobs.append(job)
         if not self._working:
             self._begin()
@@ -168,7 +168,7 @@ class SimLargeFiles(LargeFiles):
         if answer is not None:
             answer()
 
-    def _do(self, job: _Job) -> Callable[[], None] | None:
+    def _do(self, job: _FileJob) -> Callable[[], None] | None:
         node = self._node
         file = job.file
         if job.kind == READ:

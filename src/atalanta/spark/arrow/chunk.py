@@ -16,7 +16,7 @@ from atalanta.client.log.log_entries import (
 )
 
 
-class Chunk:
+class ArrowChunk:
     """The chunk: `count` messages of `queue` at one node. Raises DecodeError.
 
     `error` says why the body of its only message is incomplete or missing; else "".

@@ -22,7 +22,7 @@ from atalanta.client.log.log_entries import (
     Message,
     split_entries,
 )
-from atalanta.spark.arrow.chunk import Chunk, texts
+from atalanta.spark.arrow.chunk import ArrowChunk, texts
 from atalanta.spark.arrow.property_columns import PropertyColumn, canonical, property_map
 from atalanta.spark.arrow.schema import KINDS, PROPERTIES
 from atalanta.spark.environment.compatibility import to_arrow_schema
@@ -32,7 +32,7 @@ from atalanta.spark.options import DEAD_LETTER, FAIL, MAX_BODY_BYTES
 # pyarrow.compute creates its functions at import, so that type checkers do not know them.
 compute: Any = pa.compute
 
-ColumnMaker = Callable[[pa.DataType, Chunk], pa.Array]
+ColumnMaker = Callable[[pa.DataType, ArrowChunk], pa.Array]
 
 # Bits of an encoded byte.
 KIND_TEXTS: Final = pa.array(
@@ -88,7 +88,7 @@ class BatchBuilder:
         if not self.has_bodies:
             error = ""
         try:
-            chunk = Chunk(count, entries, self.queue, self.node_id, error)
+            chunk = ArrowChunk(count, entries, self.queue, self.node_id, error)
             if not (self.has_bodies and chunk.columns.any_compressed):
                 return self._build(chunk, error)
         except DecodeError:
@@ -97,7 +97,7 @@ class BatchBuilder:
         batches = pa.Table.from_batches(rows).combine_chunks().to_batches()
         return batches[0] if batches else rows[0]
 
-    def _build(self, rows: Chunk, error: str) -> pa.RecordBatch:
+    def _build(self, rows: ArrowChunk, error: str) -> pa.RecordBatch:
         arrays = [maker(field.type, rows) for field, maker in self.makers]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         if error or self.has_bodies and self.undecodable in {FAIL, DEAD_LETTER}:
@@ -116,7 +116,7 @@ class BatchBuilder:
                 encoded, error_text, large = inflated(encoded, self.body_bytes_max)
                 if large and self.undecodable is None:
                     raise body_too_large(entry.sequence, self.queue, self.node_id, error_text)
-            return self._build(Chunk(1, encoded, self.queue, self.node_id, error_text), error_text)
+            return self._build(ArrowChunk(1, encoded, self.queue, self.node_id, error_text), error_text)
         except DecodeError as error:
             why = f"the message is malformed: {error}"
         self._refuse(entry.sequence, why, True)
@@ -151,12 +151,12 @@ class BatchBuilder:
         )
 
 
-def numbers(kind: pa.DataType, rows: Chunk, values: bytes) -> pa.Array:
+def numbers(kind: pa.DataType, rows: ArrowChunk, values: bytes) -> pa.Array:
     """Returns a column over its bytes, which are not copied."""
     return pa.Array.from_buffers(kind, rows.count, [None, pa.py_buffer(values)])
 
 
-def constant(kind: pa.DataType, value: str, rows: Chunk) -> pa.Array:
+def constant(kind: pa.DataType, value: str, rows: ArrowChunk) -> pa.Array:
     return pa.repeat(pa.scalar(value, kind), rows.count)
 
 
@@ -169,7 +169,7 @@ def multiples(step: int, count: int) -> pa.Array:
 
 
 # -- columns of the message ---------------------------------------------------------------------
-def bodies(kind: pa.DataType, rows: Chunk) -> pa.Array:
+def bodies(kind: pa.DataType, rows: ArrowChunk) -> pa.Array:
     """Returns text in UTF-8 and any other body as sent, also a malformed body of a text message."""
     if rows.columns.any_text or rows.error:
         return pa.array([body_of(rows, row) for row in range(rows.count)], kind)
@@ -180,7 +180,7 @@ def bodies(kind: pa.DataType, rows: Chunk) -> pa.Array:
     return chunk.take(multiples(2, rows.count))
 
 
-def body_of(rows: Chunk, row: int) -> bytes | None:
+def body_of(rows: ArrowChunk, row: int) -> bytes | None:
     """Returns the body of a row; None if it was not read."""
     text = rows.texts[row]
     if text is not None:
@@ -191,44 +191,44 @@ def body_of(rows: Chunk, row: int) -> bytes | None:
     return b"" if message.kind == TEXT else message.body
 
 
-def text_column(kind: pa.DataType, rows: Chunk) -> pa.Array:
+def text_column(kind: pa.DataType, rows: ArrowChunk) -> pa.Array:
     if not rows.columns.any_text:
         return pa.nulls(rows.count, kind)
     return texts(kind, rows.texts)
 
 
-def error_column(kind: pa.DataType, rows: Chunk) -> pa.Array:
+def error_column(kind: pa.DataType, rows: ArrowChunk) -> pa.Array:
     errors = rows.errors
     if not errors:
         return pa.nulls(rows.count, kind)
     return texts(kind, [errors.get(row) for row in range(rows.count)])
 
 
-def addresses(kind: pa.DataType, rows: Chunk) -> pa.Array:
+def addresses(kind: pa.DataType, rows: ArrowChunk) -> pa.Array:
     columns = rows.columns
     return texts(kind, list(columns.addresses)).take(
         numbers(pa.int32(), rows, columns.address_numbers)
     )
 
 
-def expirations(kind: pa.DataType, rows: Chunk) -> pa.Array:
+def expirations(kind: pa.DataType, rows: ArrowChunk) -> pa.Array:
     """Returns the expirations; null means never."""
     times = numbers(pa.int64(), rows, rows.columns.expirations)
     never = compute.equal(times, 0)
     return compute.if_else(never, None, times).cast(kind)
 
 
-def types(kind: pa.DataType, rows: Chunk) -> pa.Array:
+def types(kind: pa.DataType, rows: ArrowChunk) -> pa.Array:
     return KIND_TEXTS.take(numbers(pa.uint8(), rows, rows.columns.kinds)).cast(kind)
 
 
-def group_ids(kind: pa.DataType, rows: Chunk) -> pa.Array:
+def group_ids(kind: pa.DataType, rows: ArrowChunk) -> pa.Array:
     if rows.columns.bare:
         return pa.nulls(rows.count, kind)
     return texts(kind, [message.group_id for message in rows.messages])
 
 
-def user_ids(kind: pa.DataType, rows: Chunk) -> pa.Array:
+def user_ids(kind: pa.DataType, rows: ArrowChunk) -> pa.Array:
     """Returns the user ids in the text form of UUIDs."""
     columns = rows.columns
     ends = multiples(UUID_DIGITS, rows.count + 1)
@@ -246,7 +246,7 @@ class TextProperty:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __call__(self, kind: pa.DataType, rows: Chunk) -> pa.Array:
+    def __call__(self, kind: pa.DataType, rows: ArrowChunk) -> pa.Array:
         if rows.columns.bare:
             return pa.nulls(rows.count, kind)
         return texts(kind, [string_property(message, self.name) for message in rows.messages])

@@ -17,7 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from atalanta.client.log.log_entries import FLOAT, TYPE_NAMES, PropertyValue
-from atalanta.spark.arrow.chunk import Chunk, texts
+from atalanta.spark.arrow.chunk import ArrowChunk, texts
 
 OWN_PREFIXES: Final = ("_AMQ", "__AMQ")
 # _AMQ_ORIG_ADDRESS, _AMQ_ORIG_QUEUE, _AMQ_ORIG_MESSAGE_ID, _AMQ_ACTUAL_EXPIRY.
@@ -38,7 +38,7 @@ def origin(name: str) -> bool:
     return name.startswith(ORIGIN_PREFIXES)
 
 
-def property_map(kind: pa.DataType, rows: Chunk) -> pa.Array:
+def property_map(kind: pa.DataType, rows: ArrowChunk) -> pa.Array:
     """Returns the map: of texts, or with types (typed_properties.py) if `kind` says so."""
     if rows.columns.bare:
         offsets = [0] * (rows.count + 1)
@@ -72,7 +72,7 @@ class PropertyColumn:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __call__(self, kind: pa.DataType, rows: Chunk) -> pa.Array:
+    def __call__(self, kind: pa.DataType, rows: ArrowChunk) -> pa.Array:
         name = self.name
         if rows.columns.bare and name != ROUTING_TYPE:
             return pa.nulls(rows.count, kind)

@@ -10,16 +10,16 @@ from urllib.parse import quote
 from atalanta import client
 from atalanta.client import Chunk, Lease, LostRange, Plan, Position, blocking
 from atalanta.spark.errors import (
-    Fenced,
     GatewayError,
-    IncarnationChanged,
+    LeaseTaken,
     LoginRefused,
-    LogViewUnsupported,
+    LogViewMissing,
     NodeUnavailable,
     QueueMissing,
-    RangeLost,
+    QueueRecreated,
+    RangeIncomplete,
 )
-from atalanta.spark.gateway.gateway import Credentials, Gateway, Member, OutMessage
+from atalanta.spark.gateway.gateway import Credentials, Gateway, GatewayMember, OutMessage
 
 NO_LIMIT: Final = -1
 # Decisions of the sink: each query has a queue `DECISIONS.<query>` of this address at one node.
@@ -41,10 +41,10 @@ GONE: Final = (
 TRANSLATED: Final[tuple[tuple[type[client.ClientError], type[GatewayError]], ...]] = (
     (client.NotAuthorized, LoginRefused),
     (client.QueueDoesNotExist, QueueMissing),
-    (client.Fenced, Fenced),
-    (client.IncarnationChanged, IncarnationChanged),
-    (client.RangeLost, RangeLost),
-    (client.LogViewUnsupported, LogViewUnsupported),
+    (client.Fenced, LeaseTaken),
+    (client.IncarnationChanged, QueueRecreated),
+    (client.RangeLost, RangeIncomplete),
+    (client.LogViewUnsupported, LogViewMissing),
 )
 
 
@@ -55,7 +55,7 @@ class CoreGateway:
         self.server = server
         self.connection = connection
 
-    def topology(self) -> Sequence[Member]:
+    def topology(self) -> Sequence[GatewayMember]:
         with translated(self.server):
             return members_of(self.connection)
 
@@ -239,11 +239,11 @@ def translated(server: str) -> Iterator[None]:
         raise GatewayError(f"{server}: {error}", error.code) from error
 
 
-def members_of(connection: blocking.Connection) -> list[Member]:
+def members_of(connection: blocking.Connection) -> list[GatewayMember]:
     """Returns the nodes of the cluster that have a connector."""
     connection.refresh()
     return [
-        Member(member.node_id, f"{bracketed(member.host)}:{member.port}")
+        GatewayMember(member.node_id, f"{bracketed(member.host)}:{member.port}")
         for member in connection.topology
         if member.host is not None and member.port is not None
     ]

@@ -16,7 +16,7 @@ from atalanta.client.log.log_entries import PropertyValue
 
 
 @dataclass(frozen=True)
-class Member:
+class GatewayMember:
     """A node of the topology; `server` is host:port."""
 
     node_id: str
@@ -61,7 +61,7 @@ class Credentials:
 class Gateway(Protocol):
     """A connection to one node. Calls from several threads are answered one after another."""
 
-    def topology(self) -> Sequence[Member]:
+    def topology(self) -> Sequence[GatewayMember]:
         """Returns every node of the cluster known to this one, itself included."""
 
     def queues(self, pattern: str) -> Sequence[str]:

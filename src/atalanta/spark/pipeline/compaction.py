@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from atalanta.spark.errors import SparkSourceError
-from atalanta.spark.pipeline.declaration import Compaction, Query
+from atalanta.spark.pipeline.declaration import CompactionTable, Query
 
 FOLDER = "_folder"
 UNFINISHED = "_unfinished-"
@@ -34,7 +34,7 @@ class Partition:
     added: bool
 
 
-def compact(spark: SparkSession, query: Query, compaction: Compaction) -> list[Partition]:
+def compact(spark: SparkSession, query: Query, compaction: CompactionTable) -> list[Partition]:
     """Writes the closed partitions that the second table does not have.
 
     Raises PartitionChanged if a partition has got rows since, SparkSourceError if the counts of a new one differ.

@@ -91,7 +91,7 @@ class Query(Table):
     options: Options = Field({}, description="a table of texts, numbers, true or false")
 
 
-class Compaction(Table):
+class CompactionTable(Table):
     """Fewer files for the closed partitions of a query: of Parquet in a second table, of Delta and Iceberg in place."""
 
     query: Name
@@ -99,7 +99,7 @@ class Compaction(Table):
     closed: Text = Field(description="an SQL condition, such as 'day < current_date()'")
 
 
-class Page(Table):
+class PageTable(Table):
     """The page and the metrics. `listen` is host:port; port 0 is a free one."""
 
     listen: str = Field(
@@ -119,12 +119,12 @@ class Declaration(Table):
     )
     master: Text = Field("local[*]", description="Spark's master; spark-submit overrides it")
     spark: Options = Field({}, description="a table of Spark's settings")
-    page: Page | None = None
+    page: PageTable | None = None
     source: list[StreamSource] = Field(min_length=1, description="[[source]]: at least one")
     table: list[StaticTable] = []
     step: list[Step] = []
     query: list[Query] = Field(min_length=1, description="[[query]]: at least one")
-    compaction: list[Compaction] = []
+    compaction: list[CompactionTable] = []
 
     def checkpoint(self, query: Query) -> str | None:
         """Returns the folder of a query's checkpoint, None if neither the query nor the file names one."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from atalanta.spark.pipeline.compaction import file_system
-from atalanta.spark.pipeline.declaration import Compaction, Query
+from atalanta.spark.pipeline.declaration import CompactionTable, Query
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Rewritten:
     after: int
 
 
-def compact_table(spark: SparkSession, query: Query, compaction: Compaction) -> Rewritten:
+def compact_table(spark: SparkSession, query: Query, compaction: CompactionTable) -> Rewritten:
     """Rewrites the small files of a table's closed partitions. Raises PySparkException if the table refuses.
 
     Delta: OPTIMIZE. Iceberg: the procedure rewrite_data_files.

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from atalanta.spark.errors import no_queue
 from atalanta.spark.gateway.gateway import Connector
 from atalanta.spark.options import ReadOptions
-from atalanta.spark.read.members import Members
+from atalanta.spark.read.members import PolledMembers
 from atalanta.spark.read.offsets import Range, split_all
 from atalanta.spark.read.partition_reader import RangePartition, RangeReader
 from atalanta.spark.read.starting_offsets import final_sequence, initial_sequence
@@ -27,7 +27,7 @@ class AtalantaBatchReader(DataSourceReader):
         self.connect = connect
 
     def partitions(self) -> list[InputPartition]:
-        members = Members(self.options, self.connect)
+        members = PolledMembers(self.options, self.connect)
         try:
             found = members.wait_for({}, True, 0.0)
             if not found:

@@ -16,7 +16,7 @@ from atalanta.spark.environment.compatibility import (
 from atalanta.spark.errors import OptionError
 from atalanta.spark.gateway.gateway import Gateway
 from atalanta.spark.options import ReadOptions
-from atalanta.spark.read.members import Members
+from atalanta.spark.read.members import PolledMembers
 
 # A node may have less than its share (sequences have gaps): the rest is distributed again.
 ROUNDS_MAX: Final = 3
@@ -27,7 +27,7 @@ UNLIMITED: Final = 2**63 - 1
 
 
 @dataclass(frozen=True)
-class Limits:
+class BatchLimits:
     """The limits of a whole batch; None is no limit."""
 
     messages: int | None
@@ -39,13 +39,13 @@ class Limits:
             return ReadMaxBytes(self.bytes)
         return ReadMaxRows(UNLIMITED if self.messages is None else self.messages)
 
-    def within(self, limit: ReadLimit) -> Limits:
+    def within(self, limit: ReadLimit) -> BatchLimits:
         """Returns the limits of a batch for which Spark gives `limit`. ReadAllAvailable overrides these limits."""
         if isinstance(limit, ReadMaxRows):
-            return Limits(None if limit.max_rows == UNLIMITED else limit.max_rows, self.bytes)
+            return BatchLimits(None if limit.max_rows == UNLIMITED else limit.max_rows, self.bytes)
         if isinstance(limit, ReadMaxBytes):
-            return Limits(self.messages, limit.max_bytes)
-        return Limits(None, None)
+            return BatchLimits(self.messages, limit.max_bytes)
+        return BatchLimits(None, None)
 
 
 def refuse_single_batch(limit: ReadLimit) -> None:
@@ -61,9 +61,9 @@ def refuse_single_batch(limit: ReadLimit) -> None:
         )
 
 
-def limits_of(options: ReadOptions) -> Limits:
+def limits_of(options: ReadOptions) -> BatchLimits:
     """Returns the limits of the options."""
-    return Limits(options.max_messages, options.max_bytes)
+    return BatchLimits(options.max_messages, options.max_bytes)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Budget:
 
 
 def ends(
-    members: Members, queue: str, stretches: Mapping[str, Stretch], limits: Limits
+    members: PolledMembers, queue: str, stretches: Mapping[str, Stretch], limits: BatchLimits
 ) -> dict[str, int]:
     """Returns node -> the sequence at which its range ends (its start if there is no message)."""
     if limits.messages is None and limits.bytes is None:
@@ -114,7 +114,7 @@ def ends(
             most, most_bytes = message_shares.get(node, 0), byte_shares.get(node, 0)
             if most == 0 or most_bytes == 0:
                 continue
-            plan = members.call(node, Request(queue, stretch, reached[node], most, most_bytes))
+            plan = members.call(node, PlanRequest(queue, stretch, reached[node], most, most_bytes))
             end = min(plan.end, stretch.last)
             if end > reached[node]:
                 moved = True
@@ -127,8 +127,8 @@ def ends(
 
 
 @dataclass(frozen=True)
-class Request:
-    """One `plan`, as an action for Members.call."""
+class PlanRequest:
+    """One `plan`, as an action for PolledMembers.call."""
 
     queue: str
     stretch: Stretch

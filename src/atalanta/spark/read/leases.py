@@ -19,10 +19,10 @@ from functools import partial
 from typing import Final
 
 from atalanta.client import Lease
-from atalanta.spark.errors import Fenced, NodeUnavailable, SparkSourceError
+from atalanta.spark.errors import LeaseTaken, NodeUnavailable, SparkSourceError
 from atalanta.spark.gateway.gateway import Gateway
 from atalanta.spark.options import ReadOptions
-from atalanta.spark.read.members import Located, Members
+from atalanta.spark.read.members import Located, PolledMembers
 from atalanta.spark.read.shared_lease import SharedLease, key_of
 
 RENEWAL_MAX_S: Final = 30.0
@@ -39,16 +39,16 @@ class Hold:
     epoch: int
 
     def check(self, options: ReadOptions, gateway: Gateway) -> None:
-        """Raises Fenced, with the reason for the user, if another query took the lease over."""
+        """Raises LeaseTaken, with the reason for the user, if another query took the lease over."""
         try:
             gateway.lease(options.queue, options.group, self.owner, self.ttl_ms, self.epoch)
-        except Fenced as error:
+        except LeaseTaken as error:
             raise fenced(options, error) from error
 
 
-def fenced(options: ReadOptions, error: Fenced) -> Fenced:
+def fenced(options: ReadOptions, error: LeaseTaken) -> LeaseTaken:
     """Returns the error for the user after a takeover by another query."""
-    return Fenced(
+    return LeaseTaken(
         f"another query took over group {options.group!r} of queue {options.queue!r}, so this one "
         f"stops: {error}. Give each query a group (and a queue) of its own, or run only one of them (a query that "
         "joins a stream with itself loads it once)",
@@ -59,7 +59,7 @@ def fenced(options: ReadOptions, error: Fenced) -> Fenced:
 class Leases:
     """The epochs by node and incarnation. `check` raises errors of the background thread."""
 
-    def __init__(self, options: ReadOptions, members: Members, shared: SharedLease) -> None:
+    def __init__(self, options: ReadOptions, members: PolledMembers, shared: SharedLease) -> None:
         self.options = options
         self.members = members
         self.shared = shared
@@ -78,7 +78,7 @@ class Leases:
             raise self.failure
 
     def take(self, found: Mapping[str, Located]) -> None:
-        """Leases the queue of every new node, with a new epoch. Raises Fenced."""
+        """Leases the queue of every new node, with a new epoch. Raises LeaseTaken."""
         new = [
             node_id
             for node_id, located in found.items()
@@ -105,13 +105,13 @@ class Leases:
         return {"epoch": epoch, "lease_seconds": max(0, int(ends_s - time.monotonic()))}
 
     def verify(self, node_id: str, incarnation: str) -> None:
-        """Raises Fenced if another query has taken over the lease of that node; without one, any other lease."""
+        """Raises LeaseTaken if another query has taken over the lease of that node; without one, any other lease."""
         epoch = self.epochs.get((node_id, incarnation))
         held = {node: each for (node, _), each in self.epochs.items()} if epoch is None else {node_id: epoch}
         for node, number in held.items():
             try:
                 self.members.call(node, partial(self._lease, number))
-            except Fenced as error:
+            except LeaseTaken as error:
                 raise self.fenced(error) from error
 
     def stop(self, kept: set[str]) -> None:
@@ -135,13 +135,13 @@ class Leases:
         epoch = self.epochs.get((node_id, incarnation))
         return None if epoch is None else Hold(self.owner, self.ttl_ms, epoch)
 
-    def fenced(self, error: Fenced) -> Fenced:
+    def fenced(self, error: LeaseTaken) -> LeaseTaken:
         """Returns the error for the user after a takeover by another query."""
         return fenced(self.options, error)
 
-    def refused(self, error: Fenced) -> Fenced:
+    def refused(self, error: LeaseTaken) -> LeaseTaken:
         """Returns the error for a queue that another group or a consumer uses."""
-        return Fenced(
+        return LeaseTaken(
             f"group {self.options.group!r} cannot lease queue {self.options.queue!r}: {error}. The "
             "lease of a query that ended lasts until its leaseTimeout is over",
             error.code,
@@ -158,7 +158,7 @@ class Leases:
             return
         try:
             grant = self.members.call(node_id, partial(self._lease, 0))
-        except Fenced as error:
+        except LeaseTaken as error:
             raise self.refused(error) from error
         self.epochs[node_id, grant.incarnation] = grant.epoch
         self.renewed_at_s[node_id, grant.incarnation] = asked_at_s
@@ -187,7 +187,7 @@ class Leases:
         while not self.ended.wait(pause_s):
             try:
                 self._renew()
-            except Fenced as error:
+            except LeaseTaken as error:
                 self.failure = self.fenced(error)
                 return
             except SparkSourceError as error:

@@ -34,7 +34,7 @@ class Located:
     position: Position
 
 
-class Link:
+class ServerLink:
     """A server, and a connection to it while it is reachable."""
 
     def __init__(self, server: str, node_id: str | None) -> None:
@@ -53,14 +53,14 @@ class Link:
             gateway.close()
 
 
-class Members:
+class PolledMembers:
     """The members. A poll asks every link; its result is reused for `positionCache`. Thread-safe."""
 
     def __init__(self, options: ReadOptions, connect: Connector) -> None:
         self.options = options
         self.connect = connect
         self.lock = threading.RLock()
-        self.links: dict[str, Link] = {one: Link(one, None) for one in options.login.servers}
+        self.links: dict[str, ServerLink] = {one: ServerLink(one, None) for one in options.login.servers}
         self.found: dict[str, Located] = {}
         self.polled_at_s = float("-inf")
         # Spark's JVM. It may be process 1 of a container, so only a change of the parent shows its end.
@@ -158,7 +158,7 @@ class Members:
             raise DriverGone(f"Spark (process {self.parent_pid}) has ended, so this query does too")
 
     # -- links ----------------------------------------------------------------------------------
-    def _poll_link(self, link: Link, found: dict[str, Located]) -> None:
+    def _poll_link(self, link: ServerLink, found: dict[str, Located]) -> None:
         """Adds the node to `found` if it answers. LogViewUnsupported and LoginRefused are raised."""
         if link.node_id is not None and link.node_id in found:
             return
@@ -179,7 +179,7 @@ class Members:
         link.position = position
         found.setdefault(position.node_id, Located(link.server, position))
 
-    def _open(self, link: Link) -> bool:
+    def _open(self, link: ServerLink) -> bool:
         began = time.monotonic()
         if began < link.next_try_s:
             return False
@@ -194,10 +194,10 @@ class Members:
         link.next_try_s = 0.0
         return True
 
-    def _learn(self) -> list[Link]:
+    def _learn(self) -> list[ServerLink]:
         """Adds links for members that only the topology knows, or that have a new server now."""
         known = {link.node_id for link in self.links.values() if link.gateway is not None}
-        new: list[Link] = []
+        new: list[ServerLink] = []
         for link in list(self.links.values()):
             if link.gateway is None:
                 continue
@@ -208,7 +208,7 @@ class Members:
                 continue
             for member in topology:
                 if member.node_id not in known and member.server not in self.links:
-                    added = Link(member.server, member.node_id)
+                    added = ServerLink(member.server, member.node_id)
                     self.links[member.server] = added
                     known.add(member.node_id)
                     new.append(added)
@@ -219,15 +219,15 @@ class Members:
         known = {link.node_id for link in self.links.values()}
         for node_id, server in required.items():
             if node_id not in known and server and server not in self.links:
-                self.links[server] = Link(server, node_id)
+                self.links[server] = ServerLink(server, node_id)
 
-    def _link_of(self, node_id: str) -> Link | None:
+    def _link_of(self, node_id: str) -> ServerLink | None:
         with self.lock:
             links = [link for link in self.links.values() if link.node_id == node_id]
             connected = [link for link in links if link.gateway is not None]
             return next(iter(connected or links), None)
 
-    def _why_absent(self, link: Link | None, server: str) -> str:
+    def _why_absent(self, link: ServerLink | None, server: str) -> str:
         if link is not None:
             return link.error
         there = self.links.get(server)

@@ -23,7 +23,7 @@ SPANS_MAX: Final = 20  # lost ranges that an error names
 
 
 @dataclass(frozen=True)
-class Entry:
+class NodeOffset:
     """The position at one node: every message up to `sequence` of that incarnation is read."""
 
     incarnation: str
@@ -56,9 +56,9 @@ class Range:
 class Offset:
     """An offset, immutable by convention; entries are in the order of the node ids."""
 
-    def __init__(self, queue: str, entries: Mapping[str, Entry]) -> None:
+    def __init__(self, queue: str, entries: Mapping[str, NodeOffset]) -> None:
         self.queue = queue
-        self.entries: dict[str, Entry] = {node: entries[node] for node in sorted(entries)}
+        self.entries: dict[str, NodeOffset] = {node: entries[node] for node in sorted(entries)}
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -76,7 +76,7 @@ class Offset:
             )
         try:
             entries = {
-                str(node): Entry(
+                str(node): NodeOffset(
                     str(entry["incarnation"]),
                     int(entry["sequence"]),
                     str(entry["server"]),

@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql.datasource import InputPartition
 
 from atalanta.spark.environment.compatibility import ReadLimit
-from atalanta.spark.read.batch_plan import Limits, limits_of
+from atalanta.spark.read.batch_plan import BatchLimits, limits_of
 from atalanta.spark.read.offsets import Offset
 from atalanta.spark.read.stream_reader import AtalantaStreamReader
 
@@ -36,7 +36,7 @@ class OlderStreamReader(AtalantaStreamReader):
         """Returns the end of the next batch, under the limits of the options."""
         before = self._end_known or self.initialOffset()
         limit = self.getDefaultReadLimit()
-        if self._plans == 0 and limits_of(self.options) != Limits(None, None):
+        if self._plans == 0 and limits_of(self.options) != BatchLimits(None, None):
             log.warning(
                 "Spark 4.0 and 4.1 plan one batch in a run with Trigger.AvailableNow: with "
                 "maxOffsetsPerTrigger or maxBytesPerTrigger the rest stays in the queue until the "

@@ -21,13 +21,13 @@ from atalanta.client import Chunk
 from atalanta.spark.environment.worker import settle_worker
 from atalanta.spark.errors import (
     DataLost,
-    Fenced,
     GatewayError,
-    IncarnationChanged,
+    LeaseTaken,
     NodeTimeout,
     NodeUnavailable,
     QueueMissing,
-    RangeLost,
+    QueueRecreated,
+    RangeIncomplete,
     Undecodable,
     body_too_large,
     lose,
@@ -114,9 +114,9 @@ class RangeReader:
                 complete = True
             except NodeUnavailable as error:
                 self._lose(error, deadline)
-            except (RangeLost, IncarnationChanged, QueueMissing) as error:
+            except (RangeIncomplete, QueueRecreated, QueueMissing) as error:
                 self._skip(error)
-                complete = not isinstance(error, RangeLost)
+                complete = not isinstance(error, RangeIncomplete)
 
     def _chunks(self) -> Iterator[Chunk]:
         """Yields the rest of the range."""
@@ -149,9 +149,9 @@ class RangeReader:
                 self._gateway().dead_letter(
                     queue, part.incarnation, self.options.group, epoch, sequence, why[:REASON_CHARACTERS]
                 )
-            except Fenced as error:
+            except LeaseTaken as error:
                 raise fenced(self.options, error) from error
-            except (NodeUnavailable, IncarnationChanged, QueueMissing):
+            except (NodeUnavailable, QueueRecreated, QueueMissing):
                 raise
             except GatewayError as error:
                 raise Undecodable(
@@ -240,9 +240,9 @@ class RangeReader:
             )
 
     def _skip(self, error: GatewayError) -> None:
-        """Continues after the lost range. Raises DataLost, or Fenced if another query has acknowledged it."""
+        """Continues after the lost range. Raises DataLost, or LeaseTaken if another query has acknowledged it."""
         part = self.part
-        if isinstance(error, RangeLost) and self.hold is not None:
+        if isinstance(error, RangeIncomplete) and self.hold is not None:
             self.hold.check(self.options, self._gateway())
         if self.options.fail_on_data_loss:
             raise DataLost(
@@ -252,7 +252,7 @@ class RangeReader:
             ) from error
         log.warning("node %s: %s; continuing without (failOnDataLoss=false)", part.node_id, error)
         resume = part.end
-        if isinstance(error, RangeLost) and self.gateway is not None:
+        if isinstance(error, RangeIncomplete) and self.gateway is not None:
             acked = self.gateway.position(self.options.queue).acked_through
             if acked > self.position:
                 resume = min(part.end, acked)

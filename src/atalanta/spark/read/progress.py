@@ -16,7 +16,7 @@ from atalanta.spark.errors import OptionError
 from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.leases import Leases
 from atalanta.spark.read.members import Located
-from atalanta.spark.read.offsets import Entry, Offset
+from atalanta.spark.read.offsets import NodeOffset, Offset
 
 
 class ProgressOrder:
@@ -78,7 +78,7 @@ class Progress:
     ) -> None:
         self.options = options
         self.clock = clock
-        self.planned: dict[str, Entry] = {}
+        self.planned: dict[str, NodeOffset] = {}
         self.seen: dict[tuple[str, str], Seen] = {}
 
     def plan(self, end: Offset) -> None:
@@ -89,7 +89,7 @@ class Progress:
         """Returns the latest offset with `group`, `lag` (messages), and the figures of each node."""
         now_s = self.clock()
         entries = {
-            node: Entry(located.position.incarnation, located.position.last, located.server)
+            node: NodeOffset(located.position.incarnation, located.position.last, located.server)
             for node, located in found.items()
         }
         shown = Offset(self.options.queue, entries).to_json()

@@ -26,7 +26,7 @@ from atalanta.spark.errors import SparkSourceError, no_queue
 from atalanta.spark.gateway.gateway import Connector
 from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.batch import AtalantaBatchReader
-from atalanta.spark.read.batch_plan import Limits, limits_of, refuse_single_batch, share
+from atalanta.spark.read.batch_plan import BatchLimits, limits_of, refuse_single_batch, share
 from atalanta.spark.read.queue_search import QueueSearch, SharedConnections
 from atalanta.spark.read.shared_lease import SharedLease
 from atalanta.spark.read.stream_reader import AtalantaStreamReader, mean_bytes
@@ -238,7 +238,7 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _limits(
         self, limit: ReadLimit, names: Sequence[str], before: Mapping[str, Json]
-    ) -> dict[str, Limits]:
+    ) -> dict[str, BatchLimits]:
         """Returns the part of each queue in the limits of the batch, by its backlog."""
         whole = limits_of(self.options).within(limit)
         messages, size = whole.messages, whole.bytes
@@ -259,7 +259,7 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 waiting[queue] += rest
                 waiting_bytes[queue] += rest * mean_bytes(located)
         return {
-            queue: Limits(
+            queue: BatchLimits(
                 None if messages is None else share(messages, waiting).get(queue, 0),
                 None if size is None else share(size, waiting_bytes).get(queue, 0),
             )

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from atalanta.spark.errors import Fenced
+from atalanta.spark.errors import LeaseTaken
 
 TWO_QUERIES: Final = (
     "another query reads the same loaded stream with the same group, so this one stops. Load the stream for each "
@@ -63,7 +63,7 @@ class SharedLease:
                 self.alone = len(state["sources"]) == 1
 
     def step(self) -> None:
-        """Counts a plan. Raises Fenced if the sources do not plan in turns: then two queries use the loaded stream."""
+        """Counts a plan. LeaseTaken if the sources do not plan in turns: two queries use the loaded stream."""
         if self.alone:
             return
         self.steps += 1
@@ -72,7 +72,7 @@ class SharedLease:
             sources = state["sources"]
             sources[self.me]["steps"] = self.steps
             if any(abs(one["steps"] - self.steps) > 1 for one in sources.values()):
-                raise Fenced(TWO_QUERIES)
+                raise LeaseTaken(TWO_QUERIES)
 
     @contextmanager
     def epochs(self) -> Iterator[dict[str, int]]:
@@ -118,7 +118,7 @@ class SharedLease:
     # Private: the file.
     def _check(self, state: Mapping[str, Any]) -> None:
         if state.get("run") != self.run:
-            raise Fenced(TWO_QUERIES)
+            raise LeaseTaken(TWO_QUERIES)
 
     @contextmanager
     def _state(self) -> Iterator[dict[str, Any]]:

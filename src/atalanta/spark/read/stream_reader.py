@@ -24,13 +24,19 @@ from atalanta.spark.environment.compatibility import (
     ReadLimit,
     SupportsTriggerAvailableNow,
 )
-from atalanta.spark.errors import Fenced, SparkSourceError, lose, no_queue
+from atalanta.spark.errors import LeaseTaken, SparkSourceError, lose, no_queue
 from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import ReadOptions
-from atalanta.spark.read.batch_plan import Limits, Stretch, ends, limits_of, refuse_single_batch
+from atalanta.spark.read.batch_plan import (
+    BatchLimits,
+    Stretch,
+    ends,
+    limits_of,
+    refuse_single_batch,
+)
 from atalanta.spark.read.leases import Leases
-from atalanta.spark.read.members import Located, Members
-from atalanta.spark.read.offsets import Entry, Offset, ranges, spans, split_all
+from atalanta.spark.read.members import Located, PolledMembers
+from atalanta.spark.read.offsets import NodeOffset, Offset, ranges, spans, split_all
 from atalanta.spark.read.partition_reader import RangePartition, RangeReader
 from atalanta.spark.read.progress import Progress, ProgressOrder
 from atalanta.spark.read.shared_lease import SharedLease
@@ -57,7 +63,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._shared = shared or SharedLease(load)
         self._order = ProgressOrder()
         self._planned: Offset | None = None  # the end of the last batch
-        self._members: Members | None = None
+        self._members: PolledMembers | None = None
         self._leases: Leases | None = None
         # Node -> (incarnation, last sequence), the limit of Trigger.AvailableNow.
         self._target: dict[str, tuple[str, int]] | None = None
@@ -84,7 +90,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             incarnation = located.position.incarnation
             new = self.leases.epoch(node, incarnation) == 1
             choose = partial(initial_sequence, self.options, located, new)
-            entry = Entry(incarnation, self.members.call(node, choose), located.server)
+            entry = NodeOffset(incarnation, self.members.call(node, choose), located.server)
             self.members.call(node, partial(check_skipped, self.options, located, entry.sequence))
             if entry.sequence < located.position.acked_through:
                 self.leases.replay(node, incarnation, entry.sequence)
@@ -194,7 +200,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._members is not None:
             self._members.close()
 
-    def set_limits(self, limits: Limits) -> None:
+    def set_limits(self, limits: BatchLimits) -> None:
         """Sets the limits of the next batch, in the place of the options'."""
         self.options = replace(self.options, max_messages=limits.messages, max_bytes=limits.bytes)
 
@@ -217,7 +223,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if self._acked.get(node) != (entry.incarnation, entry.sequence) and not self._reached(node, entry)
         }
 
-    def _reached(self, node: str, entry: Entry) -> bool:
+    def _reached(self, node: str, entry: NodeOffset) -> bool:
         """Returns whether the node has acknowledged all of the entry: SIGTERM may have come before its answer."""
         gateway = self.members.gateway(node)
         try:
@@ -231,9 +237,9 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
 
     @property
-    def members(self) -> Members:
+    def members(self) -> PolledMembers:
         if self._members is None:
-            self._members = Members(self.options, self.connect)
+            self._members = PolledMembers(self.options, self.connect)
         return self._members
 
     @property
@@ -272,7 +278,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             try:
                 if end is not None:
                     self.members.call(node, partial(acknowledge, self.options, entry, epoch, end))
-            except Fenced as error:
+            except LeaseTaken as error:
                 raise self.leases.fenced(error) from error
             self._acked[node] = reached
 
@@ -289,7 +295,7 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._check_lost(node, stretch, end)
             elif not fresh:
                 continue
-            entries[node] = Entry(stretch.incarnation, end, found[node].server, stretch.start)
+            entries[node] = NodeOffset(stretch.incarnation, end, found[node].server, stretch.start)
         return Offset(self.options.queue, entries)
 
     def _stretches(self, before: Offset, found: Mapping[str, Located]) -> dict[str, Stretch]:
@@ -345,13 +351,13 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 )
 
     def _lost(self, node: str, incarnation: str, why: str) -> None:
-        """Raises Fenced if another query has taken over, else DataLost unless the query may lose messages."""
+        """Raises LeaseTaken if another query has taken over, else DataLost unless the query may lose messages."""
         self.leases.verify(node, incarnation)
         lose(self.options.fail_on_data_loss, f"queue {self.options.queue} at node {node}: {why}")
 
 
 def acknowledge(
-    options: ReadOptions, entry: Entry, epoch: int, end: int, gateway: Gateway
+    options: ReadOptions, entry: NodeOffset, epoch: int, end: int, gateway: Gateway
 ) -> int:
     return gateway.ack_through(options.queue, entry.incarnation, options.group, epoch, end)
 

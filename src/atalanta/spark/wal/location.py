@@ -25,7 +25,7 @@ ARROW: Final = ("hdfs", "viewfs", "s3", "gs", "gcs", "abfs", "abfss")
 WEB_HDFS: Final = ("webhdfs", "swebhdfs")
 
 
-class Draft(Protocol):
+class FileDraft(Protocol):
     """A file that is being written."""
 
     def write(self, data: bytes) -> None: ...
@@ -42,7 +42,7 @@ class Location(Protocol):
 
     def names(self) -> list[str]: ...
 
-    def draft(self, name: str) -> Draft: ...
+    def draft(self, name: str) -> FileDraft: ...
 
     def read(self, name: str) -> Any:
         """Returns the file as a context manager with `read(size)`. Raises FileNotFoundError."""

@@ -15,7 +15,7 @@ from atalanta.spark.environment.compatibility import (
     ReadLimit,
     SupportsTriggerAvailableNow,
 )
-from atalanta.spark.errors import LogViewUnsupported, OptionError
+from atalanta.spark.errors import LogViewMissing, OptionError
 from atalanta.spark.gateway.gateway import Connector
 from atalanta.spark.options import DEAD_LETTER, LOG_MODE, WAL_MODE, ReadOptions
 from atalanta.spark.read.batch import AtalantaBatchReader
@@ -98,7 +98,7 @@ class ChosenStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._wal is None:
             try:
                 return self._log.initialOffset()
-            except LogViewUnsupported as error:
+            except LogViewMissing as error:
                 self._change(error)
         return self._chosen_wal().initialOffset()
 
@@ -109,7 +109,7 @@ class ChosenStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._wal is None:
             try:
                 return self._log.prepareForTriggerAvailableNow()
-            except LogViewUnsupported as error:
+            except LogViewMissing as error:
                 self._change(error)
         self._chosen_wal().prepareForTriggerAvailableNow()
 
@@ -141,7 +141,7 @@ class ChosenStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Returns the reader whose offsets these are. Spark calls with the checkpoint's before all others."""
         return self._chosen_wal() if "wal" in offset or self._wal is not None else self._log
 
-    def _change(self, error: LogViewUnsupported) -> None:
+    def _change(self, error: LogViewMissing) -> None:
         """Goes over to the write-ahead folder. Raises OptionError if there is none."""
         self._log.stop()
         self._chosen_wal()
@@ -171,7 +171,7 @@ class ChosenBatchReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         try:
             return [*self._log.partitions()]
-        except LogViewUnsupported as error:
+        except LogViewMissing as error:
             log.warning("the queues are browsed: %s", error)
             return BrowseReader(self.options, self.schema, self.open_node).partitions()
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 from atalanta.client import ReceivedMessage
 from atalanta.client.log.log_entries import EntryWriter
 from atalanta.spark.errors import DataLost
-from atalanta.spark.wal.location import Draft, Location
+from atalanta.spark.wal.location import FileDraft, Location
 from atalanta.spark.wal.wal_node import WalNode
 
 MAGIC: Final = b"ATLWAL1\n"
@@ -37,7 +37,7 @@ _CHUNK: Final = struct.Struct(">IQ")
 class WalFileWriter:
     """The writer of one file. Its messages are numbered from 0; a reader adds the file's number."""
 
-    def __init__(self, draft: Draft, folder_id: str, node: WalNode, queue: str) -> None:
+    def __init__(self, draft: FileDraft, folder_id: str, node: WalNode, queue: str) -> None:
         self.draft = draft
         self.count = 0
         self.bytes = 0

@@ -25,8 +25,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from atalanta.spark.errors import Fenced, SparkSourceError
-from atalanta.spark.wal.location import Draft, Location
+from atalanta.spark.errors import LeaseTaken, SparkSourceError
+from atalanta.spark.wal.location import FileDraft, Location
 from atalanta.spark.wal.queue_names import QueueNames
 
 CLAIM: Final = "claim-"
@@ -73,7 +73,7 @@ class WalFolder:
 
     # -- a start ------------------------------------------------------------------------------------
     def _claim(self) -> str:
-        """Claims the next epoch, finds the valid files and seals them. Raises Fenced."""
+        """Claims the next epoch, finds the valid files and seals them. Raises LeaseTaken."""
         location = self.location
         highest = max((claim[len(CLAIM) :] for claim in self._claims()), default="0000000000")
         self.epoch = f"{int(highest.partition('-')[0]) + 1:010d}-{secrets.token_hex(4)}"
@@ -142,25 +142,25 @@ class WalFolder:
         return [name for name in self.location.names() if name.startswith(CLAIM)]
 
     def check(self) -> None:
-        """Raises Fenced if a later driver uses the folder."""
+        """Raises LeaseTaken if a later driver uses the folder."""
         highest = max(self._claims(), default="")
         if highest != f"{CLAIM}{self.epoch}":
-            raise Fenced(
+            raise LeaseTaken(
                 "another query took over walLocation, so this one stops. Give each query a folder of its "
                 "own, or run only one of them"
             )
 
     # -- files --------------------------------------------------------------------------------------
-    def draft(self, token: str) -> Draft:
+    def draft(self, token: str) -> FileDraft:
         return self.location.draft(f"{DRAFT}{self.epoch}-{token}")
 
     def discard(self, token: str) -> None:
         self.location.remove(f"{DRAFT}{self.epoch}-{token}")
 
-    def publish(self, draft: Draft, token: str) -> WalName:
+    def publish(self, draft: FileDraft, token: str) -> WalName:
         """Makes a closed draft the next file, whose branch is prepared. The branch may be committed then.
 
-        After an error nobody may commit or roll back the branch before the next start: Fenced, OSError.
+        After an error nobody may commit or roll back the branch before the next start: LeaseTaken, OSError.
         """
         with self.lock:
             if self.failed:

@@ -15,7 +15,7 @@ from atalanta.spark.gateway.core_gateway import (
     members_of,
     translated,
 )
-from atalanta.spark.gateway.gateway import Credentials, Member
+from atalanta.spark.gateway.gateway import Credentials, GatewayMember
 
 XID_FORMAT: Final = 0x4154_4C57  # of the branches in which messages are received
 TOPOLOGY_WAIT_S: Final = 2.0
@@ -27,7 +27,7 @@ class WalNode(Protocol):
     node_id: str
     server: str
 
-    def members(self) -> Sequence[Member]:
+    def members(self) -> Sequence[GatewayMember]:
         """Returns the nodes of the cluster that have a connector."""
 
     def queues(self) -> Sequence[str]:
@@ -110,7 +110,7 @@ class CoreNode:
             time.sleep(0.01)
             self.connection.refresh()
 
-    def members(self) -> Sequence[Member]:
+    def members(self) -> Sequence[GatewayMember]:
         with translated(self.server):
             return members_of(self.connection)
 

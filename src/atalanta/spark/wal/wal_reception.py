@@ -32,7 +32,7 @@ log = logging.getLogger("atalanta.spark")
 
 
 @dataclass(frozen=True)
-class Share:
+class FileLimits:
     """The limits of one file: of a queue at a node. There is always at least one message, if the queue has one."""
 
     messages: int
@@ -89,7 +89,7 @@ class Receiver:
                 "walLocation has later files, once with failOnDataLoss=false): then they return to the queue"
             ) from error
 
-    def receive(self, node: WalNode, queue: str, share: Share) -> int:
+    def receive(self, node: WalNode, queue: str, share: FileLimits) -> int:
         """Receives a file from a queue of the node and returns its number of messages, 0 if the queue has none now.
 
         After NodeUnavailable the file may be there, with its branch in `uncommitted`. Any other error ends the query.
@@ -116,7 +116,7 @@ class Receiver:
         finally:
             self._end(node)
 
-    def _fill(self, node: WalNode, queue: str, token: str, share: Share) -> WalFileWriter | None:
+    def _fill(self, node: WalNode, queue: str, token: str, share: FileLimits) -> WalFileWriter | None:
         """Receives messages into a draft, up to the limits. Returns None if there is none."""
         writer: WalFileWriter | None = None
         most = min(share.messages, MESSAGES_MAX)

@@ -43,7 +43,7 @@ from atalanta.spark.wal.wal_folder import WalFolder
 from atalanta.spark.wal.wal_node import Opener, WalNode
 from atalanta.spark.wal.wal_nodes import WalNodes
 from atalanta.spark.wal.wal_options import check_stream
-from atalanta.spark.wal.wal_reception import Receiver, Share
+from atalanta.spark.wal.wal_reception import FileLimits, Receiver
 
 # Without a limit of the options a file has at most so much: it is read by one task.
 FILE_MESSAGES: Final = 200_000
@@ -267,7 +267,7 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return nodes, found
             time.sleep(RETRY_S)
 
-    def _round(self, limits: Share) -> bool:
+    def _round(self, limits: FileLimits) -> bool:
         """Receives a file from each queue with messages. Returns False if a node failed and nothing was received."""
         receiver = self.receiver
         nodes, waiting = self._waiting()
@@ -299,7 +299,7 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             time.sleep(NOTHING_S)
         return not failed or receiver.folder.last > before
 
-    def _receive(self, node: WalNode, shares: Mapping[str, Share]) -> None:
+    def _receive(self, node: WalNode, shares: Mapping[str, FileLimits]) -> None:
         """Receives a file from each of these queues of a node, one after the other. Called in a thread of the node."""
         for queue, given in shares.items():
             try:
@@ -311,20 +311,20 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._target[place] = self._target[place] - count if count else 0
 
     @staticmethod
-    def _shares(waiting: Backlog, limits: Share) -> dict[str, dict[str, Share]]:
+    def _shares(waiting: Backlog, limits: FileLimits) -> dict[str, dict[str, FileLimits]]:
         """Distributes the limits by the backlogs. Returns node -> queue -> share."""
         given = share(limits.messages, waiting)
         used = {place: count for place, count in given.items() if count > 0}
         size = max(1, limits.bytes // max(1, len(used)))
-        shares: dict[str, dict[str, Share]] = {}
+        shares: dict[str, dict[str, FileLimits]] = {}
         for (node, queue), count in used.items():
-            part = Share(min(count, FILE_MESSAGES), min(size, FILE_BYTES))
+            part = FileLimits(min(count, FILE_MESSAGES), min(size, FILE_BYTES))
             shares.setdefault(node, {})[queue] = part
         return shares
 
-    def _limits(self, limit: ReadLimit) -> Share:
+    def _limits(self, limit: ReadLimit) -> FileLimits:
         limits = limits_of(self.options).within(limit)
-        return Share(limits.messages or 1 << 62, limits.bytes or 1 << 62)
+        return FileLimits(limits.messages or 1 << 62, limits.bytes or 1 << 62)
 
     def _lost(self, why: str) -> None:
         lose(self.options.fail_on_data_loss, why)

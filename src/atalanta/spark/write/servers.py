@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from atalanta.spark.gateway.gateway import Member
+from atalanta.spark.gateway.gateway import GatewayMember
 
 DECISIONS_PARTITION: Final = -1  # the "partition" of a query's decisions
 
@@ -18,7 +18,7 @@ def server_for(servers: Sequence[str], query: str, partition: int) -> str:
     return ordered[int.from_bytes(digest[:8], "big") % len(ordered)]
 
 
-def further_servers(servers: Sequence[str], topologies: Iterable[Sequence[Member]]) -> list[str]:
+def further_servers(servers: Sequence[str], topologies: Iterable[Sequence[GatewayMember]]) -> list[str]:
     """Returns the servers of all members that `servers` does not name, sorted."""
     members = {member.server for topology in topologies for member in topology}
     return sorted(members - set(servers))

@@ -23,7 +23,7 @@ from atalanta.wire.web_socket import WebSocket, framed
 if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
     from atalanta.wire.endpoint import AcceptorConfig
-    from atalanta.wire.host import Host
+    from atalanta.wire.server import WireServer
 
 SERVER: Final = "Atalanta"
 LINE_END: Final = b"\n"
@@ -39,7 +39,7 @@ class StompConnection(StompOutput):
 
     def __init__(
         self,
-        host: Host,
+        host: WireServer,
         beats: HeartBeats,
         conn: int,
         remote: str,

@@ -15,7 +15,7 @@ from atalanta.wire.stomp.frame import encoded_head
 
 if TYPE_CHECKING:
     from atalanta.kernel.memory.large_body import LargeBody
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.sessions.session import Session
     from atalanta.wire.stomp.output import StompOutput
@@ -50,7 +50,7 @@ class LargeDelivery(LargeRead):
         self,
         kernel: Session,
         connection: StompOutput,
-        consumer: Consumer,
+        consumer: QueueConsumer,
         reference: Reference,
         message: Message,
         body: LargeBody,
@@ -143,7 +143,7 @@ class LargeDelivery(LargeRead):
         self.connection.end_stream()
 
 
-def acknowledge_delivered(kernel: Session, consumer: Consumer, reference: Reference) -> None:
+def acknowledge_delivered(kernel: Session, consumer: QueueConsumer, reference: Reference) -> None:
     """Acknowledges a message of a subscription with the mode auto, which is written."""
     consumer.unacknowledged.pop(reference.message.id)
     store = kernel.services.store

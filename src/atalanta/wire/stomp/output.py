@@ -14,7 +14,7 @@ from atalanta.wire.web_socket import WebSocket, framed
 if TYPE_CHECKING:
     from atalanta.kernel.memory.large_body import LargeStream
     from atalanta.wire.endpoint import AcceptorConfig
-    from atalanta.wire.host import Host
+    from atalanta.wire.server import WireServer
     from atalanta.wire.stomp.heart_beat import Beat
 
 ERROR_CHARACTERS_MAX: Final = 1_000
@@ -29,7 +29,7 @@ class StompOutput(ClientOutput):
     """
 
     def __init__(
-        self, host: Host, conn: int, remote: str, now: int, acceptor: AcceptorConfig | None
+        self, host: WireServer, conn: int, remote: str, now: int, acceptor: AcceptorConfig | None
     ) -> None:
         super().__init__(host, conn, remote, now, acceptor)
         self.version: int = V10

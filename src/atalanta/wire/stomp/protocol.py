@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
     from atalanta.wire.connection import ClientConnection
     from atalanta.wire.endpoint import AcceptorConfig
-    from atalanta.wire.host import Host
+    from atalanta.wire.server import WireServer
 
 BEGINNINGS: Final = (b"CONNECT\n", b"CONNECT\r\n", b"STOMP\n", b"STOMP\r\n")
 
@@ -20,7 +20,7 @@ BEGINNINGS: Final = (b"CONNECT\n", b"CONNECT\r\n", b"STOMP\n", b"STOMP\r\n")
 class StompProtocol(Protocol):
     """The STOMP protocol of one node. A client begins with the command CONNECT or STOMP and a line end."""
 
-    def __init__(self, host: Host, timers: Timers) -> None:
+    def __init__(self, host: WireServer, timers: Timers) -> None:
         self.host = host
         self.name = "STOMP"
         self.subprotocols = ("v12.stomp", "v11.stomp", "v10.stomp")

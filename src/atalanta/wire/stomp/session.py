@@ -22,10 +22,10 @@ from atalanta.wire.stomp.large_delivery import LargeDelivery, acknowledge_delive
 if TYPE_CHECKING:
     from atalanta.kernel.memory.large_body import LargeBody
     from atalanta.kernel.publish.publisher import Publisher
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.sessions.session import Session
-    from atalanta.kernel.transactions.transaction import Transaction
+    from atalanta.kernel.transactions.transaction import SessionTransaction
     from atalanta.wire.stomp.output import StompOutput
     from atalanta.wire.stomp.subscription import Subscription
 
@@ -45,7 +45,7 @@ class StompTransaction:
     subscription, message id, and whether the message goes to the dead-letter address whatever the number of attempts.
     """
 
-    def __init__(self, transaction: Transaction) -> None:
+    def __init__(self, transaction: SessionTransaction) -> None:
         self.transaction = transaction
         self.refusals: list[tuple[Subscription, int, bool]] = []
         self.dead_letters: list[tuple[Subscription, int]] = []
@@ -149,7 +149,7 @@ class StompSession(SenderControl):
             self.publisher.store.reply_when_all_is_durable(self, token)
 
     # -- deliveries -----------------------------------------------------------------------------
-    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+    def deliver(self, consumer: QueueConsumer, reference: Reference) -> int:
         message = reference.message
         connection = self.connection
         subscription = self.consumers[consumer.id]
@@ -207,7 +207,7 @@ class StompSession(SenderControl):
     def _deliver_large(
         self,
         subscription: Subscription,
-        consumer: Consumer,
+        consumer: QueueConsumer,
         reference: Reference,
         message: Message,
         body: LargeBody,
@@ -221,10 +221,10 @@ class StompSession(SenderControl):
         ).begin()
         return cost
 
-    def drained(self, consumer: Consumer, token: int) -> None:
+    def drained(self, consumer: QueueConsumer, token: int) -> None:
         """Does nothing: no STOMP client drains."""
 
-    def consumer_gone(self, consumer: Consumer, why: str) -> None:
+    def consumer_gone(self, consumer: QueueConsumer, why: str) -> None:
         subscription = self.consumers.pop(consumer.id, None)
         self.kernel.consumers.pop(consumer.id, None)
         name = "" if subscription is None else f" to {subscription.destination.name}"

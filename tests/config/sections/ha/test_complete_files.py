@@ -8,12 +8,12 @@ import pytest
 
 from atalanta.cluster.config import ScaleDownConfig
 from atalanta.config.broker_xml import read_broker_xml
-from atalanta.ha.manager_config import GuardVoter, ZooKeeperManager
+from atalanta.ha.manager_config import GuardVoter, ZooKeeperManagerConfig
 from atalanta.ha.policy import HaPolicy
-from atalanta.ha.policy_elements import Colocation, ReplicationBackup, SharedStoreBackup
+from atalanta.ha.policy_elements import ColocationConfig, ReplicationBackup, SharedStoreBackup
 
 DATA = Path(__file__).parents[2] / "data" / "ha"
-ZOOKEEPER = ZooKeeperManager("zoo-1:2181,zoo-2:2181,zoo-3:2181", "brokers", 9000)
+ZOOKEEPER = ZooKeeperManagerConfig("zoo-1:2181,zoo-2:2181,zoo-3:2181", "brokers", 9000)
 TAKEN = {
     "shared-store-primary": (HaPolicy("shared-store", "primary", True), []),
     "shared-store-backup": (HaPolicy("shared-store", "backup", True), []),
@@ -39,7 +39,7 @@ TAKEN = {
 TAKEN["colocated-shared-store"] = (
     HaPolicy(
         "shared-store", "primary", failover_on_shutdown=True,
-        colocation=Colocation(request_backup=True, backup=SharedStoreBackup()),
+        colocation=ColocationConfig(request_backup=True, backup=SharedStoreBackup()),
     ),
     ["scale-down"],
 )  # fmt: skip
@@ -47,7 +47,7 @@ TAKEN["colocated-replication"] = (
     HaPolicy(
         "replication", "primary",
         manager=GuardVoter("host-a:62616", voter="host-a:62616", password="peer:secret"),
-        colocation=Colocation(
+        colocation=ColocationConfig(
             request_backup=True, excluded=["other-connector"], backup=ReplicationBackup(restart_backup=False)
         ),
     ),

@@ -10,9 +10,9 @@ from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
 from atalanta.config.restart import needs_restart
-from atalanta.ha.manager_config import FileManager, GuardVoter
+from atalanta.ha.manager_config import FileManagerConfig, GuardVoter
 from atalanta.ha.policy import HaPolicy
-from atalanta.ha.policy_elements import Colocation, SharedStoreBackup
+from atalanta.ha.policy_elements import ColocationConfig, SharedStoreBackup
 
 FILE = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
 <acceptors><acceptor name="a">tcp://127.0.0.1:61616</acceptor></acceptors>
@@ -220,7 +220,7 @@ MANAGER = """<manager><class-name>org.apache.activemq.artemis.lockmanager.file.F
 def test_a_member_of_a_group(tmp_path: Path, role: str) -> None:
     more = "" if role == "primary" else "<allow-failback>true</allow-failback>"
     configuration = read(tmp_path, f"<replication><{role}>{more}{MANAGER}</{role}></replication>")
-    expected = HaPolicy("replication", role, manager=FileManager("/srv/locks"))
+    expected = HaPolicy("replication", role, manager=FileManagerConfig("/srv/locks"))
     assert configuration.ha == expected
     (folder_is_missing,) = configuration.warnings
     assert configuration.unsupported == [] and "locks-folder: there is no folder /srv/locks" in folder_is_missing
@@ -300,7 +300,7 @@ def test_a_colocated_node_is_a_primary_that_hosts_backups(tmp_path: Path, form: 
 
 def test_colocated_defaults_are_those_of_the_code(tmp_path: Path) -> None:
     colocation = read(tmp_path, "<shared-store><colocated/></shared-store>").ha.colocation
-    assert colocation == Colocation(backup=SharedStoreBackup())
+    assert colocation == ColocationConfig(backup=SharedStoreBackup())
     assert (colocation.request_backup, colocation.backups_max, colocation.port_offset) == (False, 1, 100)
     assert colocation.request_retry_interval_ms == 5000
 

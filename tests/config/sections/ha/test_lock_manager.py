@@ -10,11 +10,11 @@ from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
 from atalanta.ha.manager_config import (
-    EtcdManager,
-    FileManager,
+    EtcdManagerConfig,
+    FileManagerConfig,
     ManagerConfig,
-    QuorumManager,
-    ZooKeeperManager,
+    QuorumManagerConfig,
+    ZooKeeperManagerConfig,
 )
 
 FILE = """<configuration><core>
@@ -52,7 +52,7 @@ def manager(name: str | None, **properties: str) -> str:
     return f"<manager>{named}<properties>{found}</properties></manager>"
 
 
-ZOOKEEPER = ZooKeeperManager("a:2181,b:2181", "brokers", 5000, 33, 8000, -1, 1000)
+ZOOKEEPER = ZooKeeperManagerConfig("a:2181,b:2181", "brokers", 5000, 33, 8000, -1, 1000)
 ZOOKEEPER_PROPERTIES = {
     "connect_string": "a:2181,b:2181", "namespace": "brokers", "session_ms": "5000", "retries": "-1"
 }  # fmt: skip
@@ -75,7 +75,7 @@ def test_artemis_manager_on_zookeeper(tmp_path: Path, name: str | None) -> None:
 def test_artemis_manager_in_a_folder(tmp_path: Path) -> None:
     name = f"{PACKAGE}.lockmanager.file.FileBasedLockManager"
     configuration = read(tmp_path, manager(name, locks_folder="/srv/locks"))
-    assert configuration.ha.manager == FileManager("/srv/locks")
+    assert configuration.ha.manager == FileManagerConfig("/srv/locks")
 
 
 def test_it_is_read_below_master_too_and_that_is_said(tmp_path: Path) -> None:
@@ -116,9 +116,9 @@ def test_a_shared_store_has_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("own", "expected"),
     [
-        ('kind = "file"\nlocks-folder = "/srv/x"', FileManager("/srv/x")),
-        ('kind = "etcd"\nendpoints = "http://a:2379"\nnamespace = "n"', EtcdManager("http://a:2379", "n")),
-        ('kind = "quorum"\nvoters = "a:7,b:7,c:7"', QuorumManager("a:7,b:7,c:7")),
+        ('kind = "file"\nlocks-folder = "/srv/x"', FileManagerConfig("/srv/x")),
+        ('kind = "etcd"\nendpoints = "http://a:2379"\nnamespace = "n"', EtcdManagerConfig("http://a:2379", "n")),
+        ('kind = "quorum"\nvoters = "a:7,b:7,c:7"', QuorumManagerConfig("a:7,b:7,c:7")),
         (
             'kind = "zookeeper"\nconnect-string = "a:2181,b:2181"\nnamespace = "brokers"\nsession-ms = 5000\n'
             "retries = -1",
@@ -134,7 +134,7 @@ def test_our_kinds(tmp_path: Path, own: str, expected: ManagerConfig) -> None:
 
 def test_our_file_is_taken_instead_of_a_java_class(tmp_path: Path) -> None:
     own = '[ha.manager]\nkind = "quorum"\nvoters = "a:7"\n'
-    assert read(tmp_path, manager("com.shop.Mine"), own).ha.manager == QuorumManager("a:7")
+    assert read(tmp_path, manager("com.shop.Mine"), own).ha.manager == QuorumManagerConfig("a:7")
 
 
 @pytest.mark.parametrize(

@@ -8,26 +8,26 @@ import pytest
 
 from atalanta.config.sections.ha.manager_check import address_faults, missing_files
 from atalanta.ha.manager_config import (
-    EtcdManager,
-    FileManager,
+    EtcdManagerConfig,
+    FileManagerConfig,
     ManagerConfig,
-    QuorumManager,
-    ZooKeeperManager,
+    QuorumManagerConfig,
+    ZooKeeperManagerConfig,
 )
 
 
 @pytest.mark.parametrize(
     ("config", "told"),
     [
-        (QuorumManager(voters="a:1, [::1]:2, c:65535"), []),
-        (QuorumManager(voters="a:1,b"), ["voters: b is not host:port"]),
-        (QuorumManager(voters="a:x"), ["voters: a:x is not host:port"]),
-        (QuorumManager(voters="a:70000"), ["voters: a:70000 is not host:port"]),
-        (QuorumManager(voters="a:1,b:1,a:1"), ["voters: a:1 is given twice"]),
-        (EtcdManager(endpoints="http://a:1,https://b:1"), []),
-        (EtcdManager(endpoints="http://a:1,b:1"), ["endpoints: b:1 is not a URL"]),
-        (ZooKeeperManager(connect_string="a,b:1/below/this"), []),
-        (ZooKeeperManager(connect_string="a:one"), ["connect-string: a:one is not host:port"]),
+        (QuorumManagerConfig(voters="a:1, [::1]:2, c:65535"), []),
+        (QuorumManagerConfig(voters="a:1,b"), ["voters: b is not host:port"]),
+        (QuorumManagerConfig(voters="a:x"), ["voters: a:x is not host:port"]),
+        (QuorumManagerConfig(voters="a:70000"), ["voters: a:70000 is not host:port"]),
+        (QuorumManagerConfig(voters="a:1,b:1,a:1"), ["voters: a:1 is given twice"]),
+        (EtcdManagerConfig(endpoints="http://a:1,https://b:1"), []),
+        (EtcdManagerConfig(endpoints="http://a:1,b:1"), ["endpoints: b:1 is not a URL"]),
+        (ZooKeeperManagerConfig(connect_string="a,b:1/below/this"), []),
+        (ZooKeeperManagerConfig(connect_string="a:one"), ["connect-string: a:one is not host:port"]),
     ],
 )
 def test_wrong_addresses(config: ManagerConfig, told: list[str]) -> None:
@@ -36,10 +36,10 @@ def test_wrong_addresses(config: ManagerConfig, told: list[str]) -> None:
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     (tmp_path / "there").write_text("secret")
-    assert not missing_files(QuorumManager(voters="a:1", password_file="there"), tmp_path)
-    ((text, _),) = missing_files(EtcdManager(endpoints="http://a:1", password_file="away"), tmp_path)
+    assert not missing_files(QuorumManagerConfig(voters="a:1", password_file="there"), tmp_path)
+    ((text, _),) = missing_files(EtcdManagerConfig(endpoints="http://a:1", password_file="away"), tmp_path)
     assert text == f"password-file: there is no file {tmp_path / 'away'}"
-    ((text, _),) = missing_files(FileManager(folder="locks"), tmp_path)
+    ((text, _),) = missing_files(FileManagerConfig(folder="locks"), tmp_path)
     assert text == f"locks-folder: there is no folder {tmp_path / 'locks'}"
     (tmp_path / "locks").mkdir()
-    assert not missing_files(FileManager(folder="locks"), tmp_path)
+    assert not missing_files(FileManagerConfig(folder="locks"), tmp_path)

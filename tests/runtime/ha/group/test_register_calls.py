@@ -9,7 +9,7 @@ from atalanta.cluster.inputs import NodeInputs
 from atalanta.ha.register import CompareAndSet, Register
 from atalanta.runtime.ha.group.register_calls import RegisterCalls
 from atalanta.runtime.ha.managers.file_manager import FileManager
-from atalanta.runtime.ha.managers.manager import Answer, Found, ManagerUnavailable
+from atalanta.runtime.ha.managers.manager import Found, ManagerAnswer, ManagerUnavailable
 from tests.runtime.driven import driver_of
 from tests.runtime.ha.managers.manager_contract import register
 
@@ -45,7 +45,7 @@ class HangingManager:
         await self.go.wait()
         return Found(7, register(3))
 
-    async def compare_and_set(self, request: CompareAndSet) -> Answer:
+    async def compare_and_set(self, request: CompareAndSet) -> ManagerAnswer:
         raise ManagerUnavailable("no majority")
 
     async def close(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from atalanta.message.codec import text_body
 from atalanta.message.message import Message
-from atalanta.wire.core.client.connection import ClientConnection
+from atalanta.wire.core.client.connection import BrokerConnection
 from atalanta.wire.core.client.consumer import ClientConsumer, Delivery
 from atalanta.wire.core.client.errors import ClientError
 from atalanta.wire.core.client.events import ClientEvents
@@ -49,7 +49,7 @@ class Pair:
         self.broker = FakeBroker()
         self.events = Events()
         self._out: list[bytes] = []
-        self.client = ClientConnection(
+        self.client = BrokerConnection(
             self._out.append, ConnectionSettings(resume=resume, **settings), self.events
         )
         self.link: FakeConnection = self.broker.accept()

@@ -12,7 +12,7 @@ from atalanta.kernel.security.password import StoredPassword
 from atalanta.kernel.security.security import PERMISSIONS, Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.management.management import Management
+from atalanta.management.management import ManagementService
 from atalanta.management.resources.registry import ResourceRegistry
 from atalanta.management.status import NodeStatus
 from atalanta.message.codec import text_body
@@ -20,7 +20,7 @@ from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
-from atalanta.wire.connection import ClientConnection, Connection, ProtocolError
+from atalanta.wire.connection import ClientConnection, ProtocolError, TransportConnection
 from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets import codec
@@ -33,8 +33,8 @@ from atalanta.wire.core.packets.session import CreateSession, CreateSessionV2, S
 from atalanta.wire.core.server.connection import CoreConnection
 from atalanta.wire.core.server.protocol import CoreProtocol
 from atalanta.wire.endpoint import AcceptorConfig
-from atalanta.wire.host import Host
 from atalanta.wire.protocol import Peer
+from atalanta.wire.server import WireServer
 from atalanta.wire.sniffer import Sniffer
 from tests.kernel.broker_rig import Bench, notifications_of
 
@@ -123,11 +123,11 @@ class Server(Bench):
         notifications = notifications_of(self.broker)
         self.broker.add_observer(notifications)
         self.passwords = PatientPasswords()
-        self.management = Management(
+        self.management = ManagementService(
             self.broker, notifications, ResourceRegistry(), NodeStatus("test"), Process()
         )
-        self.connections: dict[int, Connection] = {}
-        self.host = Host(self.broker, self.wire, self.connections, self.passwords)
+        self.connections: dict[int, TransportConnection] = {}
+        self.host = WireServer(self.broker, self.wire, self.connections, self.passwords)
         self.protocol = CoreProtocol(self.host)
         self.host.protocols.append(self.protocol)
 

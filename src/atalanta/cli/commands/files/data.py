@@ -144,6 +144,6 @@ def import_messages(
     were consumed since.
     """
     from atalanta.cli.data.import_messages import run_import
-    from atalanta.cli.target import Target
+    from atalanta.cli.target import BrokerLogin
 
-    run_import(file, Target(url, user, password), dry_run, json_output, quiet)
+    run_import(file, BrokerLogin(url, user, password), dry_run, json_output, quiet)

@@ -117,7 +117,7 @@ class OutgoingFiles:
 class FileChanges:
     """The page files and large bodies of an active node, and the followers that are told about each change."""
 
-    def __init__(self, journal: ports.Journal) -> None:
+    def __init__(self, journal: ports.JournalPort) -> None:
         self.journal = journal
         self.pages: dict[int, bool] = {}
         self.bodies: dict[int, Body] = {}

@@ -29,7 +29,7 @@ from atalanta.cluster.replication.member_handshake import (
 )
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.store.segment import SEGMENT_VERSION
-from atalanta.wire.connection import Connection, ProtocolError
+from atalanta.wire.connection import ProtocolError, TransportConnection
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.protocol import MORE, NO, YES, Peer, Protocol
 
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from atalanta.cluster.replication.active.seat import ReplicationSeat
     from atalanta.kernel.ports import Ids
     from atalanta.wire.endpoint import AcceptorConfig
-    from atalanta.wire.host import Host
+    from atalanta.wire.server import WireServer
 
 # A follower answers several heartbeats in a second. One that is silent for this time is gone.
 SILENT_NS: Final = 30_000_000_000
 
 
-class Members(Interface):
+class ActiveSide(Interface):
     """The active side, as its connections see it."""
 
     seat: ReplicationSeat
@@ -72,7 +72,7 @@ class Members(Interface):
 class ReplicationProtocol(Protocol):
     """The protocol of the members of a group, at every acceptor that serves CORE."""
 
-    def __init__(self, host: Host, members: Members, node_id: bytes, ids: Ids) -> None:
+    def __init__(self, host: WireServer, members: ActiveSide, node_id: bytes, ids: Ids) -> None:
         self.name = "CORE"
         self.host = host
         self.members = members
@@ -87,7 +87,7 @@ class ReplicationProtocol(Protocol):
             return YES
         return MORE if MAGIC.startswith(first) else NO
 
-    def open(self, conn: int, peer: Peer, now: int, acceptor: AcceptorConfig | None) -> Connection:
+    def open(self, conn: int, peer: Peer, now: int, acceptor: AcceptorConfig | None) -> TransportConnection:
         """Implements Protocol.open."""
         self.host.wire.exempt(conn)
         return MemberConnection(self, conn, peer.remote, now)
@@ -123,7 +123,7 @@ class ReplicationProtocol(Protocol):
         return ""
 
 
-class MemberConnection(Connection):
+class MemberConnection(TransportConnection):
     """A connection of a follower. `member` is "" before its handshake."""
 
     def __init__(self, protocol: ReplicationProtocol, conn: int, remote: str, now: int) -> None:
@@ -148,7 +148,7 @@ class MemberConnection(Connection):
     # --- bytes --------------------------------------------------------------------------------------------
 
     def feed(self, now: int, data: bytes) -> None:
-        """Implements Connection.feed. ProtocolError, DecodeError."""
+        """Implements TransportConnection.feed. ProtocolError, DecodeError."""
         self._last_seen = now
         if self._closing:
             return
@@ -208,7 +208,7 @@ class MemberConnection(Connection):
             self._wire.write(self.conn, encode_message(message))
 
     def flush(self, now: int) -> None:
-        """Implements Connection.flush: everything is written at once."""
+        """Implements TransportConnection.flush: everything is written at once."""
 
     # --- life -----------------------------------------------------------------------------------------------
 
@@ -219,20 +219,20 @@ class MemberConnection(Connection):
             self._wire.close(self.conn, why)
 
     def closed(self, now: int, why: str) -> None:
-        """Implements Connection.closed."""
+        """Implements TransportConnection.closed."""
         self._closing = True
         if self.member:
             self._protocol.members.on_gone(now, self, why)
 
     def on_blocked(self, now: int, blocked: bool) -> None:
-        """Implements Connection.on_blocked."""
+        """Implements TransportConnection.on_blocked."""
         if self.member:
             self._protocol.members.on_blocked(self, blocked)
         elif blocked:
             self.close("answers are not read during the handshake")
 
     def check_alive(self, now: int) -> bool:
-        """Implements Connection.check_alive."""
+        """Implements TransportConnection.check_alive."""
         if not self.member:
             return now - self._opened < HANDSHAKE_NS
         return now - self._last_seen < SILENT_NS

@@ -29,7 +29,7 @@ from atalanta.cluster.replication.passive.backup_config import (
     BackupStatus,
     Damaged,
     DoorsShut,
-    Identity,
+    MemberIdentity,
     TakenOver,
 )
 from atalanta.cluster.replication.passive.doors import Doors
@@ -91,7 +91,7 @@ class Backup(NodeInputs):
         self.config = config
         self.ports = ports
         self.failed: str | None = None
-        self.outcome: Identity | TakenOver | Damaged | DoorsShut | None = None
+        self.outcome: MemberIdentity | TakenOver | Damaged | DoorsShut | None = None
         self.damage = ""
         self.follower: Follower | None = None
         self.store: FollowerStore | None = None
@@ -220,7 +220,7 @@ class Backup(NodeInputs):
     def _make_identity(self) -> None:
         """Makes the node id of a new group, if no other member can be reached."""
         if self.config.primary and not self.damage and self.search.nobody():
-            self.outcome = Identity(self.ports.ids.uuid(), founded=True)
+            self.outcome = MemberIdentity(self.ports.ids.uuid(), founded=True)
             self._unlink("this member begins a new group")
 
     # --- the connection ---------------------------------------------------------------------------
@@ -264,7 +264,7 @@ class Backup(NodeInputs):
             self._unlink("the journal of this member is damaged")
             return
         if self.follower is None or link is None:
-            self.outcome = Identity(welcome.node_id)
+            self.outcome = MemberIdentity(welcome.node_id)
             self._unlink("the node id is known")
             return
         if self._first.until_ns is not None:

@@ -88,7 +88,7 @@ class BackupPorts:
 
 
 @dataclass(frozen=True)
-class Identity:
+class MemberIdentity:
     """The outcome of a member without a node id: the shell stores it and begins again. `founded`: it is a new one."""
 
     node_id: bytes

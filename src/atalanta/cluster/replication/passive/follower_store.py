@@ -20,7 +20,7 @@ from atalanta.cluster.replication.passive.follower_files import FollowerFiles, W
 from atalanta.ha.replication.block_stream import DropPart, JumpPart, SegmentPart
 from atalanta.ha.replication.copy_replay import CopyReplay
 from atalanta.ha.replication.journal_copy import JournalCopy
-from atalanta.kernel.broker.damaged_records import DamagedRecords, QueueNames
+from atalanta.kernel.broker.damaged_records import DamagedRecords, RecordedQueueNames
 from atalanta.store.errors import JournalDamaged
 from atalanta.store.recovery import CUT_NOTHING, read_back, read_front
 
@@ -71,7 +71,7 @@ class FollowerStore:
             lambda: self.files.waiting_bytes > 0,
         )
         if repair:
-            self._take(read_front(disk, config, QueueNames()))
+            self._take(read_front(disk, config, RecordedQueueNames()))
         else:
             self.read()
 
@@ -82,7 +82,7 @@ class FollowerStore:
 
     def read(self, cut: int = CUT_NOTHING) -> None:
         """Reads the journal while no job of the disk waits, and cuts it behind lsn `cut`. Errors as at the begin."""
-        queues = QueueNames()
+        queues = RecordedQueueNames()
         try:
             self._take(read_back(self._disk, self._config, queues, cut))
         except JournalDamaged as error:

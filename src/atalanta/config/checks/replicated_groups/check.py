@@ -26,7 +26,11 @@ from atalanta.config.checks.replicated_groups.manager import (
     host_part,
 )
 from atalanta.config.configuration import Configuration
-from atalanta.ha.manager_config import EtcdManager, QuorumManager, ZooKeeperManager
+from atalanta.ha.manager_config import (
+    EtcdManagerConfig,
+    QuorumManagerConfig,
+    ZooKeeperManagerConfig,
+)
 
 KIND: Final = "ha-policy"
 STATIC: Final = (
@@ -191,7 +195,7 @@ def _check_manager(group: ReplicatedGroup, members: list[CheckedNode], findings:
                 "both serve",
                 "addresses that mean the same on all hosts", findings,
             )  # fmt: skip
-        if isinstance(config, QuorumManager) and config.voter is not None:
+        if isinstance(config, QuorumManagerConfig) and config.voter is not None:
             port = config.voter.rpartition(":")[2]
             if not any(each.rpartition(":")[2] == port for each in own.servers):
                 text = f"the voter of its guard, {config.voter}, is not among the voters {', '.join(own.servers)}"
@@ -206,7 +210,7 @@ def _other_password(mine: Configuration, theirs: Configuration) -> bool:
 def _password(configuration: Configuration) -> str | None:
     """Returns the first line of the password-file, "" without one; None if it cannot be read here."""
     manager = configuration.ha.manager
-    if not isinstance(manager, QuorumManager | EtcdManager | ZooKeeperManager):
+    if not isinstance(manager, QuorumManagerConfig | EtcdManagerConfig | ZooKeeperManagerConfig):
         return ""
     name = manager.password_file
     if name is None:

@@ -9,11 +9,11 @@ from pathlib import Path
 from atalanta.config.checks.reachability import same_host
 from atalanta.config.configuration import Configuration
 from atalanta.ha.manager_config import (
-    EtcdManager,
-    FileManager,
+    EtcdManagerConfig,
+    FileManagerConfig,
     ManagerConfig,
-    QuorumManager,
-    ZooKeeperManager,
+    QuorumManagerConfig,
+    ZooKeeperManagerConfig,
 )
 
 FILE, ETCD, ZOOKEEPER, QUORUM = "file", "etcd", "zookeeper", "quorum"
@@ -31,15 +31,15 @@ class GroupManager:
     @staticmethod
     def of(node: Configuration, config: ManagerConfig) -> GroupManager:
         """Returns the manager that `config`, of the files of `node`, describes."""
-        if isinstance(config, FileManager):
+        if isinstance(config, FileManagerConfig):
             return GroupManager(FILE, place=os.path.realpath(node.instance / config.folder))
-        if isinstance(config, EtcdManager):
+        if isinstance(config, EtcdManagerConfig):
             servers = tuple(each.partition("://")[2].strip("/") or each for each in _listed(config.endpoints))
             return GroupManager(ETCD, servers, namespace=config.namespace or "")
-        if isinstance(config, ZooKeeperManager):
+        if isinstance(config, ZooKeeperManagerConfig):
             servers = tuple(_listed(config.connect_string.partition("/")[0]))
             return GroupManager(ZOOKEEPER, servers, namespace=config.namespace or "")
-        assert isinstance(config, QuorumManager)
+        assert isinstance(config, QuorumManagerConfig)
         return GroupManager(QUORUM, tuple(_listed(config.voters)))
 
     def __str__(self) -> str:

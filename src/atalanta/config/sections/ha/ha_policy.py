@@ -16,7 +16,7 @@ from atalanta.config.sections.ha.lock_manager import LockManagerReader
 from atalanta.config.sections.ha.scale_down import OLD_NAMES, ScaleDownReader
 from atalanta.config.sections.references import CLUSTER_CONNECTION, References
 from atalanta.config.xml.reader import Handler, XmlReader, into
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 from atalanta.ha.policy import BACKUP, COLOCATED, PRIMARY, REPLICATION, SHARED_STORE, HaPolicy
 
 KIND: Final = "ha-policy"
@@ -38,10 +38,10 @@ def elements() -> dict[tuple[str, str], type[Any]]:
     return {
         (SHARED_STORE, PRIMARY): policy_elements.SharedStorePrimary,
         (SHARED_STORE, BACKUP): policy_elements.SharedStoreBackup,
-        (SHARED_STORE, COLOCATED): policy_elements.Colocation,
+        (SHARED_STORE, COLOCATED): policy_elements.ColocationConfig,
         (REPLICATION, PRIMARY): policy_elements.ReplicationPrimary,
         (REPLICATION, BACKUP): policy_elements.ReplicationBackup,
-        (REPLICATION, COLOCATED): policy_elements.Colocation,
+        (REPLICATION, COLOCATED): policy_elements.ColocationConfig,
     }
 
 
@@ -63,7 +63,7 @@ class HaSection:
     def handlers(self) -> dict[str, Handler]:
         return {KIND: self._section, **self.scale_down.handlers()}
 
-    def finish(self, core: Node) -> None:
+    def finish(self, core: XmlElement) -> None:
         """Checks that referenced names are defined, and that the other sections fit the policy."""
         self.references.check()
         self.scale_down.finish()
@@ -180,7 +180,7 @@ class HaSection:
                 " the backup, they need its address in their own configuration"
             )
 
-    def _check_lock_timeout(self, node: Node) -> None:
+    def _check_lock_timeout(self, node: XmlElement) -> None:
         why = ""
         if self.configuration.journal.lock_acquisition_timeout_ms == 0:
             self.report.problem(node.file, node.line, f"{LOCK_TIMEOUT} is above 0, or -1")
@@ -192,7 +192,7 @@ class HaSection:
             self.report.without_effect(node.file, node.line, LOCK_TIMEOUT, why)
 
     # -- forms ----------------------------------------------------------------------------------
-    def _section(self, node: Node) -> None:
+    def _section(self, node: XmlElement) -> None:
         if (KIND, "") in self.configuration.positions:
             self.report.problem(node.file, node.line, "ha-policy is given twice", "keep one of them")
         self.configuration.positions[KIND, ""] = (node.file, node.line)
@@ -203,11 +203,11 @@ class HaSection:
         handlers: dict[str, Handler] = dict.fromkeys(ALONE, self._alone)
         self.reader.read(node, [], {**handlers, **dict.fromkeys(FORMS, self._form)})
 
-    def _alone(self, node: Node) -> None:
+    def _alone(self, node: XmlElement) -> None:
         handlers = self.scale_down.handlers()
         self.reader.read(node, [], {name: handlers[name] for name in ("scale-down", *OLD_NAMES)})
 
-    def _form(self, node: Node) -> None:
+    def _form(self, node: XmlElement) -> None:
         self.policy.form = node.name
         roles: dict[str, Handler] = dict.fromkeys(ROLES, self._role)
         self.reader.read(node, [], {**roles, COLOCATED: self._colocated})
@@ -218,7 +218,7 @@ class HaSection:
             )  # fmt: skip
 
     # -- roles ----------------------------------------------------------------------------------
-    def _role(self, node: Node) -> None:
+    def _role(self, node: XmlElement) -> None:
         """Reads the element of this node's role, and puts its values into the policy."""
         policy = self.policy
         policy.role = ROLES[node.name]
@@ -226,7 +226,7 @@ class HaSection:
         if policy.cluster_name is not None:
             self.references.add(node, CLUSTER_CONNECTION, policy.cluster_name)
 
-    def _values(self, node: Node) -> Any:
+    def _values(self, node: XmlElement) -> Any:
         """Returns the values of the element of a role."""
         role = ROLES[node.name]
         values = elements()[self.policy.form, role]()
@@ -239,14 +239,14 @@ class HaSection:
         self.reader.read(node, [into(values)], handlers)
         return values
 
-    def _colocated(self, node: Node) -> None:
+    def _colocated(self, node: XmlElement) -> None:
         """Reads a primary that hosts backups: its own values, and those of the backups."""
         policy = self.policy
         made = elements()[policy.form, COLOCATED]()
         backups = [elements()[policy.form, BACKUP]()]
         excluded: list[str] = []
 
-        def backup(child: Node) -> None:
+        def backup(child: XmlElement) -> None:
             values = self._values(child)
             if policy.form == SHARED_STORE and not values.restart_backup:
                 why = "a colocated backup that gave its service back waits again"
@@ -262,18 +262,18 @@ class HaSection:
         self.reader.read(node, [into(made)], handlers)
         policy.colocation = replace(made, excluded=excluded, backup=backups[-1])
 
-    def _excludes(self, node: Node, names: list[str]) -> None:
-        def connector(child: Node) -> None:
+    def _excludes(self, node: XmlElement, names: list[str]) -> None:
+        def connector(child: XmlElement) -> None:
             name = self.references.connector(child)
             if name:
                 names.append(name)
 
         self.reader.read(node, [], {"connector-ref": connector})
 
-    def _manager(self, node: Node) -> None:
+    def _manager(self, node: XmlElement) -> None:
         self.policy.manager = self.managers.read(node)
 
-    def _old_manager(self, node: Node) -> None:
+    def _old_manager(self, node: XmlElement) -> None:
         """Reads a manager below `<master>` or `<slave>`: Artemis does not read it there, and votes instead."""
         self._manager(node)
         self.configuration.warnings.append(

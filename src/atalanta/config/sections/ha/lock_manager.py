@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml.reader import BadValue, XmlReader, convert
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 
 if TYPE_CHECKING:
     from atalanta.ha.manager_config import ManagerConfig
@@ -19,16 +19,16 @@ class LockManagerReader:
     def __init__(self, report: Report) -> None:
         self.report = report
         self.reader = XmlReader(report)
-        self.unknown: list[Node] = []  # <class-name> elements with other classes
+        self.unknown: list[XmlElement] = []  # <class-name> elements with other classes
 
-    def read(self, node: Node) -> ManagerConfig | None:
+    def read(self, node: XmlElement) -> ManagerConfig | None:
         """Returns the manager of the element; None for an unknown class."""
         # Most nodes have no manager, and a start is faster without its classes.
         from atalanta.ha.manager_config import CLASSES, DEFAULT_CLASS
 
-        names: list[Node] = []
-        sections: list[Node] = []
-        properties: list[Node] = []
+        names: list[XmlElement] = []
+        sections: list[XmlElement] = []
+        properties: list[XmlElement] = []
         self.reader.read(node, [], {"class-name": names.append, "properties": sections.append})
         for section in sections:
             self.reader.read(section, [], {"property": properties.append})
@@ -60,7 +60,7 @@ class LockManagerReader:
                 f"{', '.join(CLASSES)}, or [ha.manager] in atalanta.toml",
             )  # fmt: skip
 
-    def _property(self, config: Any, node: Node) -> None:
+    def _property(self, config: Any, node: XmlElement) -> None:
         self.reader.read(node, [], attributes=("key", "value"))
         key, text = (node.attributes.get(name, "") for name in ("key", "value"))
         known = {entry.metadata["xml"]: entry for entry in fields(config)}

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Final
 
 from atalanta.ha.manager_config import (
-    EtcdManager,
-    FileManager,
+    EtcdManagerConfig,
+    FileManagerConfig,
     ManagerConfig,
-    QuorumManager,
-    ZooKeeperManager,
+    QuorumManagerConfig,
+    ZooKeeperManagerConfig,
 )
 from atalanta.message.encoding.digits import all_digits
 
@@ -22,12 +22,12 @@ Fault = tuple[str, str]  # what is wrong, with its key, and the remedy
 
 def address_faults(config: ManagerConfig) -> list[Fault]:
     """Returns what is wrong with the addresses of the manager's servers."""
-    if isinstance(config, QuorumManager):
+    if isinstance(config, QuorumManagerConfig):
         return _faults_of("voters", config.voters)
-    if isinstance(config, EtcdManager):
+    if isinstance(config, EtcdManagerConfig):
         wrong = [each for each in _listed(config.endpoints) if not each.startswith(("http://", "https://"))]
         return [(f"endpoints: {each} is not a URL", "http://host:port or https://host:port") for each in wrong]
-    if isinstance(config, ZooKeeperManager):
+    if isinstance(config, ZooKeeperManagerConfig):
         # The node below which everything lies may follow the servers, and a port may be left out.
         servers = _listed(config.connect_string.partition("/")[0])
         with_port = [each if ":" in each else f"{each}:2181" for each in servers]
@@ -38,7 +38,7 @@ def address_faults(config: ManagerConfig) -> list[Fault]:
 def missing_files(config: ManagerConfig, instance: Path) -> list[Fault]:
     """Returns the files and folders of the manager that are not there. Relative names are below `instance`."""
     faults = []
-    if isinstance(config, FileManager) and config.folder and not (instance / config.folder).is_dir():
+    if isinstance(config, FileManagerConfig) and config.folder and not (instance / config.folder).is_dir():
         text = f"locks-folder: there is no folder {instance / config.folder}"
         faults.append((text, "make it, where all members of the group see it"))
     for key in FILES:

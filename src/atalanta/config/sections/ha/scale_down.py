@@ -13,7 +13,7 @@ from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report
 from atalanta.config.sections.references import CLUSTER_CONNECTION, References
 from atalanta.config.xml.reader import BadValue, Handler, XmlReader, boolean, into
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 
 OLD_NAMES: Final = ("scale-down-group-name", "scale-down-clustername")
 
@@ -41,7 +41,7 @@ class ScaleDownReader:
                 file, line, "scale-down", "there is no cluster-connection: this node is alone", True
             )
 
-    def of_hosted_backup(self, node: Node) -> None:
+    def of_hosted_backup(self, node: XmlElement) -> None:
         """Reads and checks the element of a backup that a colocated node hosts: its host serves other messages."""
         self._read(node, ScaleDownConfig())
         self.report.without_effect(
@@ -51,17 +51,17 @@ class ScaleDownReader:
             True,
         )  # fmt: skip
 
-    def _config(self, node: Node) -> ScaleDownConfig:
+    def _config(self, node: XmlElement) -> ScaleDownConfig:
         if self.configuration.scale_down is None:
             self.configuration.scale_down = ScaleDownConfig()
             self.configuration.positions["scale-down", ""] = (node.file, node.line)
         return self.configuration.scale_down
 
-    def of_node(self, node: Node) -> None:
+    def of_node(self, node: XmlElement) -> None:
         """Reads and checks the element of this node."""
         self._read(node, self._config(node))
 
-    def _read(self, node: Node, config: ScaleDownConfig) -> None:
+    def _read(self, node: XmlElement, config: ScaleDownConfig) -> None:
         config.enabled = True
         if node.text and not node.children:
             try:
@@ -70,13 +70,13 @@ class ScaleDownReader:
                 self.report.problem(node.file, node.line, f"{node.name}: {error}")
             return
 
-        def discovery(child: Node) -> None:
+        def discovery(child: XmlElement) -> None:
             config.discovery_group = self.references.discovery_group(child) or config.discovery_group
 
-        def connectors(child: Node) -> None:
+        def connectors(child: XmlElement) -> None:
             self.reader.read(child, [], {"connector-ref": connector})
 
-        def connector(child: Node) -> None:
+        def connector(child: XmlElement) -> None:
             name = self.references.connector(child)
             if name:
                 config.connectors.append(name)
@@ -95,7 +95,7 @@ class ScaleDownReader:
                 "keep one of them",
             )  # fmt: skip
 
-    def _old(self, node: Node) -> None:
+    def _old(self, node: XmlElement) -> None:
         """Reads the old form. Without `<scale-down>` the node only takes over messages of others."""
         new = self.configuration.scale_down is None
         config = self._config(node)

@@ -14,7 +14,7 @@ from atalanta.kernel.endpoint import Reply
 from atalanta.kernel.queue.reference import DELIVERING
 
 if TYPE_CHECKING:
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
@@ -26,7 +26,7 @@ UNWRITTEN: Final = 1 << 62
 class CountedDelivery:
     """A delivery that waits for its record. `reserved`: the part of the consumer's credits that it has taken."""
 
-    def __init__(self, consumer: Consumer, reference: Reference, marked: Message | None) -> None:
+    def __init__(self, consumer: QueueConsumer, reference: Reference, marked: Message | None) -> None:
         self.consumer = consumer
         self.reference = reference
         self.marked = marked
@@ -54,12 +54,12 @@ class DeliveryCounts(Reply):
     def __init__(self, store: MessageStore, queue: Queue) -> None:
         self.store = store
         self.queue = queue
-        self.waiting: dict[Consumer, deque[CountedDelivery]] = {}
+        self.waiting: dict[QueueConsumer, deque[CountedDelivery]] = {}
         self.by_reference: dict[Reference, CountedDelivery] = {}
         self.new: list[CountedDelivery] = []
         self.durable: int = 0
 
-    def defer(self, consumer: Consumer, reference: Reference) -> bool:
+    def defer(self, consumer: QueueConsumer, reference: Reference) -> bool:
         """Takes over the delivery, with `consumer.marked`; returns true if it must wait for the journal."""
         if not reference.durable and not self.waits(consumer):
             return False
@@ -77,12 +77,12 @@ class DeliveryCounts(Reply):
             self.new.append(counted)
         return True
 
-    def waits(self, consumer: Consumer) -> bool:
+    def waits(self, consumer: QueueConsumer) -> bool:
         """Returns true if a delivery to the consumer waits."""
         line = self.waiting.get(consumer)
         return line is not None and self._first(consumer, line) is not None
 
-    def _first(self, consumer: Consumer, line: deque[CountedDelivery]) -> CountedDelivery | None:
+    def _first(self, consumer: QueueConsumer, line: deque[CountedDelivery]) -> CountedDelivery | None:
         """Returns the consumer's next delivery; removes those before it that were given back."""
         while line:
             counted = line[0]

@@ -17,7 +17,7 @@ from atalanta.kernel.queue.reference import DELIVERING, READY
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.kernel.queue.last_value_ring import SpecialQueue
     from atalanta.kernel.queue.queue import Queue
@@ -130,7 +130,7 @@ class Dispatcher:
             if reference.message.expiration != 0 and _set_aside_if_expired(queue, reference, now_ms):
                 expired += 1
             else:
-                consumer: Consumer | None = None
+                consumer: QueueConsumer | None = None
                 for _ in range(count):
                     turn = queue.level_turns[0] % count
                     queue.level_turns[0] = turn + 1
@@ -219,7 +219,7 @@ class Dispatcher:
                 consumer.endpoint.drained(consumer, token)
 
     # -- one message ----------------------------------------------------------------------------
-    def _deliver(self, queue: Queue, consumer: Consumer, reference: Reference) -> None:
+    def _deliver(self, queue: Queue, consumer: QueueConsumer, reference: Reference) -> None:
         if consumer.browse_only:
             cost = consumer.endpoint.deliver(consumer, reference)
         elif not queue.plain:
@@ -238,7 +238,7 @@ class Dispatcher:
         if not consumer.unlimited:
             consumer.credits -= cost
 
-    def _deliver_specially(self, queue: Queue, consumer: Consumer, reference: Reference) -> int:
+    def _deliver_specially(self, queue: Queue, consumer: QueueConsumer, reference: Reference) -> int:
         """Delivers from a special or non-destructive queue, or one with groups; returns the cost in credits."""
         special = queue.special
         if special is not None:
@@ -291,7 +291,7 @@ def _cost(selector: Filter | None) -> int:
     return 1 if selector is None else selector.cost
 
 
-def _next(queue: Queue, consumer: Consumer, now_ms: int) -> Reference | None:
+def _next(queue: Queue, consumer: QueueConsumer, now_ms: int) -> Reference | None:
     """Returns the consumer's next message in memory, and moves its position."""
     position = consumer.position
     if not consumer.browse_only and position < queue.cursor:
@@ -329,7 +329,7 @@ def _next(queue: Queue, consumer: Consumer, now_ms: int) -> Reference | None:
     return None
 
 
-def _next_by_priority(queue: Queue, consumer: Consumer, now_ms: int) -> Reference | None:
+def _next_by_priority(queue: Queue, consumer: QueueConsumer, now_ms: int) -> Reference | None:
     """Returns the next message as `_next`, the highest priority first; sets `priorities.unfinished` at EXAMINED_MAX.
 
     Browsers use the same order (QueueBrowserIterator iterates over PriorityLinkedList), and see delivered messages too.

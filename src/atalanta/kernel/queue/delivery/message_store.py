@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.errors import BrokerError
     from atalanta.kernel.memory.large_body import LargeBodies
     from atalanta.kernel.memory.memory import Memory
-    from atalanta.kernel.ports import Journal, Pages, Timers, Trace
+    from atalanta.kernel.ports import JournalPort, Pages, Timers, Trace
     from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
     from atalanta.kernel.queue.last_value_ring import SpecialQueue
     from atalanta.kernel.queue.queue import Queue
@@ -46,7 +46,7 @@ class MessageStore(MessageTable):
 
     def __init__(
         self,
-        journal: Journal,
+        journal: JournalPort,
         memory: Memory,
         large: LargeBodies,
         dispatches: DispatchList,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.command import CurrentCommand
     from atalanta.kernel.memory.large_body import LargeBodies
     from atalanta.kernel.memory.memory import Memory
-    from atalanta.kernel.ports import Journal, Timers, Trace
+    from atalanta.kernel.ports import JournalPort, Timers, Trace
     from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
     from atalanta.message.message import Message
 
@@ -25,7 +25,7 @@ class MessageTable:
 
     def __init__(
         self,
-        journal: Journal,
+        journal: JournalPort,
         memory: Memory,
         large: LargeBodies,
         dispatches: DispatchList,

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from atalanta.message.message import Message
 
 
-class Plan:
+class RoutingPlan:
     """Result of preparing a message: its routes and its duplicate ids.
 
     `repeats_lsn` >= 0: the message is a repeat, and its reply waits for that lsn. `after_lsn`: for a non-durable
@@ -23,9 +23,9 @@ class Plan:
         self.repeats_lsn: int = -1
         self.unrouted: bool = False  # no queue takes the message, though it is not one for any number of subscribers
         self.after_lsn: int = 0
-        self.origin: Plan | None = None  # plan of the original: gives its id to the copy's headers (origin_headers.py)
+        self.origin: RoutingPlan | None = None  # the original: gives its id to the copy's headers (origin_headers.py)
         self.acknowledged: list[Route] | None = None  # by a transaction in doubt: kernel/publish/scale_down_target.py
-        self.diverted: list[Plan] | None = None  # copies made by diverts, written with the message
+        self.diverted: list[RoutingPlan] | None = None  # copies made by diverts, written with the message
 
     def is_routed(self) -> bool:
         """Returns True if a queue takes the message, or one of the copies that diverts made of it."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.journal import records
-from atalanta.kernel.queue.delivery.plan import Plan
+from atalanta.kernel.queue.delivery.plan import RoutingPlan
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.queue.reference import DONE
 from atalanta.kernel.routing.retroactive_names import Retained
@@ -37,7 +37,7 @@ class Copies:
 
     def __init__(self) -> None:
         self.batch = records.Batch()
-        self.plans: list[Plan] = []
+        self.plans: list[RoutingPlan] = []
         self.references: list[Reference] = []
         self.bytes: int = 0
 
@@ -62,7 +62,7 @@ def copy_retained(plans: PlanWriter, now: int, queue: Queue, retained: Retained)
         if copies.full():
             plans.append(copies.batch, copies.plans, copies.references, None, 0)
             copies = Copies()
-        plan = Plan(message)
+        plan = RoutingPlan(message)
         plan.routes = [Route(queue, b"")]
         copies.plans.append(plan)
         copies.bytes += message.size

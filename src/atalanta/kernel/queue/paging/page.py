@@ -23,7 +23,7 @@ ENTRIES_MAX: Final = 1 << 24
 DURABLE: Final = 1  # flag of an entry
 
 
-class Entry:
+class PageEntry:
     """A message as a page holds it."""
 
     def __init__(
@@ -208,10 +208,10 @@ def write_entry(out: BytesWriter, reference: Reference) -> None:
     write_message(out, reference.message, reference.message.id)
 
 
-def decode_block(data: bytes) -> list[Entry]:
+def decode_block(data: bytes) -> list[PageEntry]:
     """Returns all entries of a block. DecodeError names the field."""
     reader = Reader(data)
-    found: list[Entry] = []
+    found: list[PageEntry] = []
     while reader.left() > 0:
         sequence = reader.int64("page.sequence")
         flags = reader.uint8("page.flags")
@@ -220,7 +220,7 @@ def decode_block(data: bytes) -> list[Entry]:
         count = reader.int32("page.delivery_count")
         route_to = reader.take(reader.int32("page.route"), "page.route_to")
         message = decode_stored(reader, "page.format")
-        found.append(Entry(message, sequence, flags, count, route_to))
+        found.append(PageEntry(message, sequence, flags, count, route_to))
     return found
 
 

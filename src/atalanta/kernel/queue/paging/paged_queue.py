@@ -15,7 +15,7 @@ from atalanta.kernel.queue.reference import READY
 
 if TYPE_CHECKING:
     from atalanta.kernel.memory.address_memory import Account
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.paging.page import Page
     from atalanta.kernel.queue.paging.reader import PageReader
     from atalanta.kernel.queue.queue import Queue
@@ -49,7 +49,7 @@ class PagedQueue(PagedMessages):
         self.page_end: int = 0  # at recovery: higher sequences belong to the tail
         self.id_max: int = 0
         self.touched: bool = False
-        self.browsed: dict[Consumer, BrowsedBlock] = {}  # of this batch of inputs
+        self.browsed: dict[QueueConsumer, BrowsedBlock] = {}  # of this batch of inputs
         # The next page's encoding: whole blocks and an open one, with the first `encoded` messages of the tail.
         self.blocks: list[bytes] = []
         self.starts: list[int] = []
@@ -132,7 +132,7 @@ class PagedQueue(PagedMessages):
         low = self.index_in_tail(sequence + 1)
         return self.tail[low : low + TAIL_MESSAGES]
 
-    def browse(self, consumer: Consumer, now_ms: int) -> Reference | None:
+    def browse(self, consumer: QueueConsumer, now_ms: int) -> Reference | None:
         """Returns the next paged message for a browser, or for a consumer of a non-destructive queue.
 
         None with an advanced position: the consumer must call again. None with a position behind `last`: the end.
@@ -160,7 +160,7 @@ class PagedQueue(PagedMessages):
             consumer.cursors = [consumer.position] * LEVELS
         return chosen
 
-    def _browsed_block(self, consumer: Consumer) -> BrowsedBlock:
+    def _browsed_block(self, consumer: QueueConsumer) -> BrowsedBlock:
         """Returns the consumer's block, read once per batch of inputs: consumers take turns, at different positions."""
         block = self.browsed.get(consumer)
         if block is None or block.at >= len(block.found) or block.position != consumer.position:

@@ -15,7 +15,7 @@ from atalanta.kernel.journal import records
 from atalanta.kernel.memory.address_memory import PAGE
 from atalanta.kernel.ports import Pages
 from atalanta.kernel.queue.log_state import PAGE_FILE_DAMAGED
-from atalanta.kernel.queue.paging.page import Entry, Page, encode_page, ranges_text
+from atalanta.kernel.queue.paging.page import Page, PageEntry, encode_page, ranges_text
 from atalanta.kernel.queue.paging.paged_queue import (
     BLOCK_BYTES,
     PagedQueue,
@@ -369,7 +369,7 @@ class Paging:
         self._enter(now, queue, entered)
         return bool(entered)
 
-    def _join(self, paged: PagedQueue, reference: PagedReference, index: int, entry: Entry) -> None:
+    def _join(self, paged: PagedQueue, reference: PagedReference, index: int, entry: PageEntry) -> None:
         """Joins the entry to that of the same message before it: the two are one copy."""
         reference.join(index, entry.route_to)
         reference.page.count_read(1, entry.message.size)

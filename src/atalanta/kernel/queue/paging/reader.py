@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.ports import PageError
-from atalanta.kernel.queue.paging.page import Entry, Page, decode_block
+from atalanta.kernel.queue.paging.page import Page, PageEntry, decode_block
 from atalanta.kernel.queue.paging.paged_reference import PagedReference
 from atalanta.message.encoding.buffer import DecodeError
 
@@ -33,7 +33,7 @@ class PageReader:
         self.damaged: dict[int, Damage] = {}
         self._cache: dict[tuple[int, int], list[PagedReference]] = {}
 
-    def read(self, queue: Queue, page: Page, block: int) -> list[Entry] | None:
+    def read(self, queue: Queue, page: Page, block: int) -> list[PageEntry] | None:
         """Returns the entries of a block; None if it is damaged, which is kept in `damaged`."""
         try:
             entries = decode_block(self.files.read(page.number, block))
@@ -61,7 +61,7 @@ class PageReader:
     def _note(self, queue: Queue, page: Page, why: str) -> None:
         self.damaged.setdefault(page.number, Damage(queue, page, why))
 
-    def reference(self, queue: Queue, page: Page, index: int, entry: Entry) -> PagedReference:
+    def reference(self, queue: Queue, page: Page, index: int, entry: PageEntry) -> PagedReference:
         if page.bodies:
             entry.message.large = page.bodies.get(index)
         reference = PagedReference(
@@ -101,7 +101,7 @@ class PageReader:
         ]
 
 
-def alive(page: Page, index: int, entry: Entry, queue: Queue) -> bool:
+def alive(page: Page, index: int, entry: PageEntry, queue: Queue) -> bool:
     """Returns true if the entry is still to be delivered."""
     if page.is_finished(index) or entry.sequence <= queue.log.acked_through:
         return False

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from atalanta.runtime.ha.guard.guard_log import GuardLog
 from atalanta.runtime.ha.guard.line import CONTAINER_STAY_S, receive_report
 from atalanta.runtime.ha.guard.started_process import SIGNALS, STOP_SIGNALS
-from atalanta.runtime.ha.guard.watchers import Watchers
+from atalanta.runtime.ha.guard.watchers import GuardConnections
 
 # After the end of the broker: how long a backup that has just connected may take to log in.
 HANDSHAKE_S = 1.0
@@ -47,7 +47,7 @@ class GuardParent:
         self._tie = tie
         self._stops = 0
         self._selector = selectors.DefaultSelector()
-        self.watchers = Watchers(self._selector)
+        self.watchers = GuardConnections(self._selector)
         for source, act in ((line, self._read_line), (tie, self._read_tie)):
             source.setblocking(False)
             self._selector.register(source, selectors.EVENT_READ, act)

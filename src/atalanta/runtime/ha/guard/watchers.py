@@ -27,7 +27,7 @@ HANDSHAKE_S = 5.0
 KEEPALIVE = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
 
 
-class Watcher:
+class GuardConnection:
     """One connection. `nonce` is the backup's random number after it has logged in, empty before."""
 
     def __init__(self, connection: socket.socket, guard_nonce: bytes) -> None:
@@ -38,7 +38,7 @@ class Watcher:
         self.deadline = time.monotonic() + HANDSHAKE_S
 
 
-class Watchers:
+class GuardConnections:
     """All connections of a guard. `select` registers a socket with what is called when it can be read."""
 
     def __init__(self, selector: BaseSelector) -> None:
@@ -46,7 +46,7 @@ class Watchers:
         self._secret = b""
         self._selector = selector
         self._listeners: list[socket.socket] = []
-        self._all: list[Watcher] = []
+        self._all: list[GuardConnection] = []
         self._ended = False
 
     def listen(self, listener: socket.socket) -> None:
@@ -111,12 +111,12 @@ class Watchers:
             keep_alive(connection)
             if len(self._all) == CONNECTIONS_MAX:
                 self._close(min(self._all, key=lambda each: bool(each.nonce)))
-            watcher = Watcher(connection, os.urandom(NONCE_SIZE))
+            watcher = GuardConnection(connection, os.urandom(NONCE_SIZE))
             self._all.append(watcher)
             self._register(connection, partial(self._read, watcher))
             self._write(watcher, encode_hello(watcher.guard_nonce))
 
-    def _read(self, watcher: Watcher) -> None:
+    def _read(self, watcher: GuardConnection) -> None:
         """Reads the one frame that a backup sends. Anything after it, and its end, closes the connection."""
         try:
             data = watcher.connection.recv(max(1, WATCH_SIZE - len(watcher.received)))
@@ -131,7 +131,7 @@ class Watchers:
         if len(watcher.received) == WATCH_SIZE:
             self._log_in(watcher)
 
-    def _log_in(self, watcher: Watcher) -> None:
+    def _log_in(self, watcher: GuardConnection) -> None:
         try:
             if not self._secret:
                 raise GuardBytesDamaged("the broker was never active")
@@ -143,11 +143,11 @@ class Watchers:
         if self._ended:
             self._send(watcher, ENDED)
 
-    def _send(self, watcher: Watcher, kind: int) -> None:
+    def _send(self, watcher: GuardConnection, kind: int) -> None:
         answer = encode_answer(kind, self._secret, self.epoch, watcher.guard_nonce, watcher.nonce)
         self._write(watcher, answer)
 
-    def _write(self, watcher: Watcher, frame: bytes) -> None:
+    def _write(self, watcher: GuardConnection, frame: bytes) -> None:
         """Writes a frame. The buffer of a socket takes all frames of a connection: one that does not is broken."""
         try:
             whole = watcher.connection.send(frame) == len(frame)
@@ -156,7 +156,7 @@ class Watchers:
         if not whole:
             self._close(watcher)
 
-    def _close(self, watcher: Watcher) -> None:
+    def _close(self, watcher: GuardConnection) -> None:
         if watcher in self._all:
             self._all.remove(watcher)
             self._selector.unregister(watcher.connection)

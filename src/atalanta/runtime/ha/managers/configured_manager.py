@@ -24,16 +24,16 @@ class ManagerRefused(Exception):
 
 def configured_manager(config: manager_config.ManagerConfig, name: str, folder: Path) -> Manager:
     """Returns the manager of the register `name`. Relative paths are below `folder`. Raises ManagerRefused."""
-    if isinstance(config, manager_config.FileManager):
+    if isinstance(config, manager_config.FileManagerConfig):
         place = folder / config.folder
         if place.exists() and not place.is_dir():
             raise ManagerRefused(f"locks-folder: {place} is not a folder")
         return FileManager(place, name)
-    if isinstance(config, manager_config.EtcdManager):
+    if isinstance(config, manager_config.EtcdManagerConfig):
         return _etcd(config, name, folder)
-    if isinstance(config, manager_config.ZooKeeperManager):
+    if isinstance(config, manager_config.ZooKeeperManagerConfig):
         return _zookeeper(config, name, folder)
-    if isinstance(config, manager_config.QuorumManager):
+    if isinstance(config, manager_config.QuorumManagerConfig):
         voters = [_voter(each) for each in _listed(config.voters)]
         password = voters_password(config, folder)
         try:
@@ -43,7 +43,7 @@ def configured_manager(config: manager_config.ManagerConfig, name: str, folder: 
     raise AssertionError(f"a manager of another kind: {type(config).__name__}")
 
 
-def _etcd(config: manager_config.EtcdManager, name: str, folder: Path) -> Manager:
+def _etcd(config: manager_config.EtcdManagerConfig, name: str, folder: Path) -> Manager:
     context = None
     if config.ca_file is not None or config.certificate_file is not None:
         authorities = None if config.ca_file is None else str(folder / config.ca_file)
@@ -66,7 +66,7 @@ def _etcd(config: manager_config.EtcdManager, name: str, folder: Path) -> Manage
         raise ManagerRefused(f"endpoints: {error}") from error
 
 
-def _zookeeper(config: manager_config.ZooKeeperManager, name: str, folder: Path) -> Manager:
+def _zookeeper(config: manager_config.ZooKeeperManagerConfig, name: str, folder: Path) -> Manager:
     tls = None
     if config.ca_file is not None:
         certificate = "" if config.certificate_file is None else str(folder / config.certificate_file)
@@ -96,7 +96,7 @@ def _voter(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def voters_password(config: manager_config.QuorumManager, folder: Path) -> str:
+def voters_password(config: manager_config.QuorumManagerConfig, folder: Path) -> str:
     """Returns the password of the voters, "" without one. ManagerRefused."""
     if isinstance(config, manager_config.GuardVoter):
         return config.password

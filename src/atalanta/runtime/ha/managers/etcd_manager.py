@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from atalanta.ha.register import CompareAndSet, decode_register, encode_register
 from atalanta.ha.voter import Outcome
-from atalanta.runtime.ha.managers.manager import Answer, Found, ManagerUnavailable
+from atalanta.runtime.ha.managers.manager import Found, ManagerAnswer, ManagerUnavailable
 
 ANSWER_SIZE_MAX: Final = 1 << 20
 PORT: Final = 2379
@@ -71,7 +71,7 @@ class EtcdManager:
         """Implements Manager.read."""
         return await asyncio.to_thread(self._read)
 
-    async def compare_and_set(self, request: CompareAndSet) -> Answer:
+    async def compare_and_set(self, request: CompareAndSet) -> ManagerAnswer:
         """Implements Manager.compare_and_set."""
         return await asyncio.to_thread(self._write, request.version, encode_register(request.value))
 
@@ -92,16 +92,16 @@ class EtcdManager:
             return Found(int(found[0]["mod_revision"]), decode_register(_decoded(found[0]["value"])))
         raise ManagerUnavailable(f"etcd cannot be read: {'; '.join(whys)}")
 
-    def _write(self, version: int, data: bytes) -> Answer:
+    def _write(self, version: int, data: bytes) -> ManagerAnswer:
         compare = {"target": "MOD", "result": "EQUAL", "key": self.key, "mod_revision": str(version)}
         put = {"requestPut": {"key": self.key, "value": _encoded(data)}}
         try:
             answer = self._call("/v3/kv/txn", {"compare": [compare], "success": [put]})
         except (NotSent, NoAnswer, TokenRefused) as error:
-            return Answer(Outcome.UNKNOWN, why=str(error))
+            return ManagerAnswer(Outcome.UNKNOWN, why=str(error))
         if not answer.get("succeeded", False):
-            return Answer(Outcome.CONFLICT)
-        return Answer(Outcome.DONE, int(answer["header"]["revision"]))
+            return ManagerAnswer(Outcome.CONFLICT)
+        return ManagerAnswer(Outcome.DONE, int(answer["header"]["revision"]))
 
     def _call(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Returns the answer to one request; logs in when that is needed."""

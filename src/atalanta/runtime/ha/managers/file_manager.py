@@ -15,7 +15,7 @@ from typing import Final
 from atalanta.files.replace import sync_folder
 from atalanta.ha.register import CompareAndSet, decode_register, encode_register
 from atalanta.ha.voter import Outcome
-from atalanta.runtime.ha.managers.manager import Answer, Found, ManagerUnavailable
+from atalanta.runtime.ha.managers.manager import Found, ManagerAnswer, ManagerUnavailable
 
 PREFIX: Final = "register."
 NEW_PREFIX: Final = "new."
@@ -44,12 +44,12 @@ class FileManager:
         except OSError as error:
             raise ManagerUnavailable(f"the register in {self.folder} cannot be read: {error}") from error
 
-    async def compare_and_set(self, request: CompareAndSet) -> Answer:
+    async def compare_and_set(self, request: CompareAndSet) -> ManagerAnswer:
         """Implements Manager.compare_and_set."""
         try:
             return await asyncio.to_thread(self._write, request.version, encode_register(request.value))
         except OSError as error:
-            return Answer(
+            return ManagerAnswer(
                 Outcome.UNKNOWN, why=f"the register in {self.folder} cannot be written: {error}"
             )
 
@@ -73,7 +73,7 @@ class FileManager:
             return Found(version, decode_register(data))
         raise AssertionError("not reached")
 
-    def _write(self, version: int, data: bytes) -> Answer:
+    def _write(self, version: int, data: bytes) -> ManagerAnswer:
         if version == 0 and self.folder != self.parent and not self.folder.is_dir():
             self.folder.mkdir(mode=0o750, exist_ok=True)
             sync_folder(self.parent)
@@ -82,16 +82,16 @@ class FileManager:
             newest = self._newest()
             if newest != version + 1:
                 # The file may have taken the free name of a version that was deleted long ago.
-                return Answer(Outcome.UNKNOWN, why=f"version {newest} of the register came meanwhile")
+                return ManagerAnswer(Outcome.UNKNOWN, why=f"version {newest} of the register came meanwhile")
             self._durable = newest
             self._delete_old(newest)
-            return Answer(Outcome.DONE, newest)
+            return ManagerAnswer(Outcome.DONE, newest)
         newest = self._newest()
         if newest == version + 1 and self._path(newest).read_bytes() == data:
             # An earlier copy of this request, or a link() whose answer a network file system has lost.
             sync_folder(self.folder)
-            return Answer(Outcome.DONE, newest)
-        return Answer(Outcome.CONFLICT)
+            return ManagerAnswer(Outcome.DONE, newest)
+        return ManagerAnswer(Outcome.CONFLICT)
 
     def _link(self, path: Path, data: bytes) -> bool:
         """Makes a file with all its contents, synced, if there is none. Returns False if there is one."""

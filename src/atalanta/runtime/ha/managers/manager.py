@@ -22,7 +22,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ManagerAnswer:
     """The outcome of a compare-and-set: `version` is the new one if it is DONE, `why` says what has failed if it is
     UNKNOWN."""
 
@@ -40,7 +40,7 @@ class Manager(Protocol):
     async def read(self) -> Found | None:
         """Returns the register, None if it does not exist. Raises ManagerUnavailable, RegisterDamaged."""
 
-    async def compare_and_set(self, request: CompareAndSet) -> Answer:
+    async def compare_and_set(self, request: CompareAndSet) -> ManagerAnswer:
         """Sets the register if its version is that of the request.
 
         Every failure whose outcome is not certain is UNKNOWN; also a cancelled call has an unknown outcome.

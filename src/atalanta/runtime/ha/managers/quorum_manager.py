@@ -10,7 +10,7 @@ from typing import Final
 
 from atalanta.ha.register import CompareAndSet, decode_register, encode_register
 from atalanta.ha.voter import Outcome, Proposer, Result, VoterAnswer, VoterRequest
-from atalanta.runtime.ha.managers.manager import Answer, Found, ManagerUnavailable
+from atalanta.runtime.ha.managers.manager import Found, ManagerAnswer, ManagerUnavailable
 from atalanta.runtime.ha.managers.voter_codec import (
     VoterBytesDamaged,
     VoterRefused,
@@ -70,17 +70,17 @@ class QuorumManager:
             raise ManagerUnavailable(self._why())
         return Found(result.version, decode_register(result.data)) if result.version else None
 
-    async def compare_and_set(self, request: CompareAndSet) -> Answer:
+    async def compare_and_set(self, request: CompareAndSet) -> ManagerAnswer:
         """Implements Manager.compare_and_set."""
         async with self._lock:
             data = encode_register(request.value)
             result = await self._result(self._proposer.compare_and_set(request.version, data))
         if result is None:
-            return Answer(Outcome.UNKNOWN, why=self._why())
+            return ManagerAnswer(Outcome.UNKNOWN, why=self._why())
         if result.outcome is Outcome.UNKNOWN:
             why = f"version {result.version} of the register came meanwhile"
-            return Answer(Outcome.UNKNOWN, why=why)
-        return Answer(result.outcome, result.version if result.outcome is Outcome.DONE else 0)
+            return ManagerAnswer(Outcome.UNKNOWN, why=why)
+        return ManagerAnswer(result.outcome, result.version if result.outcome is Outcome.DONE else 0)
 
     async def close(self) -> None:
         """Implements Manager.close."""

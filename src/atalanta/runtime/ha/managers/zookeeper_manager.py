@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from atalanta.ha.register import CompareAndSet, decode_register, encode_register
 from atalanta.ha.voter import Outcome
-from atalanta.runtime.ha.managers.manager import Answer, Found, ManagerUnavailable
+from atalanta.runtime.ha.managers.manager import Found, ManagerAnswer, ManagerUnavailable
 
 # kazoo writes two lines for each attempt to connect. Whoever calls says once that the manager is away.
 log = logging.getLogger("atalanta.zookeeper")
@@ -73,7 +73,7 @@ class ZooKeeperManager:
         """Implements Manager.read."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._read)
 
-    async def compare_and_set(self, request: CompareAndSet) -> Answer:
+    async def compare_and_set(self, request: CompareAndSet) -> ManagerAnswer:
         """Implements Manager.compare_and_set."""
         data = encode_register(request.value)
         return await asyncio.get_running_loop().run_in_executor(
@@ -99,7 +99,7 @@ class ZooKeeperManager:
             raise ManagerUnavailable(f"ZooKeeper at {self.hosts} cannot be read: {_why(error)}") from error
         return Found(stat.version + 1, decode_register(data))
 
-    def _write(self, version: int, data: bytes) -> Answer:
+    def _write(self, version: int, data: bytes) -> ManagerAnswer:
         from kazoo.exceptions import BadVersionError, KazooException, NodeExistsError, NoNodeError
         from kazoo.handlers.threading import KazooTimeoutError
 
@@ -107,13 +107,13 @@ class ZooKeeperManager:
             client = self._connected()
             if version:
                 stat = client.set_async(self.path, data, version=version - 1).get(timeout=self.timeout_s)
-                return Answer(Outcome.DONE, stat.version + 1)
+                return ManagerAnswer(Outcome.DONE, stat.version + 1)
             client.create_async(self.path, data, makepath=True).get(timeout=self.timeout_s)
-            return Answer(Outcome.DONE, 1)
+            return ManagerAnswer(Outcome.DONE, 1)
         except (BadVersionError, NodeExistsError, NoNodeError):
-            return Answer(Outcome.CONFLICT)
+            return ManagerAnswer(Outcome.CONFLICT)
         except (KazooException, KazooTimeoutError) as error:
-            return Answer(Outcome.UNKNOWN, why=f"ZooKeeper at {self.hosts}: {_why(error)}")
+            return ManagerAnswer(Outcome.UNKNOWN, why=f"ZooKeeper at {self.hosts}: {_why(error)}")
 
     def _connected(self) -> Any:
         """Returns the client; it connects again by itself. KazooTimeoutError if the first connection takes too long, or

@@ -28,7 +28,7 @@ class Sent:
         self.confirmed = False
 
 
-class Account:
+class NetworksAccount:
     """The messages by id. `one_way`: each message has one way only, on which a bridge's repeat is always found."""
 
     def __init__(self, world: World, ledger: Ledger) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.sim.host import Host
-from atalanta.sim.loads.networks.account import Account
+from atalanta.sim.loads.networks.account import NetworksAccount
 from atalanta.wire.openwire.conversion.message_id import id_text
 from atalanta.wire.openwire.server.bridge.demand_bridge import DemandBridge
 from atalanta.wire.openwire.server.protocol import OpenWireProtocol
@@ -71,7 +71,7 @@ class NodeWatch:
 class BridgeWatch:
     """The nodes that run, by name: another machine, or the same after a restart, goes on with another node."""
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: NetworksAccount) -> None:
         self.account = account
         self.by_name: dict[str, NodeWatch] = {}
         self.ended = 0

@@ -8,7 +8,7 @@ from atalanta.cluster.networks.settings import NetworkSettings
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger
 from atalanta.sim.host import Host
-from atalanta.sim.loads.networks.account import BOOK, ORDERS, Account
+from atalanta.sim.loads.networks.account import BOOK, ORDERS, NetworksAccount
 from atalanta.sim.loads.networks.bridges import BridgeWatch
 from atalanta.sim.loads.networks.client import FailoverClient
 from atalanta.sim.loads.networks.plan import HOME, ROAM, SINK, NetworkPlan
@@ -29,7 +29,7 @@ MESSAGES_PER_SECOND: Final = (3, 12)  # of one sender
 ABSENCE_NS_MAX: Final = 3 * SECOND
 
 
-class Networks(Subject):
+class NetworksLoad(Subject):
     """The load. `machines` are its clients; it moves and restarts them itself."""
 
     def __init__(
@@ -38,7 +38,7 @@ class Networks(Subject):
         super().__init__(world, network, ledger)
         self.random = world.random("networks load")
         self.plan = NetworkPlan(world, nodes, shape)
-        self.account = Account(world, ledger)
+        self.account = NetworksAccount(world, ledger)
         self.account.one_way = self.plan.kind == SINK and self.plan.is_tree()
         self.watch = BridgeWatch(self.account)
         self.faults = faults

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from atalanta.sim.loads.networks.account import BOOK, ORDERS, Account
+from atalanta.sim.loads.networks.account import BOOK, ORDERS, NetworksAccount
 from atalanta.sim.loads.networks.client import FailoverClient
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
@@ -51,7 +51,7 @@ def key_of(message_id: MessageId | None) -> str:
 class Worker(FailoverClient):
     """The base class: what it sends has the ids of one producer."""
 
-    def __init__(self, world: World, network: Network, name: str, hosts: list[str], account: Account) -> None:
+    def __init__(self, world: World, network: Network, name: str, hosts: list[str], account: NetworksAccount) -> None:
         super().__init__(world, network, name, hosts)
         self.account = account
         self.numbers = 0
@@ -88,9 +88,16 @@ class NetworkSender(Worker):
     """
 
     def __init__(
-        self, world: World, network: Network, name: str, hosts: list[str], account: Account, total: int, seconds: float,
+        self,
+        world: World,
+        network: Network,
+        name: str,
+        hosts: list[str],
+        account: NetworksAccount,
+        total: int,
+        seconds: float,
         due: Callable[[str], list[str]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(world, network, name, hosts, account)
         self.left = total
         self.gap_ns = int(seconds * MEAN_SHARE * SECOND / total)
@@ -142,7 +149,7 @@ class NetworkConsumer(Worker):
     """Consumes a queue and waits for the answers to its acknowledgements, which are individual or automatic."""
 
     def __init__(
-        self, world: World, network: Network, name: str, hosts: list[str], account: Account, queue: str
+        self, world: World, network: Network, name: str, hosts: list[str], account: NetworksAccount, queue: str
     ) -> None:
         super().__init__(world, network, name, hosts, account)
         self.queue = queue
@@ -174,7 +181,7 @@ class NetworkConsumer(Worker):
 class NetworkSubscriber(NetworkConsumer):
     """A durable subscriber of the topic. It has one node: elsewhere it would be another subscriber."""
 
-    def __init__(self, world: World, network: Network, name: str, host: str, account: Account) -> None:
+    def __init__(self, world: World, network: Network, name: str, host: str, account: NetworksAccount) -> None:
         super().__init__(world, network, name, [host], account, f"{name}.s")
         self.home = host
 
@@ -191,7 +198,7 @@ class NetworkMover(Worker):
     A transaction that is open when the connection ends is given up; one whose commit was not answered may be either.
     """
 
-    def __init__(self, world: World, network: Network, name: str, hosts: list[str], account: Account) -> None:
+    def __init__(self, world: World, network: Network, name: str, hosts: list[str], account: NetworksAccount) -> None:
         super().__init__(world, network, name, hosts, account)
         self.transactions = 0
         self.batch: list[MessageDispatch] = []  # of the open transaction

@@ -17,7 +17,7 @@ COMMITTED: Final = "committed"
 ROLLED_BACK: Final = "rolled back"
 
 
-class Branch:
+class LoggedBranch:
     def __init__(self, xid: Xid, keys: list[str]) -> None:
         self.xid = xid
         self.keys = keys

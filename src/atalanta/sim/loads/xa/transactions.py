@@ -15,7 +15,7 @@ from atalanta.message.properties import Byte
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.client import then
-from atalanta.sim.clients.jobs import Watcher
+from atalanta.sim.clients.jobs import SimWatcher
 from atalanta.sim.clients.queue_client import QueueClient, key_of
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
@@ -27,7 +27,7 @@ from atalanta.sim.loads.xa.branches import (
     ROLLBACK,
     ROLLED_BACK,
     WHOLE,
-    Branch,
+    LoggedBranch,
     branches_in_doubt,
     name_of,
 )
@@ -70,7 +70,7 @@ class Transactions(SenderLoad):
         self.departures = departures
         self.random = world.random("transactions")
         self.everywhere = everywhere
-        self.branches: dict[str, Branch] = {}
+        self.branches: dict[str, LoggedBranch] = {}
         self.sold: dict[str, str] = {}  # branch by key
 
     def configure(self, index: int, config: NodeConfig) -> None:
@@ -90,7 +90,7 @@ class Transactions(SenderLoad):
             )
             name = f"xb-{host.name}"
             self.takers.append(
-                Watcher(self.world, self.network, name, host.name, self.ledger, SOLD, self.bought)
+                SimWatcher(self.world, self.network, name, host.name, self.ledger, SOLD, self.bought)
             )
         if self.departures:
             for host in hosts:
@@ -129,7 +129,7 @@ class Transactions(SenderLoad):
             if name not in in_doubt:
                 self.gone(name, branch)
 
-    def gone(self, name: str, branch: Branch) -> None:
+    def gone(self, name: str, branch: LoggedBranch) -> None:
         """Records that no node has the branch in doubt any more."""
         if branch.state == ROLLBACK:
             self.ended(name, False)
@@ -250,7 +250,7 @@ class XaWorker(QueueClient):
         xid = Xid(1, str(self.number).encode(), self.name.encode())
         taken, self.waiting = self.waiting[:BRANCH_MAX], self.waiting[BRANCH_MAX:]
         name = name_of(xid)
-        branch = Branch(xid, [key_of(delivery.message) for delivery in taken])
+        branch = LoggedBranch(xid, [key_of(delivery.message) for delivery in taken])
         self.subject.branches[name] = branch
         self.current = name
         self._tell(name, "start", XaStart(xid))

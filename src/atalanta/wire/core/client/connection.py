@@ -1,6 +1,6 @@
 """The client's side of a CORE connection, without I/O: bytes in by `feed`, bytes out by `write`.
 
-One ClientConnection outlives its transports: `start` follows a connect, `lost` follows the end of the transport.
+One BrokerConnection outlives its transports: `start` follows a connect, `lost` follows the end of the transport.
 With settings.resume every session, consumer and unconfirmed message continues on the next transport.
 `now` is integer nanoseconds. The handshake is that of artemis-jms-client 2.44: ARTEMIS, PING, SUBSCRIBE_TOPOLOGY_V2,
 and, when the topology has told the broker's version, one CREATESESSION_V2 for each session
@@ -48,7 +48,7 @@ LATE_NS: Final = 12_000_000_000  # between two calls of on_timer
 MEMBERS_MAX: Final = 10_000
 
 
-class ClientConnection:
+class BrokerConnection:
     """The connection's state. `connected`: there is a transport. `version` is 0 until the broker sent it.
 
     `failed` is set by `fail` and stays: no request is accepted any more.

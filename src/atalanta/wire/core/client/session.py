@@ -64,7 +64,7 @@ from atalanta.wire.core.packets.session import (
 from atalanta.wire.core.packets.transaction import Commit, Rollback
 
 if TYPE_CHECKING:
-    from atalanta.wire.core.client.connection import ClientConnection
+    from atalanta.wire.core.client.connection import BrokerConnection
 
 NO_CONSUMER: Final = 104  # the code of a close that had been carried out
 
@@ -75,7 +75,7 @@ class ClientSession:
     """A session. `opened` is done when the broker created it the first time; `open`: it exists now."""
 
     def __init__(
-        self, connection: ClientConnection, channel: int, settings: SessionSettings
+        self, connection: BrokerConnection, channel: int, settings: SessionSettings
     ) -> None:
         self.connection = connection
         self.channel = channel

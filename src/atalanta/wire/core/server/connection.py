@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     from atalanta.wire.core.server.shared_state import SharedState
     from atalanta.wire.core.transport import TransportConfiguration
     from atalanta.wire.endpoint import AcceptorConfig
-    from atalanta.wire.host import Host
     from atalanta.wire.login import LoginRequest
+    from atalanta.wire.server import WireServer
 
 UNAUTHENTICATED_FRAME_BYTES_MAX: Final = 64 << 10
 REDIRECT_VERSION_MIN: Final = 131  # reads DISCONNECT_V3
@@ -91,7 +91,7 @@ class CoreConnection(FrameConnection):
 
     def __init__(
         self,
-        host: Host,
+        host: WireServer,
         shared: SharedState,
         resumable: Resumable,
         conn: int,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from atalanta.wire.core.server.shared_state import SharedState
     from atalanta.wire.core.transport import TransportConfiguration
     from atalanta.wire.endpoint import AcceptorConfig
-    from atalanta.wire.host import Host
+    from atalanta.wire.server import WireServer
 
 SERVER_VERSION: Final = 136
 
@@ -44,7 +44,7 @@ class FrameConnection(ClientOutput):
 
     def __init__(
         self,
-        host: Host,
+        host: WireServer,
         shared: SharedState,
         conn: int,
         remote: str,

@@ -12,7 +12,7 @@ from atalanta.wire.large_read import LargeRead
 
 if TYPE_CHECKING:
     from atalanta.kernel.memory.large_body import LargeBody
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.reference import Reference
     from atalanta.message.message import Message
     from atalanta.wire.core.server.session import CoreSession
@@ -26,7 +26,7 @@ class LargeDelivery(LargeRead):
     def __init__(
         self,
         session: CoreSession,
-        consumer: Consumer,
+        consumer: QueueConsumer,
         reference: Reference,
         message: Message,
         body: LargeBody,

@@ -13,13 +13,13 @@ from atalanta.wire.protocol import MORE, NO, YES, Peer, Protocol
 if TYPE_CHECKING:
     from atalanta.wire.connection import ClientConnection
     from atalanta.wire.endpoint import AcceptorConfig
-    from atalanta.wire.host import Host
+    from atalanta.wire.server import WireServer
 
 
 class CoreProtocol(Protocol):
     """The CORE protocol of one node. A client begins with the seven bytes `ARTEMIS`."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: WireServer) -> None:
         self.host = host
         self.name = "CORE"
         self.shared = SharedState()

@@ -41,7 +41,7 @@ from atalanta.wire.core.server.resend_buffer import Replay
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.memory.large_body import LargeBody
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.reference import Reference
     from atalanta.wire.core.server.frame_connection import FrameConnection
 
@@ -217,7 +217,7 @@ class CoreSession(SessionEndpoint):
             self.session.add_credits(consumer_id, amount)
 
     # -- SessionEndpoint: frames out -----------------------------------------------------------------
-    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+    def deliver(self, consumer: QueueConsumer, reference: Reference) -> int:
         message = reference.message
         connection = self.connection
         try:
@@ -251,25 +251,25 @@ class CoreSession(SessionEndpoint):
             self._pre_acknowledge(consumer, reference)
         return body_bytes + FRAME_OVERHEAD_BYTES
 
-    def _as_known(self, consumer: Consumer, message: Message) -> Message:
+    def _as_known(self, consumer: QueueConsumer, message: Message) -> Message:
         """Returns the message of an old client: a JMS client gets the prefix of its destination back."""
         return addressed(message, consumer.queue) if JMS_KEY in self.session.metadata else message
 
     def _deliver_large(
-        self, consumer: Consumer, reference: Reference, message: Message, body: LargeBody
+        self, consumer: QueueConsumer, reference: Reference, message: Message, body: LargeBody
     ) -> int:
         cost = LargeDelivery(self, consumer, reference, message, body).begin()
         if consumer.pre_acknowledge:
             self._pre_acknowledge(consumer, reference)
         return cost
 
-    def _pre_acknowledge(self, consumer: Consumer, reference: Reference) -> None:
+    def _pre_acknowledge(self, consumer: QueueConsumer, reference: Reference) -> None:
         consumer.unacknowledged.pop(reference.message.id)
         broker = self.connection.host.broker
         consumer.counts.acknowledged_at = broker.store.now
         broker.store.acknowledge([reference], None, 0)
 
-    def drained(self, consumer: Consumer, token: int) -> None:
+    def drained(self, consumer: QueueConsumer, token: int) -> None:
         """Writes the marker message that ends a receive without wait (SESS_FORCE_CONSUMER_DELIVERY)."""
         message = Message.create(consumer.queue.spec.address, b"", 0, False, 0, 0)
         message.properties.put(FORCED_DELIVERY, token)
@@ -327,7 +327,7 @@ class CoreSession(SessionEndpoint):
             return
         self.connection.send_exception(self.channel, error, token, self.version)
 
-    def consumer_gone(self, consumer: Consumer, why: str) -> None:
+    def consumer_gone(self, consumer: QueueConsumer, why: str) -> None:
         if consumer.stream is not None:
             consumer.stream.abort()
         self.session.consumers.pop(consumer.id, None)

@@ -40,7 +40,7 @@ TEMP_TOPIC_TEXT: Final = "temp-topic://"
 TEMPORARY_NAME: Final = "ID:"
 
 
-class Target:
+class BrokerDestination:
     """A destination in the broker. `queue` is that part of a fully qualified name, or "".
 
     `temporary`: it ends with the connection that created it. `again`: a part of a composite destination before it has
@@ -66,7 +66,7 @@ class Target:
 class Route:
     """The targets of the messages for a destination: several if it is composite."""
 
-    def __init__(self, destination: ActiveMQDestination, targets: list[Target]) -> None:
+    def __init__(self, destination: ActiveMQDestination, targets: list[BrokerDestination]) -> None:
         self.destination = destination
         self.targets = targets
 
@@ -203,19 +203,19 @@ def names_advisories(destination: ActiveMQDestination) -> bool:
     return parts[0]
 
 
-def target_of(destination: ActiveMQDestination, wildcard: WildcardConfiguration) -> Target:
+def target_of(destination: ActiveMQDestination, wildcard: WildcardConfiguration) -> BrokerDestination:
     """Returns the address or queue behind one destination that is not composite. BrokerError: its name is too long."""
     name = name_of(destination)
     check_name(name)
     if is_temporary(destination):
-        return Target(name, ANYCAST if is_queue(destination) else MULTICAST, True)
+        return BrokerDestination(name, ANYCAST if is_queue(destination) else MULTICAST, True)
     address, found, queue = name.partition("::")
     if found:
-        return Target(address, ANYCAST if is_queue(destination) else MULTICAST, False, queue)
+        return BrokerDestination(address, ANYCAST if is_queue(destination) else MULTICAST, False, queue)
     if has_wildcard(name):
         address = wildcard_name(name, wildcard)
     elif is_queue(destination):
         words = name.split(".", 3)
         if len(words) == 4 and words[0] == VIRTUAL_CONSUMER and words[2] == VIRTUAL_TOPIC:
-            return Target(f"{VIRTUAL_TOPIC}.{words[3]}", MULTICAST, False, name)
-    return Target(address, ANYCAST if is_queue(destination) else MULTICAST)
+            return BrokerDestination(f"{VIRTUAL_TOPIC}.{words[3]}", MULTICAST, False, name)
+    return BrokerDestination(address, ANYCAST if is_queue(destination) else MULTICAST)

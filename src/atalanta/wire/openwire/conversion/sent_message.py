@@ -37,7 +37,11 @@ from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
 from atalanta.wire.openwire.commands.identifiers import MessageId
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.conversion.body import core_body
-from atalanta.wire.openwire.conversion.destination import Route, Target, text_of_destination
+from atalanta.wire.openwire.conversion.destination import (
+    BrokerDestination,
+    Route,
+    text_of_destination,
+)
 from atalanta.wire.openwire.conversion.message_id import IdTexts, id_text, with_text
 from atalanta.wire.openwire.conversion.nested_values import (
     NESTED_BODY,
@@ -102,14 +106,14 @@ class Sender:
         self._seen: list[OpenWireMessage] = []
         self._patterns: list[SentPattern] = []
 
-    def repeated_message(self, source: OpenWireMessage, target: Target) -> Message | None:
+    def repeated_message(self, source: OpenWireMessage, target: BrokerDestination) -> Message | None:
         """Returns the message of a command that differs from one before it in its id, its times and its body only."""
         for pattern in self._patterns:
             if pattern.covers(source, target):
                 return pattern.message(source, self.body_bytes_max)
         return None
 
-    def learn(self, source: OpenWireMessage, target: Target, message: Message, text: str) -> None:
+    def learn(self, source: OpenWireMessage, target: BrokerDestination, message: Message, text: str) -> None:
         """Keeps the pattern of a command that comes for the second time: the decoder found the frame to be a repeat."""
         size = len(source.content or b"") + len(source.marshalled_properties or b"")
         if size > CONTENT_BYTES_MAX:
@@ -142,7 +146,11 @@ def _append(kept: list[T], value: T) -> None:
 
 
 def sent_message(
-    source: OpenWireMessage, target: Target, sender: Sender, now_ms: int, original: ActiveMQDestination | None
+    source: OpenWireMessage,
+    target: BrokerDestination,
+    sender: Sender,
+    now_ms: int,
+    original: ActiveMQDestination | None,
 ) -> Message:
     """Returns the message for the target. `original`: the composite destination of which it is a part.
 
@@ -197,7 +205,7 @@ def sent_message(
     return found
 
 
-def _duplicate_id(sender: Sender, message_id: MessageId, text: str, target: Target, hops: int) -> bytes:
+def _duplicate_id(sender: Sender, message_id: MessageId, text: str, target: BrokerDestination, hops: int) -> bytes:
     """Returns the id by which a repeat is found at the address.
 
     A message of a queue may come back after it has passed more brokers; one of a topic that comes two ways is a repeat.

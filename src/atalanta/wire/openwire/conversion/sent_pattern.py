@@ -15,7 +15,7 @@ from atalanta.wire.openwire.conversion.nested_values import NestedValues
 if TYPE_CHECKING:
     from atalanta.message.message import Message
     from atalanta.wire.openwire.commands.messages import OpenWireMessage
-    from atalanta.wire.openwire.conversion.destination import Target
+    from atalanta.wire.openwire.conversion.destination import BrokerDestination
 
 # Kinds whose bodies have no part in the properties.
 KINDS: Final = (DEFAULT, OBJECT, TEXT, BYTES)
@@ -28,7 +28,12 @@ class SentPattern:
     """The header of the messages that one object becomes: the decoder gives a repeated command in the same object."""
 
     def __init__(
-        self, source: OpenWireMessage, target: Target, header: HeaderPattern, user_id: bytes, sent_begin: bytes
+        self,
+        source: OpenWireMessage,
+        target: BrokerDestination,
+        header: HeaderPattern,
+        user_id: bytes,
+        sent_begin: bytes,
     ) -> None:
         self._source = source
         self._target = target
@@ -38,7 +43,7 @@ class SentPattern:
         self._user_id_high: bytes = user_id[:HALF_BYTES]
         self._user_id_low: i64 = int.from_bytes(user_id[HALF_BYTES:], "big", signed=True) & ~SEQUENCE_MASK
 
-    def covers(self, source: OpenWireMessage, target: Target) -> bool:
+    def covers(self, source: OpenWireMessage, target: BrokerDestination) -> bool:
         """Returns True for the command and the target of the pattern."""
         return source is self._source and target is self._target
 
@@ -63,7 +68,7 @@ class SentPattern:
 
 
 def sent_pattern(
-    source: OpenWireMessage, target: Target, message: Message, name: str, text: str
+    source: OpenWireMessage, target: BrokerDestination, message: Message, name: str, text: str
 ) -> SentPattern | None:
     """Returns the pattern of the command that became this message; its id, `text`, is in the property of that name.
 

@@ -53,8 +53,8 @@ from atalanta.wire.openwire.wire_format import WireFormat
 if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
     from atalanta.wire.endpoint import AcceptorConfig
-    from atalanta.wire.host import Host
     from atalanta.wire.openwire.server.node_clients import NodeClients
+    from atalanta.wire.server import WireServer
 
 RESERVES_MAX: Final = 500  # of one host; each has at most one frame of 64 KiB in part
 
@@ -69,7 +69,7 @@ class OpenWireConnection(OpenWireOutput):
 
     def __init__(
         self,
-        host: Host,
+        host: WireServer,
         node_clients: NodeClients,
         conn: int,
         remote: str,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
     from atalanta.wire.connection import ClientConnection
     from atalanta.wire.endpoint import AcceptorConfig
-    from atalanta.wire.host import Host
+    from atalanta.wire.server import WireServer
 
 # Behind the int32 size of the first frame: WireFormatInfo and the begin of its magic.
 SIZE_BYTES: Final = 4
@@ -36,7 +36,7 @@ BEGINNING: Final = b"\x01" + MAGIC[:3]
 class OpenWireProtocol(Protocol):
     """The OpenWire protocol of one node. A client begins with a WireFormatInfo."""
 
-    def __init__(self, host: Host, timers: Timers) -> None:
+    def __init__(self, host: WireServer, timers: Timers) -> None:
         self.host = host
         self.name = "OPENWIRE"
         broker = host.broker
@@ -94,7 +94,7 @@ class OpenWireProtocol(Protocol):
             bridges.other_ways.on_timer(now)
 
 
-def peer_brokers_of(host: Host) -> PeerBrokers | None:
+def peer_brokers_of(host: WireServer) -> PeerBrokers | None:
     """Returns the brokers that the OpenWire clients of a node are told of; None if it does not serve OpenWire."""
     for protocol in host.protocols:
         if isinstance(protocol, OpenWireProtocol):

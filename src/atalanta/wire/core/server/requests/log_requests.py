@@ -54,8 +54,8 @@ from atalanta.wire.core.packets.logview import (
 )
 
 if TYPE_CHECKING:
-    from atalanta.kernel.log.chunk import Chunk
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.log.chunk import LogChunk
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.reference import Reference
     from atalanta.message.message import Message
     from atalanta.wire.core.server.session import CoreSession
@@ -74,7 +74,7 @@ class DeferredReply(Reply):
     def failed(self, token: int, error: BrokerError) -> None:
         self.session.failed(token, error)
 
-    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+    def deliver(self, consumer: QueueConsumer, reference: Reference) -> int:
         raise ProtocolError("a log-view reply has no consumers")
 
 
@@ -174,7 +174,7 @@ def _read(session: CoreSession, packet: LogRead) -> None:
     _send(session, packet.correlation, chunk)
 
 
-def _send(session: CoreSession, correlation: int, chunk: Chunk) -> None:
+def _send(session: CoreSession, correlation: int, chunk: LogChunk) -> None:
     """Writes the answer to LOG_READ into the connection's output: megabytes that are copied once."""
     moved = session.broker.origins.seen
     messages = [
@@ -306,7 +306,7 @@ class LargeChunk(LargeReader):
     A damaged body is left to be read in pieces: the reader gets what is left of it.
     """
 
-    def __init__(self, session: CoreSession, correlation: int, chunk: Chunk) -> None:
+    def __init__(self, session: CoreSession, correlation: int, chunk: LogChunk) -> None:
         self.session = session
         self.correlation = correlation
         self.chunk = chunk

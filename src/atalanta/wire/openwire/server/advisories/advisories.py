@@ -38,7 +38,7 @@ from atalanta.wire.openwire.server.advisories.watchers import AdvisorySource, Wa
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.registry.queues import QueueRegistry
@@ -70,13 +70,13 @@ class OtherConsumers(ClientObserver):
         self.wildcard = wildcard
         self.ids: dict[int, ConsumerId] = {}  # by the broker's number of the consumer
 
-    def on_consumer_added(self, now: int, consumer: Consumer) -> None:
+    def on_consumer_added(self, now: int, consumer: QueueConsumer) -> None:
         info = described(consumer, self.node_id, self.wildcard)
         if info is not None and info.consumer_id is not None and info.destination is not None:
             self.ids[consumer.sequential_id] = info.consumer_id
             self.advisories.add(NO_CONNECTION, info.consumer_id, info, info.destination)
 
-    def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
+    def on_consumer_removed(self, now: int, consumer: QueueConsumer) -> None:
         consumer_id = self.ids.pop(consumer.sequential_id, None)
         if consumer_id is not None:
             self.advisories.remove(NO_CONNECTION, consumer_id)

@@ -18,7 +18,7 @@ from atalanta.wire.openwire.conversion.text_bounds import fits_tight
 from atalanta.wire.openwire.server.advisories.subscription_name import subscription_parts
 
 if TYPE_CHECKING:
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.spec import QueueSpec
     from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.kernel.routing.wildcard import WildcardConfiguration
@@ -34,7 +34,7 @@ COMPOSITE: Final = ","  # a name with it would mean several destinations: OpenWi
 HIDDEN: Final = ("$", "activemq.management", "activemq.notifications")  # the broker's own names
 
 
-def described(consumer: Consumer, node_id: str, wildcard: WildcardConfiguration) -> ConsumerInfo | None:
+def described(consumer: QueueConsumer, node_id: str, wildcard: WildcardConfiguration) -> ConsumerInfo | None:
     """Returns the description of a client's consumer; None if it is no demand, or if OpenWire describes it itself."""
     spec = consumer.queue.spec
     if not isinstance(consumer, SessionConsumer) or spec.internal or spec.address.startswith(HIDDEN):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from atalanta.kernel.sessions.clients import ClientObserver
 
 if TYPE_CHECKING:
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.routing.address import Address
@@ -32,13 +32,13 @@ class GuardedObserver(ClientObserver):
     def _leave_out(self, error: Exception) -> None:
         self.watchers.leave_out(f"advisories by {self.inner.__class__.__name__}", error)
 
-    def on_consumer_added(self, now: int, consumer: Consumer) -> None:
+    def on_consumer_added(self, now: int, consumer: QueueConsumer) -> None:
         try:
             self.inner.on_consumer_added(now, consumer)
         except Exception as error:
             self._leave_out(error)
 
-    def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
+    def on_consumer_removed(self, now: int, consumer: QueueConsumer) -> None:
         try:
             self.inner.on_consumer_removed(now, consumer)
         except Exception as error:

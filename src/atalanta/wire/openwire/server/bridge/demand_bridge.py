@@ -44,7 +44,6 @@ from atalanta.wire.openwire.server.sessions.subscription import NOTHING_DELIVERE
 
 if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
-    from atalanta.wire.host import Host
     from atalanta.wire.openwire.commands.brokers import BrokerSubscriptionInfo
     from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
     from atalanta.wire.openwire.commands.identifiers import MessageId, ProducerId
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
     from atalanta.wire.openwire.server.bridge.refusals import Refusals
     from atalanta.wire.openwire.server.bridge.rules import BridgeRules
+    from atalanta.wire.server import WireServer
 
 SHOWN_MAX: Final = 500  # characters of a destination, and of a reason, that are told and remembered
 
@@ -106,7 +106,7 @@ class DemandBridge(DemandOwner):
     """
 
     def __init__(
-        self, host: Host, shared: NodeBridges, peer: BridgePeer, rules: BridgeRules, remote: BrokerId,
+        self, host: WireServer, shared: NodeBridges, peer: BridgePeer, rules: BridgeRules, remote: BrokerId,
         producer_id: ProducerId, refusals: Refusals, identity: Identity,
     ) -> None:  # fmt: skip
         self.host = host

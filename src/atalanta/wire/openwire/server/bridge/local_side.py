@@ -22,11 +22,11 @@ from atalanta.wire.openwire.server.sessions.subscription import NOTHING_DELIVERE
 if TYPE_CHECKING:
     from atalanta.kernel.errors import BrokerError
     from atalanta.kernel.security.security import Identity
-    from atalanta.wire.host import Host
     from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
     from atalanta.wire.openwire.encoding.structure import Command
     from atalanta.wire.openwire.server.bridge.local_receiver import LocalReceiver
     from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
+    from atalanta.wire.server import WireServer
 
 SESSION: Final = 1
 
@@ -37,7 +37,7 @@ class LocalSide(OpenWireOutput):
 
     def __init__(
         self,
-        host: Host,
+        host: WireServer,
         shared: NodeBridges,
         now: int,
         client_id: str,

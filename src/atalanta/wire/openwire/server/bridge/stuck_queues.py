@@ -13,7 +13,7 @@ from atalanta.kernel.sessions.session_consumer import SessionConsumer
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.wire.openwire.server.bridge.demand import Demand
@@ -87,12 +87,12 @@ class StuckQueues(ClientObserver):
         else:
             del self.by_queue[name]
 
-    def on_consumer_added(self, now: int, consumer: Consumer) -> None:
+    def on_consumer_added(self, now: int, consumer: QueueConsumer) -> None:
         if self.by_queue and _is_application(consumer):
             for watched in self.by_queue.get(consumer.queue.name, []):
                 watched.close(now)
 
-    def on_consumer_removed(self, now: int, consumer: Consumer) -> None:
+    def on_consumer_removed(self, now: int, consumer: QueueConsumer) -> None:
         queue = consumer.queue
         if self.by_queue and _is_application(consumer) and not _has_consumer(queue):
             for watched in self.by_queue.get(queue.name, []):
@@ -128,7 +128,7 @@ class StuckQueues(ClientObserver):
             self._arm(first)
 
 
-def _is_application(consumer: Consumer) -> bool:
+def _is_application(consumer: QueueConsumer) -> bool:
     """Returns True unless the consumer is a bridge's, or a browser."""
     if consumer.browse_only:
         return False

@@ -16,7 +16,7 @@ from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination, ActiveMQQueue
 from atalanta.wire.openwire.conversion.destination import (
-    Target,
+    BrokerDestination,
     consumed_parts,
     has_wildcard,
     is_queue,
@@ -34,7 +34,7 @@ from atalanta.wire.openwire.server.requests.subscription_queue import (
     queue_for,
     selector_text,
 )
-from atalanta.wire.openwire.server.sessions.subscription import Part, Subscription
+from atalanta.wire.openwire.server.sessions.subscription import SubscribedDestination, Subscription
 from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardConsumer
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _add_part(session: OpenWireSession, now: int, subscription: Subscription, pa
     target = target_of(part, session.kernel.services.config.wildcard)
     queue = _queue_of(session, now, info, part, target)
     number = session.take_consumer_number()
-    made = Part(number, part, queue.name if queue.own else None)
+    made = SubscribedDestination(number, part, queue.name if queue.own else None)
     session.add_part(subscription, made)
     try:
         kernel.create_consumer(now, number, queue.name, queue.selector, info.browser, info.priority, info.exclusive)
@@ -182,7 +182,7 @@ def _add_part(session: OpenWireSession, now: int, subscription: Subscription, pa
 
 
 def _queue_of(
-    session: OpenWireSession, now: int, info: ConsumerInfo, part: ActiveMQDestination, target: Target
+    session: OpenWireSession, now: int, info: ConsumerInfo, part: ActiveMQDestination, target: BrokerDestination
 ) -> SubscriptionQueue:
     """Returns the queue that a part reads. BrokerError for what is not supported or allowed: rights come first."""
     kernel = session.kernel
@@ -210,7 +210,7 @@ def _queue_of(
     return durable_queue_for(kernel, now, target, durable, selector)
 
 
-def _check_right(session: OpenWireSession, info: ConsumerInfo, target: Target, durable: str) -> None:
+def _check_right(session: OpenWireSession, info: ConsumerInfo, target: BrokerDestination, durable: str) -> None:
     """Raises BrokerError unless the user may read the queue, before anything is made of the command."""
     kernel = session.kernel
     name = join_fqqn(target.address, durable) if durable else target.name()

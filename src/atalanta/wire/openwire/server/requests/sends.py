@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.identifiers import ProducerId
     from atalanta.wire.openwire.commands.messages import OpenWireMessage
     from atalanta.wire.openwire.commands.producers import ProducerInfo
-    from atalanta.wire.openwire.conversion.destination import Target
+    from atalanta.wire.openwire.conversion.destination import BrokerDestination
     from atalanta.wire.openwire.server.sessions.session import OpenWireSession
 
 MESSAGE_BYTES: Final = 1_024  # that Message.getSize of activemq-client adds to the body
@@ -71,7 +71,7 @@ def _check_destination(session: OpenWireSession, info: ProducerInfo, destination
         session.kernel.check("send", target.name())
 
 
-def _targets(session: OpenWireSession, parts: list[ActiveMQDestination]) -> list[Target]:
+def _targets(session: OpenWireSession, parts: list[ActiveMQDestination]) -> list[BrokerDestination]:
     """Returns the targets of the parts of a destination."""
     wildcard = session.kernel.services.config.wildcard
     found = [target_of(part, wildcard) for part in parts]
@@ -146,7 +146,7 @@ def _check_producer(session: OpenWireSession, command: OpenWireMessage) -> None:
 
 
 def _inflation(
-    session: OpenWireSession, now: int, command: OpenWireMessage, targets: list[Target]
+    session: OpenWireSession, now: int, command: OpenWireMessage, targets: list[BrokerDestination]
 ) -> Inflation:
     """Returns the inflation of a compressed body. If it is not done, the input is held until it is.
 
@@ -172,7 +172,7 @@ def _converted_inflated(
     session: OpenWireSession,
     now: int,
     command: OpenWireMessage,
-    targets: list[Target],
+    targets: list[BrokerDestination],
     original: ActiveMQDestination | None,
     inflation: Inflation,
 ) -> list[Message]:
@@ -186,7 +186,7 @@ def _converted_inflated(
         session.inflation = None
 
 
-def _check_temporary(session: OpenWireSession, targets: list[Target]) -> None:
+def _check_temporary(session: OpenWireSession, targets: list[BrokerDestination]) -> None:
     """Raises MessageRefused for a temporary destination that has ended."""
     try:
         for target in targets:
@@ -199,7 +199,7 @@ def _converted(
     session: OpenWireSession,
     now: int,
     command: OpenWireMessage,
-    targets: list[Target],
+    targets: list[BrokerDestination],
     original: ActiveMQDestination | None,
 ) -> list[Message]:
     """Returns the broker's messages, one for each target. MessageRefused: what is in it is not supported."""

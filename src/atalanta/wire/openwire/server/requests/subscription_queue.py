@@ -12,7 +12,7 @@ from atalanta.kernel.sessions.subscription_queue import (
     durable_queue,
     subscribed_queue,
 )
-from atalanta.wire.openwire.conversion.destination import TEMPORARY_NAME, Target
+from atalanta.wire.openwire.conversion.destination import TEMPORARY_NAME, BrokerDestination
 from atalanta.wire.openwire.conversion.message_id import shown_id
 from atalanta.wire.openwire.conversion.sent_message import CONNECTION_ID, CORRELATION_ID, MESSAGE_ID
 
@@ -23,7 +23,7 @@ JMS_MESSAGE_ID: Final = "JMSMessageID"
 EQUALS_LITERAL: Final = re.compile(rf"\b{CORRELATION_ID}\s*=\s*$")
 
 
-def queue_for(session: Session, now: int, target: Target, selector: str | None) -> SubscriptionQueue:
+def queue_for(session: Session, now: int, target: BrokerDestination, selector: str | None) -> SubscriptionQueue:
     """Returns the queue of a consumer that is not durable, created if need be. BrokerError if that is not allowed."""
     registry = session.services.queue_registry
     if target.routing_type == ANYCAST and not target.queue and target.address not in registry.by_name:
@@ -31,7 +31,9 @@ def queue_for(session: Session, now: int, target: Target, selector: str | None) 
     return subscribed_queue(session, now, target.address, target.queue, target.routing_type, selector)
 
 
-def durable_queue_for(session: Session, now: int, target: Target, name: str, selector: str | None) -> SubscriptionQueue:
+def durable_queue_for(
+    session: Session, now: int, target: BrokerDestination, name: str, selector: str | None
+) -> SubscriptionQueue:
     """Returns the queue of a durable subscription. BrokerError: the subscription has a consumer already."""
     registry = session.services.queue_registry
     known = registry.by_name.get(name)
@@ -40,7 +42,7 @@ def durable_queue_for(session: Session, now: int, target: Target, name: str, sel
     return durable_queue(session, now, name, target.address, selector)
 
 
-def check_exists(session: Session, target: Target) -> None:
+def check_exists(session: Session, target: BrokerDestination) -> None:
     """Raises BrokerError for a temporary destination that has ended: nothing creates it again."""
     if target.temporary or target.address.startswith(TEMPORARY_NAME):
         registry = session.services.queue_registry

@@ -8,7 +8,7 @@ from atalanta.kernel.transactions.kept_deliveries import keep_delivered
 from atalanta.kernel.transactions.owner import TransactionOwner
 
 if TYPE_CHECKING:
-    from atalanta.kernel.transactions.transaction import Transaction
+    from atalanta.kernel.transactions.transaction import SessionTransaction
     from atalanta.wire.openwire.server.sessions.session import OpenWireSession
     from atalanta.wire.openwire.server.sessions.subscription import Delivery, Subscription
 
@@ -21,11 +21,11 @@ class TransactionEnd(TransactionOwner):
         self.session = session
         self.deliveries = deliveries
 
-    def end_transaction(self, transaction: Transaction) -> None:
+    def end_transaction(self, transaction: SessionTransaction) -> None:
         """Ends a transaction that the kernel's session has declared."""
         self.session.kernel.end_transaction(transaction)
 
-    def roll_back(self, now: int, transaction: Transaction, last_as_delivered: bool) -> None:
+    def roll_back(self, now: int, transaction: SessionTransaction, last_as_delivered: bool) -> None:
         """Drops the sends; acknowledged messages stay with their consumers, those of closed ones return to the queue.
         """
         self.end_transaction(transaction)
@@ -33,7 +33,7 @@ class TransactionEnd(TransactionOwner):
         services = self.session.kernel.services
         services.redelivery.redeliver(now, transaction.take_acknowledged(), True)
 
-    def keep(self, transaction: Transaction) -> None:
+    def keep(self, transaction: SessionTransaction) -> None:
         """Returns the acknowledged messages of a transaction to the consumers that are open."""
         kept = {id(reference) for reference in keep_delivered(self.session.kernel, transaction)}
         found: dict[int, tuple[Subscription, list[Delivery]]] = {}

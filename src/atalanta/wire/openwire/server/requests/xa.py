@@ -32,7 +32,7 @@ from atalanta.wire.openwire.server.sessions.errors import xa_throwable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from atalanta.kernel.transactions.xa import Branch
+    from atalanta.kernel.transactions.xa import XaBranch
     from atalanta.wire.openwire.encoding.structure import DataStructure
     from atalanta.wire.openwire.server.sessions.session import OpenWireSession
 
@@ -70,7 +70,7 @@ def xid_of(key: bytes) -> XATransactionId:
     return XATransactionId(format_id, reader.blob("xid.global_transaction_id"), branch_qualifier)
 
 
-def known_branch(session: OpenWireSession, xid: XATransactionId) -> Branch:
+def known_branch(session: OpenWireSession, xid: XATransactionId) -> XaBranch:
     """Returns the branch for a message or an acknowledgement. BrokerError unless it is active, and the user's."""
     branch = _named(session, xid)
     if branch is None:
@@ -81,7 +81,7 @@ def known_branch(session: OpenWireSession, xid: XATransactionId) -> Branch:
     return branch
 
 
-def _named(session: OpenWireSession, xid: XATransactionId) -> Branch | None:
+def _named(session: OpenWireSession, xid: XATransactionId) -> XaBranch | None:
     """Returns the branch that a message or an acknowledgement names, None if there is none."""
     try:
         return session.kernel.services.branches.by_xid.get(key_of(xid))
@@ -155,7 +155,7 @@ def _begin(session: OpenWireSession, now: int, key: bytes) -> None:
     session.branches[key] = []
 
 
-def _branch(session: OpenWireSession, key: bytes) -> Branch:
+def _branch(session: OpenWireSession, key: bytes) -> XaBranch:
     """Returns the branch for a step of its end. XaError: unknown, or ended by an operator."""
     branches = session.kernel.services.branches
     ended = branches.heuristics.get(key)
@@ -191,7 +191,7 @@ def _prepare(session: OpenWireSession, now: int, info: TransactionInfo, key: byt
         _prepare_active(session, now, branch, token)
 
 
-def _prepare_active(session: OpenWireSession, now: int, branch: Branch, token: int) -> None:
+def _prepare_active(session: OpenWireSession, now: int, branch: XaBranch, token: int) -> None:
     try:
         session.kernel.services.branches.prepare(now, branch, session, token)
     except Postponed as postponed:
@@ -200,7 +200,7 @@ def _prepare_active(session: OpenWireSession, now: int, branch: Branch, token: i
         _refuse(session, token, XA_RBROLLBACK, error.text)
 
 
-def _prepare_again(session: OpenWireSession, branch: Branch, token: int) -> Callable[[int], None]:
+def _prepare_again(session: OpenWireSession, branch: XaBranch, token: int) -> Callable[[int], None]:
     """Returns the function that prepares again, unless another client has ended the branch meanwhile."""
 
     def again(now: int) -> None:
@@ -229,7 +229,7 @@ def _commit(session: OpenWireSession, now: int, key: bytes, one_phase: bool, tok
     _commit_active(session, now, branch, token)
 
 
-def _commit_prepared(session: OpenWireSession, now: int, branch: Branch, token: int) -> None:
+def _commit_prepared(session: OpenWireSession, now: int, branch: XaBranch, token: int) -> None:
     try:
         session.kernel.services.branches.commit_prepared(branch, xa.ENDED, session, token)
     except Postponed as postponed:
@@ -238,7 +238,7 @@ def _commit_prepared(session: OpenWireSession, now: int, branch: Branch, token: 
     session.branches.pop(branch.xid, None)
 
 
-def _commit_active(session: OpenWireSession, now: int, branch: Branch, token: int) -> None:
+def _commit_active(session: OpenWireSession, now: int, branch: XaBranch, token: int) -> None:
     services = session.kernel.services
     if branch.state == xa.ROLLED_BACK:
         services.branches.by_xid.pop(branch.xid, None)
@@ -257,7 +257,7 @@ def _commit_active(session: OpenWireSession, now: int, branch: Branch, token: in
     session.branches.pop(branch.xid, None)
 
 
-def _commit_again(session: OpenWireSession, branch: Branch, token: int) -> Callable[[int], None]:
+def _commit_again(session: OpenWireSession, branch: XaBranch, token: int) -> Callable[[int], None]:
     """Returns the function that commits again, unless another client has ended the branch meanwhile."""
     prepared = branch.state == xa.PREPARED
 
@@ -302,7 +302,7 @@ def _recover(session: OpenWireSession, info: TransactionInfo) -> None:
     session.kernel.services.store.reply_when_durable(branches.newest_lsn(), session, token)
 
 
-def _refuse_ended(session: OpenWireSession, branch: Branch, token: int) -> bool:
+def _refuse_ended(session: OpenWireSession, branch: XaBranch, token: int) -> bool:
     """Refuses a step if somebody else has ended the branch; a branch that is rolled back has an answer of its own."""
     if branch.state == xa.ROLLED_BACK or session.kernel.services.branches.by_xid.get(branch.xid) is branch:
         return False

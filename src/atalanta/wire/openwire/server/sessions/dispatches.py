@@ -13,7 +13,7 @@ from atalanta.wire.openwire.encoding.structure import EncodeError
 from atalanta.wire.openwire.server.sessions.subscription import Delivery
 
 if TYPE_CHECKING:
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.sessions.session import Session
     from atalanta.message.message import Message
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.advisories.advisories import Advisories
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
     from atalanta.wire.openwire.server.sessions.pulls import Pulls
-    from atalanta.wire.openwire.server.sessions.subscription import Part, Subscription
+    from atalanta.wire.openwire.server.sessions.subscription import (
+        SubscribedDestination,
+        Subscription,
+    )
     from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
 
 SIZE_BYTES: Final = 4  # before each frame
@@ -52,7 +55,7 @@ class Dispatches:
     def deliver(
         self,
         kernel: Session,
-        consumer: Consumer,
+        consumer: QueueConsumer,
         subscription: Subscription,
         reference: Reference,
         message: Message,
@@ -81,7 +84,12 @@ class Dispatches:
         return None
 
     def _repeats(
-        self, subscription: Subscription, part: Part, reference: Reference, message: Message, number: int
+        self,
+        subscription: Subscription,
+        part: SubscribedDestination,
+        reference: Reference,
+        message: Message,
+        number: int,
     ) -> bool:
         """Delivers a message as one before it. Returns False if it has to be converted."""
         connection = self.connection
@@ -103,7 +111,7 @@ class Dispatches:
     def send(
         self,
         kernel: Session,
-        consumer: Consumer,
+        consumer: QueueConsumer,
         subscription: Subscription,
         delivery: Delivery,
         message: Message,
@@ -135,7 +143,7 @@ class Dispatches:
             self._set_aside(kernel, consumer, subscription, delivery, str(unencodable))
 
     def _refuses(
-        self, kernel: Session, consumer: Consumer, subscription: Subscription, delivery: Delivery, size: int
+        self, kernel: Session, consumer: QueueConsumer, subscription: Subscription, delivery: Delivery, size: int
     ) -> bool:
         """Returns True for a body of so many bytes that no frame to this client has it: it is not read at all."""
         decoder = self.connection.decoder
@@ -147,7 +155,7 @@ class Dispatches:
         return True
 
     def _set_aside(
-        self, kernel: Session, consumer: Consumer, subscription: Subscription, delivery: Delivery, why: str
+        self, kernel: Session, consumer: QueueConsumer, subscription: Subscription, delivery: Delivery, why: str
     ) -> None:
         """Reports a message that cannot be sent; it goes to the dead-letter address, but not for a browser."""
         subscription.release([delivery])

@@ -8,7 +8,7 @@ from atalanta.wire.large_read import LargeRead
 
 if TYPE_CHECKING:
     from atalanta.kernel.memory.large_body import LargeBody
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.sessions.session import Session
     from atalanta.message.message import Message
     from atalanta.wire.openwire.server.sessions.dispatches import Dispatches
@@ -24,7 +24,7 @@ class LargeDelivery(LargeRead):
         self,
         kernel: Session,
         dispatches: Dispatches,
-        consumer: Consumer,
+        consumer: QueueConsumer,
         subscription: Subscription,
         delivery: Delivery,
         message: Message,

@@ -16,13 +16,13 @@ from atalanta.wire.openwire.server.sessions.errors import throwable_of
 
 if TYPE_CHECKING:
     from atalanta.kernel.errors import BrokerError
-    from atalanta.kernel.ports import Journal
+    from atalanta.kernel.ports import JournalPort
     from atalanta.wire.endpoint import AcceptorConfig
-    from atalanta.wire.host import Host
     from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
     from atalanta.wire.openwire.encoding.structure import Command
     from atalanta.wire.openwire.encoding.throwable import Throwable
     from atalanta.wire.openwire.server.sessions.keep_alive import KeepAlive
+    from atalanta.wire.server import WireServer
 
 # Advisories that wait for a client that does not read.
 ADVISORIES_MAX: Final = 10_000
@@ -37,7 +37,13 @@ class OpenWireOutput(ClientOutput):
     """
 
     def __init__(
-        self, host: Host, conn: int, remote: str, now: int, acceptor: AcceptorConfig | None, options: WireFormatOptions
+        self,
+        host: WireServer,
+        conn: int,
+        remote: str,
+        now: int,
+        acceptor: AcceptorConfig | None,
+        options: WireFormatOptions,
     ) -> None:
         super().__init__(host, conn, remote, now, acceptor)
         self.decoder = FrameDecoder(options)
@@ -61,7 +67,7 @@ class OpenWireOutput(ClientOutput):
         return None
 
     # -- redirects ------------------------------------------------------------------------------
-    def journal(self) -> Journal:
+    def journal(self) -> JournalPort:
         """Returns the journal of the node."""
         broker = self.host.broker
         return broker.journal

@@ -17,11 +17,15 @@ from atalanta.wire.openwire.server.sessions.errors import throwable_of
 from atalanta.wire.openwire.server.sessions.inflations import Inflation, Inflations
 from atalanta.wire.openwire.server.sessions.large_delivery import LargeDelivery
 from atalanta.wire.openwire.server.sessions.producers import Producers
-from atalanta.wire.openwire.server.sessions.subscription import Delivery, Part, Subscription
+from atalanta.wire.openwire.server.sessions.subscription import (
+    Delivery,
+    SubscribedDestination,
+    Subscription,
+)
 from atalanta.wire.sender_control import SenderControl
 
 if TYPE_CHECKING:
-    from atalanta.kernel.queue.consumer import Consumer
+    from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.reference import Reference
     from atalanta.wire.openwire.commands.identifiers import (
         ConnectionId,
@@ -89,7 +93,7 @@ class OpenWireSession(SenderControl):
         self.last_consumer += 1
         return self.last_consumer
 
-    def add_part(self, subscription: Subscription, part: Part) -> None:
+    def add_part(self, subscription: Subscription, part: SubscribedDestination) -> None:
         """Registers a part of a consumer, before the kernel's consumer is created."""
         subscription.add_part(part)
         self.parts[part.number] = subscription
@@ -117,7 +121,7 @@ class OpenWireSession(SenderControl):
             self.kernel.services.store.reply_when_all_is_durable(self, token)
 
     # -- deliveries -----------------------------------------------------------------------------
-    def deliver(self, consumer: Consumer, reference: Reference) -> int:
+    def deliver(self, consumer: QueueConsumer, reference: Reference) -> int:
         message = reference.message
         if consumer.marked is not None:
             message = consumer.marked
@@ -153,7 +157,7 @@ class OpenWireSession(SenderControl):
             elif missing < 0:
                 consumer.take_credits(-missing)
 
-    def drained(self, consumer: Consumer, token: int) -> None:
+    def drained(self, consumer: QueueConsumer, token: int) -> None:
         """Ends a browser, or a pull that found nothing."""
         subscription = self.parts.get(consumer.id)
         if subscription is None:
@@ -177,7 +181,7 @@ class OpenWireSession(SenderControl):
             queue, error, self.dispatches.wildcard_queues.is_news(self.kernel.identity.user, queue, error.text)
         )
 
-    def consumer_gone(self, consumer: Consumer, why: str) -> None:
+    def consumer_gone(self, consumer: QueueConsumer, why: str) -> None:
         """Closes the connection: a failover client comes back, and creates queue and consumer again."""
         subscription = self.parts.get(consumer.id)
         self.kernel.consumers.pop(consumer.id, None)

@@ -20,7 +20,7 @@ NOTHING_DELIVERED: Final = -1
 NOT_KNOWN: Final = -2
 
 
-class Part:
+class SubscribedDestination:
     """One destination of a consumer. `number` is that of the kernel's consumer, `held` counts its deliveries.
 
     `own_queue` is the queue that ends with the consumer, None if its queue stays.
@@ -49,7 +49,7 @@ class Delivery:
     `rolled_back`: the client delivers it again by itself.
     """
 
-    def __init__(self, number: int, part: Part, reference: Reference, message_id: MessageId) -> None:
+    def __init__(self, number: int, part: SubscribedDestination, reference: Reference, message_id: MessageId) -> None:
         self.number = number
         self.part = part
         self.reference = reference
@@ -76,7 +76,7 @@ class Subscription:
         self.prefetch: int = 0
         self.set_prefetch(info.prefetch_size)
         self.extension: int = 0
-        self.parts: dict[int, Part] = {}
+        self.parts: dict[int, SubscribedDestination] = {}
         self._parts_of: dict[ActiveMQDestination, int] = {}
         self.held: dict[int, Delivery] = {}
         self.pull_number: int = 0  # of the latest pull
@@ -121,7 +121,7 @@ class Subscription:
         """Returns True while the pull of that number waits for a message."""
         return self.pulling and self.pull_number == number
 
-    def add_part(self, part: Part) -> None:
+    def add_part(self, part: SubscribedDestination) -> None:
         self.parts[part.number] = part
         self._parts_of[part.destination] = part.number
 
@@ -162,7 +162,7 @@ class Subscription:
         """Extends the window by messages that the application has, at most by those that are held."""
         self.extension = min(self.extension + max(count, 0), len(self.held))
 
-    def room(self, part: Part) -> int:
+    def room(self, part: SubscribedDestination) -> int:
         """Returns how many more messages of the part the client takes."""
         return self.prefetch + self.extension - part.held
 

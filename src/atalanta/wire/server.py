@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Wire
     from atalanta.kernel.security.security import Identity
     from atalanta.kernel.sessions.session import Session
-    from atalanta.wire.connection import Connection
+    from atalanta.wire.connection import TransportConnection
     from atalanta.wire.core.packets.cluster import NodeAnnounce, ScaleDownAnnouncement
     from atalanta.wire.core.transport import TransportConfiguration
     from atalanta.wire.endpoint import AcceptorConfig
@@ -106,7 +106,7 @@ class Successor:
         self.transport = transport
 
 
-class Host:
+class WireServer:
     """The shared state of the connections of one node.
 
     `connections` are all connections of the node, by the event loop's number. `dirty` are connections with bytes to
@@ -119,7 +119,7 @@ class Host:
         self,
         broker: Broker,
         wire: Wire,
-        connections: dict[int, Connection],
+        connections: dict[int, TransportConnection],
         passwords: Passwords | None = None,
     ) -> None:
         self.broker = broker
