@@ -94,9 +94,8 @@ class Structure:
 
     @property
     def constant(self) -> str:
-        """The name of the code: MESSAGE_ACK, TEXT_MESSAGE."""
-        short = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.name.removeprefix("ActiveMQ")).upper()
-        return short.replace("XATRANSACTION", "XA_TRANSACTION")
+        """The name of the code: BROKER_INFO, TEXT_MESSAGE."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", self.name.removeprefix("ActiveMQ")).upper()
 
 
 def parsed(text: str, place: str) -> Field:
@@ -109,12 +108,17 @@ def parsed(text: str, place: str) -> Field:
 
 
 class Schema:
-    """The structures by name, and the modules with their descriptions, in the order of the file."""
+    """The structures by name, and the modules with their descriptions, in the order of the file.
+
+    `named_codes` are the structures whose codes have a constant.
+    """
 
     def __init__(self, path: Path = SCHEMA) -> None:
         self.modules: dict[str, str] = {}
         self.structures: dict[str, Structure] = {}
-        for module in tomllib.loads(path.read_text(encoding="utf-8"))["module"]:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        self.named_codes: list[str] = content.get("codes", [])
+        for module in content["module"]:
             self.modules[module["name"]] = module["about"]
             for entry in module["structure"]:
                 self._add(module["name"], entry)
@@ -230,9 +234,10 @@ class Schema:
         return lines
 
     def _codes(self) -> str:
-        lines = ['"""The codes of commands and data structures.', "", GENERATED, '"""', ""]
+        lines = ['"""The codes that are compared or looked up.', "", GENERATED, '"""', ""]
         lines += ["from __future__ import annotations", "", "from typing import Final", ""]
-        coded = sorted((each.code, each.constant) for each in self.structures.values() if each.code)
+        named = [self.structures[name] for name in self.named_codes]
+        coded = sorted((each.code, each.constant) for each in named)
         return "\n".join([*lines, *(f"{name}: Final = {code}" for code, name in coded)]) + "\n"
 
     def _table(self) -> str:

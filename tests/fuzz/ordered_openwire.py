@@ -20,7 +20,7 @@ from atalanta.wire.openwire.commands.consumers import (
     MessagePull,
     RemoveSubscriptionInfo,
 )
-from atalanta.wire.openwire.commands.deliveries import MessageAck, MessageDispatchNotification
+from atalanta.wire.openwire.commands.deliveries import MessageAck
 from atalanta.wire.openwire.commands.destinations import (
     ActiveMQDestination,
     ActiveMQQueue,
@@ -293,7 +293,6 @@ class OpenWireSessions:
             FlushCommand(),
             ConnectionControl(fault_tolerant=choices.flag(), reconnect_to=self._text()),
             ControlCommand(self._text()),
-            MessageDispatchNotification(consumer, self._destination(), choices.number(), self._message_id()),
             Response(choices.number(32)),
             ExceptionResponse(None, choices.number(32)),
         ]  # fmt: skip

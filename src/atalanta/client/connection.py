@@ -18,7 +18,6 @@ from atalanta.client.transactions.branch import XaResource
 from atalanta.client.transactions.transaction import Transaction
 from atalanta.wire.core.client.errors import (
     ClientError,
-    Closed,
     LogViewUnsupported,
     QueueDoesNotExist,
     QueueExists,
@@ -513,5 +512,3 @@ def _routing_number(routing: str | None) -> int:
         raise ValueError(f"routing={routing!r} is neither 'anycast' nor 'multicast'")
     return ROUTING_NAMES.index(routing)
 
-
-__all__ = ["Closed", "Connection"]

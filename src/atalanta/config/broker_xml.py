@@ -434,5 +434,3 @@ class BrokerXml:
             )
             self.report.without_effect(file, line, "cluster-password", why, lost=True)
 
-
-__all__ = ["AcceptorConfig", "read_broker_xml"]

@@ -2,6 +2,8 @@
 
 Protocols whose message ids are texts keep them in properties. Where such an id ends with a number, the headers of one
 sender are equal otherwise, so they are written and read by comparison.
+
+Who uses it: docs/internals/protocols/openwire.md#repeated-messages.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _FIRST: Final[list[tuple[bytes, str]]] = [
     (b"OPTIONS ", HTTP),
     (b"\x16\x03", TLS),  # a ClientHello
 ]
-MQTT_CONNECT: Final = 0x10
+MQTT_CONNECT: Final = b"\x10"
 LENGTH_BYTES_MAX: Final = 4  # of the remaining length, 7 bits in each byte
 MQTT_NAMES: Final = (b"\x00\x04MQTT", b"\x00\x06MQIsdp")  # of 3.1.1 and 5, of 3.1
 # Protocols by the name of their subprotocol in a WebSocket.
@@ -47,7 +47,7 @@ def detect(prefix: bytes) -> str:
             possible = True
     if len(prefix) >= 5 and prefix[0] == 0 and prefix[4] == 1:
         return "OPENWIRE"
-    if prefix[:1] == b"\x10":
+    if prefix[:1] == MQTT_CONNECT:
         return _detect_mqtt(prefix)
     if possible or (len(prefix) < 8 and prefix[:1] == b"\x00"):
         return NEED_MORE

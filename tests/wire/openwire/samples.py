@@ -22,17 +22,23 @@ CLIENTS = ("activemq-client-5.18.6", "activemq-client-6.1.4")
 TEXTS = ("", "a", "é€", "𝄞", "\0", "x" * 200, "\ud800")
 LONGS = (0, 1, -1, 255, 65535, 65536, (1 << 32) - 1, 1 << 32, (1 << 63) - 1, -(1 << 63))
 SCHEMA = Schema()
+# DiscoveryEvent, four of journals, PartialCommand, LastPartialCommand, ReplayCommand, MessageDispatchNotification.
+NOT_FOR_BROKERS = (40, 50, 52, 53, 54, 60, 61, 65, 90)
 KINDS = {kind.__name__: (since, kind) for _, since, kind in CLASSES}
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """Frames that one object of Java wrote; `prefix_bytes` of each are its length."""
+    """Frames that one object of Java wrote; `prefix_bytes` of each are its length.
+
+    `not_for_brokers` are the frames of NOT_FOR_BROKERS: none of them puts anything into a cache.
+    """
 
     place: str
     options: WireFormatOptions
     prefix_bytes: int
     frames: tuple[bytes, ...]
+    not_for_brokers: tuple[bytes, ...]
 
 
 def lines(name: str) -> list[dict[str, object]]:
@@ -61,8 +67,12 @@ def conversation(place: str, entry: dict[str, object]) -> Conversation:
         size_prefix_disabled=not entry["prefix"],
         stack_traces=bool(entry["traces"]),
     )
-    written = tuple(bytes.fromhex(frame) for frame in frames)
-    return Conversation(place, options, 4 if entry["prefix"] else 0, written)
+    prefix = 4 if entry["prefix"] else 0
+    known: list[bytes] = []
+    unknown: list[bytes] = []
+    for frame in map(bytes.fromhex, frames):
+        (unknown if frame[prefix] in NOT_FOR_BROKERS else known).append(frame)
+    return Conversation(place, options, prefix, tuple(known), tuple(unknown))
 
 
 class RandomCommands:

@@ -50,7 +50,6 @@ __all__ = [
     "Float",
     "Int",
     "LogColumns",
-    "LogEntry",
     "Message",
     "PropertyValue",
     "Short",

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from atalanta.cluster.config import (
-    LOAD_BALANCING,
-    OFF,
     ON_DEMAND,
     STRICT,
     BroadcastGroupConfig,
@@ -314,8 +312,7 @@ class ClusterSections:
         self._uri_params(node, params, config)
 
     def _static_member(self, node: XmlElement, member: str, config: ClusterConnectionConfig) -> None:
-        """Returns the connector of a static member: a connector's name, or its URL `tcp://host:port?k=v` as Artemis
-        allows here."""
+        """Adds a static member: the name of a connector, or its URL `tcp://host:port?k=v` as Artemis allows here."""
         if not member:
             return
         if "://" not in member:
@@ -351,5 +348,3 @@ class ClusterSections:
         if "connectorName" in params:
             self.references.add(node, CONNECTOR, config.connector)
 
-
-__all__ = ["LOAD_BALANCING", "OFF", "ClusterSections"]

@@ -39,7 +39,7 @@ from atalanta.runtime.ha.holder_lock import FREE, LOCK_NAME, LOCKED, MISSING, bo
 from atalanta.runtime.ha.inheritance import empty, inherit, mark_complete
 from atalanta.runtime.ha.lease_file import LEASE_NAME, decode_record, read_content
 
-__all__ = ["EpochLost", "HeldEpoch", "SharedStore", "StoreView"]
+__all__ = ["HeldEpoch", "SharedStore", "StoreView"]
 
 MEMBERS_NAME: Final = "members"
 # Two processes that start with a new folder at the same time: one of them waits for the other.

@@ -23,7 +23,6 @@ from atalanta.spark.pipeline.document import Document, read_document
 from atalanta.spark.pipeline.problems import Location, PipelineError, Problem, nearest
 
 FILE_OPTIONS: Final = ("passwordfile", "truststorepath", "keystorepath", "crlpath")
-LISTS: Final = ("source", "table", "step", "query", "compaction")
 
 
 class Pipeline:

@@ -9,7 +9,6 @@ stops the query until removedQueues says so: messages of its last batch may be u
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,7 +33,6 @@ from atalanta.spark.read.stream_reader import AtalantaStreamReader, mean_bytes
 Json = dict[str, Any]
 SEARCH = "*"  # the search's name among the readers of SharedConnections; no queue has it
 
-log = logging.getLogger("atalanta.spark")
 
 
 @dataclass

@@ -9,7 +9,6 @@ does not come before `partitions`, and the query is refused (see progress.py).
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -42,8 +41,6 @@ from atalanta.spark.read.progress import Progress, ProgressOrder
 from atalanta.spark.read.shared_lease import SharedLease
 from atalanta.spark.read.starting_offsets import check_skipped, initial_sequence
 from atalanta.spark.read.termination import ignore_termination, unwind_at_termination
-
-log = logging.getLogger("atalanta.spark")
 
 
 class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -2,6 +2,8 @@
 
 A frame that matches the pattern of an earlier one becomes the command of that one, with its own numbers, times and
 content. So a command is valid until the next frame: who keeps one copies it.
+
+The patterns of a run of messages together: docs/internals/protocols/openwire.md#repeated-messages.
 """
 
 from __future__ import annotations

@@ -86,6 +86,27 @@ def test_before_login_only_the_handshake(server: OpenWireServer) -> None:
     assert client.closed is not None and "no bridge of a network" in client.closed
 
 
+@pytest.mark.parametrize("tight", [True, False])
+def test_an_unknown_type_ends_its_connection_alone(server: OpenWireServer, tight: bool) -> None:
+    other = server.openwire_client("other")
+    partial = bytes.fromhex("00000005 3c 00000007")
+    early = greeted(server, tight=tight)
+    early.feed(partial)
+    assert early.closed == "type 60 before ConnectionInfo"
+    client = greeted(server, tight=tight)
+    client.succeeds(client.login_info("c", "admin", "admin"))
+    client.feed(partial)
+    assert client.closed == "type at byte 4: unknown type 60 in version 12"
+    client = greeted(server, tight=tight)
+    client.succeeds(client.login_info("d", "admin", "admin"))
+    inside = "20 01 02 00000001 00000002 3c" if tight else "20 00000001 00 00000002 01 3c"
+    client.feed(len(bytes.fromhex(inside)).to_bytes(4, "big") + bytes.fromhex(inside))
+    assert client.closed is not None and client.closed.endswith("unknown type 60 in version 12")
+    other.publish("1", "a")
+    other.consume("a")
+    assert other.texts() == ["1"]
+
+
 def test_commands_behind_the_login_wait_for_it(server: OpenWireServer) -> None:
     client = greeted(server)
     client.send(client.login_info("c", "admin", "admin"))

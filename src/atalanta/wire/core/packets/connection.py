@@ -22,11 +22,9 @@ from atalanta.wire.core.transport import TransportConfiguration
 
 # Reasons of a server's DISCONNECT_V3.
 REASON_REDIRECT: Final = 0
-REASON_REDIRECT_CRITICAL: Final = 1
 REASON_SCALE_DOWN: Final = 2
 REASON_SCALE_DOWN_CRITICAL: Final = 3
 REASON_SHUTDOWN: Final = 4
-REASON_SHUTDOWN_CRITICAL: Final = 5
 
 
 @dataclass(eq=False, repr=False)

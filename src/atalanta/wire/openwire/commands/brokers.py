@@ -176,32 +176,3 @@ class NetworkBridgeFilter(DataStructure):
         return (
             "network_ttl", "network_broker_id", "message_ttl", "consumer_ttl",
         )
-
-
-class DiscoveryEvent(DataStructure):
-    """A broker that was found."""
-
-    def __init__(
-        self, service_name: str | None = None, broker_name: str | None = None,
-    ) -> None:
-        self.service_name = service_name
-        self.broker_name = broker_name
-
-    def code(self) -> int:
-        return 40
-
-    def fresh(self) -> DiscoveryEvent:
-        return DiscoveryEvent()
-
-    def read(self, source: FieldReader) -> None:
-        self.service_name = source.text("service_name")
-        self.broker_name = source.text("broker_name")
-
-    def write(self, out: FieldWriter) -> None:
-        out.text("service_name", self.service_name)
-        out.text("broker_name", self.broker_name)
-
-    def names(self) -> tuple[str, ...]:
-        return (
-            "service_name", "broker_name",
-        )

@@ -10,7 +10,6 @@ from typing import Final
 from atalanta.wire.openwire.commands.brokers import (
     BrokerInfo,
     BrokerSubscriptionInfo,
-    DiscoveryEvent,
     NetworkBridgeFilter,
 )
 from atalanta.wire.openwire.commands.connections import (
@@ -31,11 +30,7 @@ from atalanta.wire.openwire.commands.consumers import (
     RemoveSubscriptionInfo,
     SubscriptionInfo,
 )
-from atalanta.wire.openwire.commands.deliveries import (
-    MessageAck,
-    MessageDispatch,
-    MessageDispatchNotification,
-)
+from atalanta.wire.openwire.commands.deliveries import MessageAck, MessageDispatch
 from atalanta.wire.openwire.commands.destinations import (
     ActiveMQQueue,
     ActiveMQTempQueue,
@@ -64,15 +59,6 @@ from atalanta.wire.openwire.commands.producers import (
     ProducerAck,
     ProducerInfo,
     SessionInfo,
-)
-from atalanta.wire.openwire.commands.records import (
-    JournalQueueAck,
-    JournalTopicAck,
-    JournalTrace,
-    JournalTransaction,
-    LastPartialCommand,
-    PartialCommand,
-    ReplayCommand,
 )
 from atalanta.wire.openwire.commands.responses import (
     DataArrayResponse,
@@ -123,16 +109,7 @@ CLASSES: Final[tuple[tuple[int, int, type[DataStructure]], ...]] = (
     (32, 1, DataResponse),
     (33, 1, DataArrayResponse),
     (34, 1, IntegerResponse),
-    (40, 1, DiscoveryEvent),
-    (50, 1, JournalTopicAck),
-    (52, 1, JournalQueueAck),
-    (53, 1, JournalTrace),
-    (54, 1, JournalTransaction),
     (55, 1, SubscriptionInfo),
-    (60, 1, PartialCommand),
-    (61, 1, LastPartialCommand),
-    (65, 1, ReplayCommand),
-    (90, 1, MessageDispatchNotification),
     (91, 1, NetworkBridgeFilter),
     (92, 12, BrokerSubscriptionInfo),
     (100, 1, ActiveMQQueue),

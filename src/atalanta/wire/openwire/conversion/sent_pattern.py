@@ -1,4 +1,7 @@
-"""Messages of a client that sends the same again but for id, times and body: their header is not converted again."""
+"""Messages of a client that sends the same again but for id, times and body: their header is not converted again.
+
+The patterns of a run of messages together: docs/internals/protocols/openwire.md#repeated-messages.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 A client sends message after message whose frames are equal but for numbers, times and content. The bytes between those
 fields are compared instead of decoded: if they are equal, so are all fields that they stand for, since the bits of the
 tight form are among them. An index of the cache means the same as long as the cache has not changed.
+
+The patterns of a run of messages together: docs/internals/protocols/openwire.md#repeated-messages.
 """
 
 from __future__ import annotations

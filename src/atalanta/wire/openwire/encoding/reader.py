@@ -114,7 +114,7 @@ class LooseReader(FieldReader):
     def _new(self, code: int, what: str) -> DataStructure:
         kind = self._kinds[code]
         if kind is None:
-            text = f"type {code} does not exist in version {self.version}"
+            text = f"unknown type {code} in version {self.version}"
             raise DecodeError(what, self.position - 1, text)
         self._structures += 1
         if self._structures > STRUCTURES_MAX:

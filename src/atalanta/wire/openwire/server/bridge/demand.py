@@ -71,10 +71,6 @@ class Demand:
         """Returns True while it has a reason. `durables_stay`: durable subscriptions without a consumer are one."""
         return self.permanent or len(self.remote) > 0 or (durables_stay and len(self.subscriptions) > 0)
 
-    def meets(self, other: Demand) -> bool:
-        """Returns True if both lead to the same consumer of an application."""
-        return any(way in other.ways for way in self.ways)
-
     # -- state ----------------------------------------------------------------------------------
     def open(self) -> None:
         """Records that its consumer exists."""

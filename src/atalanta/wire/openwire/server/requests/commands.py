@@ -56,7 +56,6 @@ ANNOUNCED: Final = (ProducerInfo, SessionInfo, RemoveSubscriptionInfo)
 NOT_SUPPORTED: Final = {
     codes.BROKER_INFO: "a bridge sends its BrokerInfo before it logs in",
     codes.CONTROL_COMMAND: "ControlCommand is not supported: stop the node by its own command",
-    codes.MESSAGE_DISPATCH_NOTIFICATION: "master and slave of Classic are not supported: see high availability",
 }
 
 

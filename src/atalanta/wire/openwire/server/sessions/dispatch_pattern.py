@@ -1,4 +1,7 @@
-"""The deliveries of one sender's messages to a consumer: the frame of one is that of another but for a few fields."""
+"""The deliveries of one sender's messages to a consumer: the frame of one is that of another but for a few fields.
+
+The patterns of a run of messages together: docs/internals/protocols/openwire.md#repeated-messages.
+"""
 
 from __future__ import annotations
 
