@@ -110,13 +110,16 @@ class OpenWireConnection(OpenWireOutput):
     def drop_unfinished(self) -> None:
         self.decoder.drop()
         self.waiting = self.processed = None
+        if self.session is not None:
+            self.session.waiting.clear()
 
     def unfinished_bytes(self) -> int:
-        waiting = self.waiting
+        waiting, session = self.waiting, self.session
         size = self.decoder.kept_bytes()
+        if session is not None:
+            size += session.waiting.bytes
         if isinstance(waiting, OpenWireMessage):
             size += len(waiting.content or b"") + len(waiting.marshalled_properties or b"")
-            session = self.session
             if session is not None and session.inflation is not None:
                 size += session.inflation.inflater.size
         return size
@@ -146,7 +149,7 @@ class OpenWireConnection(OpenWireOutput):
             try:
                 self._process(now, command)
             except BrokerError as error:
-                self._refuse(command, error)
+                self.refuse(command.command_id, command.response_required, error)
         if self.pending_redirect is not None:
             self.pending_redirect.mark_received()
 
@@ -157,12 +160,17 @@ class OpenWireConnection(OpenWireOutput):
             self._negotiated(now)
         return found
 
-    def _refuse(self, command: Command, error: BrokerError) -> None:
-        if command.response_required:
+    def refuse(self, command_id: int, wanted: bool, error: BrokerError) -> None:
+        if wanted:
             throwable = throwable_of(error) if self.network is None else bridge_throwable(error)
-            self.respond_error(command.command_id, throwable)
+            self.respond_error(command_id, throwable)
         else:
             self.report(error)
+
+    def go_on(self, now: int) -> None:
+        session = self.session
+        if session is not None and not self.gone and not self.end_reason:
+            session.waiting.go_on(now)
 
     def _negotiated(self, now: int) -> None:
         """Sends BrokerInfo, and begins the signs of life that both sides promise."""
@@ -180,7 +188,11 @@ class OpenWireConnection(OpenWireOutput):
         if isinstance(command, ShutdownInfo):
             self.end("the client disconnected")
         elif isinstance(command, RemoveInfo) and isinstance(command.object_id, ConnectionId):
-            self._close_in_order(now, command)
+            if session is not None and session.waiting.lanes:  # the client believes that it has sent them
+                session.stop_input()
+                self.waiting = command
+            else:
+                self._close_in_order(now, command)
         elif session is not None:
             if isinstance(command, ConnectionInfo):
                 raise ProtocolError("a second ConnectionInfo")
@@ -200,9 +212,7 @@ class OpenWireConnection(OpenWireOutput):
                 return
             if not answer(session, now, command):
                 self.waiting = command
-                self.count_unfinished()
-                if not self.host.unfinished.may_wait(self):
-                    self.end(self.host.unfinished.refusal(self))
+                session.count_waiting()
         elif isinstance(command, ConnectionInfo):
             self._connect(now, command)
         elif isinstance(command, ConnectionControl):
@@ -369,7 +379,8 @@ class OpenWireConnection(OpenWireOutput):
         self.end(error.text)
 
     def waits_for_room(self) -> bool:
-        return self.waiting is not None
+        session = self.session
+        return self.waiting is not None or (session is not None and len(session.waiting.lanes) > 0)
 
     def send_sign_of_life(self) -> None:
         """Sends what the system of a client that has gone refuses: its end may be behind bytes that are not read."""
