@@ -47,6 +47,27 @@ def test_a_persistent_message_is_confirmed_when_it_is_durable(server: OpenWireSe
     assert count(server) == 1
 
 
+def test_an_acknowledgement_without_its_consumer_is_not_the_end_of_a_connection(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    fill(client, "1")
+    consumer = client.consume("a")
+    [dispatch] = client.dispatches()
+    client.close(consumer)
+    client.send(client.ack_info(dispatch))
+    assert client.output() == []
+    assert "does not exist" in client.fails(client.ack_info(dispatch))[1]
+    client.consume("a")
+    assert client.texts() == ["1"]
+
+
+def test_a_client_may_write_no_timestamp(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    client.publish("1", "a", timestamp=0)
+    client.consume("a")
+    [dispatch] = client.dispatches()
+    assert dispatch.message is not None and dispatch.message.timestamp == 0
+
+
 def test_an_acknowledgement_is_answered_when_it_is_durable(server: OpenWireServer) -> None:
     client = server.openwire_client()
     fill(client, "1")
