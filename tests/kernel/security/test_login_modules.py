@@ -278,8 +278,11 @@ def test_guests(
 
 @pytest.mark.parametrize(
     ("user", "password", "expected"),
-    [(None, None, GUEST_ONLY), ("nobody", None, None), ("anna", None, None), (None, "x", None), ("anna", "secret", ANNA)],
-)
+    [
+        (None, None, GUEST_ONLY), ("nobody", None, None), ("anna", None, None), (None, "x", None),
+        ("anna", "secret", ANNA),
+    ],
+)  # fmt: skip
 def test_a_nameless_guest_sends_neither_name_nor_password(
     user: str | None, password: str | None, expected: tuple[str, tuple[str, ...]] | None
 ) -> None:

@@ -80,8 +80,8 @@ class CertificateUsers:
 
 
 class Guest:
-    """The guest user. `strict`: not for clients that send a password (`credentialsInvalidate`). `nameless`: not for those
-    that send a name either, which may be mistyped (`anonymousAccessAllowed`; SimpleAuthenticationBroker).
+    """The guest user. `strict`: not for clients that send a password (`credentialsInvalidate`). `nameless`: nor for
+    those that send a name, which may be mistyped (`anonymousAccessAllowed`; SimpleAuthenticationBroker).
     """
 
     def __init__(self, user: str, role: str, strict: bool, nameless: bool = False) -> None:
