@@ -264,6 +264,18 @@ def test_a_browser_waits_for_its_window_without_any_work(server: OpenWireServer)
     assert end.message is None
 
 
+def test_nothing_is_sent_to_a_browser_behind_its_end(server: OpenWireServer) -> None:
+    client, other = server.openwire_client(), server.openwire_client("o")
+    fill(client, "1", "2")
+    client.consume("a", 10, browser=True)
+    seen = client.dispatches()
+    assert [text(each) for each in seen] == ["1", "2", None]
+    fill(other, "3")
+    client.ack(seen[1], first=seen[0], count=2)
+    fill(other, "4")
+    assert client.dispatches() == []
+
+
 def test_a_browser_of_an_empty_queue_ends_at_once(server: OpenWireServer) -> None:
     client = server.openwire_client()
     client.consume("a", 500, browser=True)

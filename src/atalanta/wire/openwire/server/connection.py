@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.security.security import MANAGE
+from atalanta.kernel.sessions.client import Client
 from atalanta.wire.connection import ProtocolError, Redirect
 from atalanta.wire.login import LoginRequest
 from atalanta.wire.openwire.acceptor import OpenWireAcceptor
@@ -195,7 +196,11 @@ class OpenWireConnection(OpenWireOutput):
                 self._close_in_order(now, command)
         elif session is not None:
             if isinstance(command, ConnectionInfo):
-                raise ProtocolError("a second ConnectionInfo")
+                if not self.closed_in_order:
+                    raise ProtocolError("a second ConnectionInfo")
+                self._begin_again(now)
+                self._connect(now, command)
+                return
             if self.closed_in_order:
                 return  # the client closes: nothing else has an effect
             redirect = self.pending_redirect
@@ -243,6 +248,25 @@ class OpenWireConnection(OpenWireOutput):
             session.kernel.close(now, False)
             if token != SILENT:
                 session.done_when_durable(token)
+
+    def _begin_again(self, now: int) -> None:
+        """Frees what the client had, which logs in once more: a pool has cleaned its connection up."""
+        former = self.client
+        former.close(now, self.host.broker.session_services, False)
+        self._free_client_id(now)
+        self.client = Client(self.conn, former.remote)
+        self.client.local, self.client.certificate = former.local, former.certificate
+        self.client.protocol, self.client.implementation = former.protocol, former.implementation
+        self.session = None
+        self.closed_in_order = self.id_asked_for = self.authenticated = False
+
+    def _free_client_id(self, now: int) -> None:
+        client_id = self.client.client_id
+        if client_id is None:
+            return
+        if self.node_clients.clients.get(client_id) is self:
+            del self.node_clients.clients[client_id]
+        self.node_clients.held_ids.freed(now, client_id)
 
     # -- login ----------------------------------------------------------------------------------
     def _connect(self, now: int, command: ConnectionInfo) -> None:
@@ -483,9 +507,5 @@ class OpenWireConnection(OpenWireOutput):
         if self.keep_alive is not None:
             self.keep_alive.end()
         self._leave(now)
-        client_id = self.client.client_id
-        if client_id is not None and self.node_clients.clients.get(client_id) is self:
-            del self.node_clients.clients[client_id]
         self.client.close(now, self.host.broker.session_services, True)
-        if client_id is not None:
-            self.node_clients.held_ids.freed(now, client_id)
+        self._free_client_id(now)
