@@ -189,6 +189,7 @@ class LineSession(SenderControl):
         if command == "SEND":
             body = text_body(text)
             if not self.may_send(name, len(body)):
+                self.stop_input()
                 return False
             message = Message.create(name, body, TEXT, True, now // 1_000_000, PRIORITY)
             message.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))

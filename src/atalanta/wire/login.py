@@ -162,8 +162,17 @@ class LoginConnection(ClientConnection):
         if self.holds == 0:
             self.host.resumed.append(self.conn)
 
+    def resume_later(self) -> None:
+        """Asks the node to call `resume`, behind what it processes now."""
+        self.host.resumed.append(self.conn)
+
+    def go_on(self, now: int) -> None:
+        """Processes requests that were set aside and have room now."""
+        return None
+
     def resume(self, now: int) -> None:
         self.last_seen = now
+        self.go_on(now)
         while self.holds == 0 and not self.gone:
             self.take_up(now)
             if self.holds > 0 or not self.held:

@@ -45,6 +45,27 @@ def test_each_group_stays_with_one_consumer_and_in_order(bench: Bench) -> None:
             assert mine == sorted(mine) and len(mine) == 5
 
 
+def test_a_new_group_goes_to_the_consumer_with_the_fewest(bench: Bench) -> None:
+    """A worker that comes late gets the next groups, whoever's turn it is."""
+    bench.queue("q")
+    [early] = readers(bench, 1)
+    sender = bench.session()
+    send(bench, sender, "a1", "b1", "c1")
+    [late] = readers(bench, 1)
+    send(bench, sender, "d1", "e1", "f1", "a2", "g1", "h1")
+    assert groups_of(late) > {"d", "e", "f"} and len(groups_of(late)) == len(groups_of(early)) == 4
+
+
+def test_a_new_group_goes_to_no_consumer_whose_selector_leaves_it_out(bench: Bench) -> None:
+    bench.queue("q")
+    [everything] = readers(bench, 1)
+    picky = bench.session()
+    consume(picky, bench, "q", credits=-1, selector="kind = 'x'")
+    sender = bench.session()
+    send(bench, sender, "a1", "b1", "c1")
+    assert groups_of(everything) == {"a", "b", "c"} and endpoint(picky).bodies() == []
+
+
 def test_a_busy_consumer_holds_back_its_own_groups_only(bench: Bench) -> None:
     bench.queue("q")
     busy, idle = readers(bench, 2, credits=0)

@@ -276,6 +276,23 @@ def test_guests(
     assert identity is None or not identity.cluster
 
 
+@pytest.mark.parametrize(
+    ("user", "password", "expected"),
+    [
+        (None, None, GUEST_ONLY), ("nobody", None, None), ("anna", None, None), (None, "x", None),
+        ("anna", "secret", ANNA),
+    ],
+)  # fmt: skip
+def test_a_nameless_guest_sends_neither_name_nor_password(
+    user: str | None, password: str | None, expected: tuple[str, tuple[str, ...]] | None
+) -> None:
+    """A mistyped name is not somebody else (`anonymousAccessAllowed` of ActiveMQ Classic)."""
+    held = with_guests(*USUAL, strict=True)
+    assert held.chain is not None and held.chain.guest is not None
+    held.chain.guest.nameless = True
+    assert who(login(held, user, password, "")) == expected
+
+
 def test_the_right_password_of_the_cluster_is_the_clusters() -> None:
     peer = login(with_guests(*USUAL), "cluster", "cluster secret", "")
     assert peer is not None and peer.cluster

@@ -111,7 +111,8 @@ class NetworkConnectorConfig(OptionGroup):
         unit="percent", minimum=1, maximum=100, attribute=True,
     )  # fmt: skip
     network_ttl: int = option(
-        1, "networkTTL", "brokers that messages and demand may pass", unit="count", minimum=0, attribute=True
+        1, "networkTTL", "brokers that messages and demand may pass, -1 any number", unit="count", minimum=-1,
+        attribute=True,
     )
     consumer_ttl: int | None = option(
         None, "consumerTTL", "of demand alone (networkTTL if absent)", unit="count", minimum=-1, attribute=True

@@ -54,7 +54,7 @@ class Plugins:
         values = self.elements.values(node, names)
         anonymous = self.elements.true(node, values, "anonymousAccessAllowed")
         user, group = (values.get(name, "anonymous") for name in names[1:])
-        self.logins = LoginSource(guest=Guest(user, group, True) if anonymous else None, everyone=EVERYONE)
+        self.logins = LoginSource(guest=Guest(user, group, True, True) if anonymous else None, everyone=EVERYONE)
         self.elements.children(node, {"users": self._users})
 
     def _users(self, node: XmlElement) -> None:

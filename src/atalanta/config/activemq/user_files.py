@@ -13,6 +13,7 @@ from atalanta.config.users.login_config import (
     GUEST_USER_OPTION,
     GUESTS,
     LOGIN_FILE,
+    NAMELESS_OPTION,
     PROPERTIES,
     ROLE_OPTION,
     STRICT_OPTION,
@@ -73,6 +74,7 @@ def login_text(guest: Guest) -> str:
       {ROLE_OPTION}="{ROLES_FILE}";
    {ARTEMIS}{GUESTS} sufficient
       {STRICT_OPTION}={'true' if guest.strict else 'false'}
+      {NAMELESS_OPTION}={'true' if guest.nameless else 'false'}
       {GUEST_USER_OPTION}="{guest.user}"
       {GUEST_ROLE_OPTION}="{guest.role}";
 }};

@@ -27,6 +27,7 @@ GUESTS: Final = "GuestLoginModule"
 GUEST_USER_OPTION: Final = "org.apache.activemq.jaas.guest.user"
 GUEST_ROLE_OPTION: Final = "org.apache.activemq.jaas.guest.role"
 STRICT_OPTION: Final = "credentialsInvalidate"
+NAMELESS_OPTION: Final = "atalanta.guest.nameless"  # of ours: for what activemq.xml calls anonymous
 KINDS: Final = {PROPERTIES: PASSWORD, CERTIFICATES: CERTIFICATE, GUESTS: GUEST}
 USER_OPTION: Final = "org.apache.activemq.jaas.properties.user"
 ROLE_OPTION: Final = "org.apache.activemq.jaas.properties.role"
@@ -131,7 +132,8 @@ def _take(found: UserFileNames, module: Module, simple: str, path: Path, report:
     if kind == GUEST:
         strict = options.get(STRICT_OPTION, "").lower() == "true"
         user = options.get(GUEST_USER_OPTION, "guest")
-        found.guest = Guest(user, options.get(GUEST_ROLE_OPTION, "guests"), strict)
+        nameless = options.get(NAMELESS_OPTION, "").lower() == "true"
+        found.guest = Guest(user, options.get(GUEST_ROLE_OPTION, "guests"), strict, nameless)
         for name, value in ((GUEST_USER_OPTION, user), (GUEST_ROLE_OPTION, found.guest.role)):
             if not value:
                 report.problem(str(path), module.line, f"{simple}: {name} is empty")

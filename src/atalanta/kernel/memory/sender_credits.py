@@ -1,6 +1,6 @@
 """Credits of the senders of one client whose protocol has none: the server asks for them in the client's name.
 
-A message for a full address waits, and with it all input of the client, until the address has room.
+A message for a full address waits until the address has room; what waits with it is the protocol's decision.
 """
 
 from __future__ import annotations
@@ -13,28 +13,32 @@ ADDRESSES_MAX: Final = 1_000
 
 
 class SenderCredits:
-    """The credits by address, in bytes (`left`). A message for `blocked` waits, one for `unblocked` has waited."""
+    """The credits by address, in bytes (`left`). Messages for the addresses in `blocked` wait; those in `unblocked`
+    have room for the message that has waited.
+    """
 
     def __init__(self) -> None:
         self.left: dict[str, int] = {}
-        self.blocked: str | None = None
-        self.unblocked: str | None = None
+        self.blocked: dict[str, bool] = {}
+        self.unblocked: dict[str, bool] = {}
 
     def take(self, address: str, size: int, refusing: bool, request: Callable[[str, int], None]) -> bool:
-        """Takes the credits of a message of `size` bytes. Returns False if it must wait: `blocked` is its address then.
+        """Takes the credits of a message of `size` bytes. Returns False if it must wait.
 
         `refusing`: some address refuses messages, so no more is asked for than this one needs. `request` asks for
         credits, and is answered by `grant` or `block`, perhaps at once.
         """
+        if self.blocked and address in self.blocked:
+            return False
         left = self.left.get(address, 0)
-        if self.unblocked == address:
-            self.unblocked = None  # this is the message that waited
+        if self.unblocked and address in self.unblocked:
+            del self.unblocked[address]  # this is the message that waited
         elif left <= 0 or refusing:
             if len(self.left) >= ADDRESSES_MAX:
                 self.left.clear()
             self.left[address] = 0
             request(address, size + (0 if refusing else REQUEST_BYTES))
-            if self.blocked is not None:
+            if address in self.blocked:
                 return False
             left = self.left[address]
         self.left[address] = left - size
@@ -46,12 +50,14 @@ class SenderCredits:
 
     def block(self, address: str) -> None:
         """Records that the message for the address waits."""
-        self.blocked = address
+        self.blocked[address] = True
 
     def unblock(self, address: str) -> bool:
         """Records that the waiting message may go on. Returns False if none waits for the address."""
-        if self.blocked != address:
+        if address not in self.blocked:
             return False
-        self.blocked = None
-        self.unblocked = address
+        del self.blocked[address]
+        if len(self.unblocked) >= ADDRESSES_MAX:
+            self.unblocked.clear()  # marks of messages that are not sent any more
+        self.unblocked[address] = True
         return True

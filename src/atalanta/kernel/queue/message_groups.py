@@ -3,7 +3,8 @@
 Follows QueueImpl.handleMessageGroup and BucketMessageGroups of Artemis: a group is pinned to the consumer of its first
 message, until the consumer closes, the group ends (`_AMQ_GROUP_SEQUENCE` -1) or groups are rebalanced. Unlike Artemis,
 a busy consumer holds back its own groups only: other consumers skip their messages, and examine them again if it
-closes.
+closes. A new group goes to the consumer with the fewest (Queue.assignMessageGroup of ActiveMQ Classic), or of several
+to the one whose turn it is.
 """
 
 from __future__ import annotations
@@ -28,12 +29,16 @@ NO_SEQUENCE: Final = 1 << 62
 
 
 class MessageGroups:
-    """State of the groups. `pins`: key of a group -> its consumer. `passed`: key -> lowest skipped sequence."""
+    """State of the groups. `pins`: key of a group -> its consumer. `passed`: key -> lowest skipped sequence.
+
+    `counts`: consumer -> number of its pins.
+    """
 
     def __init__(self, spec: QueueSpec) -> None:
         self.buckets: int = spec.group_buckets
         self.first_key: str | None = spec.group_first_key
         self.pins: dict[str, QueueConsumer] = {}
+        self.counts: dict[QueueConsumer, int] = {}
         self.passed: dict[str, int] = {}
         self.pins_least: int = PINS_MAX
         self.pins_limit: int = PINS_MAX
@@ -69,6 +74,19 @@ class MessageGroups:
             self.key_of(group) in self.pins or message.property_value(GROUP_SEQUENCE) == LAST_OF_GROUP
         )
 
+    def choose(self, found: QueueConsumer, others: list[QueueConsumer], reference: Reference) -> QueueConsumer:
+        """Returns the consumer of a message that `found` may have: for a new group one of `others` that has fewer."""
+        message = reference.message
+        if message.group_id is None or self.keeps_turn(reference):
+            return found
+        fewest = self.counts.get(found, 0)
+        for other in others:
+            count = self.counts.get(other, 0)
+            if count < fewest and not other.browse_only and other.ready():
+                if other.selector is None or other.selector.matches(message):
+                    found, fewest = other, count
+        return found
+
     def record_delivery(self, consumer: QueueConsumer, reference: Reference) -> int:
         """Records a delivery; returns the sequence from which others must examine again (NO_SEQUENCE: no change).
 
@@ -81,10 +99,11 @@ class MessageGroups:
         key = self.key_of(group)
         new = key not in self.pins
         if message.property_value(GROUP_SEQUENCE) == LAST_OF_GROUP:
-            self.pins.pop(key, None)
+            self._unpin(key)
             return self.passed.pop(key, NO_SEQUENCE)
         if new:
             self.pins[key] = consumer
+            self.counts[consumer] = self.counts.get(consumer, 0) + 1
             if self.first_key is not None:
                 consumer.marked = marked_first(message, self.first_key)
         return NO_SEQUENCE
@@ -99,6 +118,7 @@ class MessageGroups:
             else:
                 kept[key] = pinned
         self.pins = kept
+        self.counts.pop(consumer, None)
         return lowest
 
     def release_all(self) -> int:
@@ -107,14 +127,20 @@ class MessageGroups:
         for sequence in self.passed.values():
             lowest = min(lowest, sequence)
         self.pins = {}
+        self.counts = {}
         self.passed = {}
         return lowest
 
     def release_group(self, group: str) -> int:
         """Releases one group, by its id (resetGroup); returns a sequence as `release` does."""
         key = self.key_of(group)
-        self.pins.pop(key, None)
+        self._unpin(key)
         return self.passed.pop(key, NO_SEQUENCE)
+
+    def _unpin(self, key: str) -> None:
+        consumer = self.pins.pop(key, None)
+        if consumer is not None:
+            self.counts[consumer] -= 1
 
     def full(self) -> bool:
         return len(self.pins) > self.pins_limit
@@ -131,6 +157,9 @@ class MessageGroups:
                     if pinned is not None:
                         used[key] = pinned
         self.pins = used
+        self.counts = {}
+        for consumer in used.values():
+            self.counts[consumer] = self.counts.get(consumer, 0) + 1
         for key in list(self.passed):
             if key not in used:
                 del self.passed[key]

@@ -153,7 +153,7 @@ class Logins:
         chain = security.chain
         if chain is not None:
             # The cluster user with a wrong password is no guest.
-            guest = user != security.cluster_user and chain.may_be_guest(password is not None)
+            guest = user != security.cluster_user and chain.may_be_guest(user is not None, password is not None)
             waiter = Chained(security, subject, guest, waiter)
             if user != security.cluster_user:
                 certified = chain.certificates.user_of(subject) is not None

@@ -80,12 +80,15 @@ class CertificateUsers:
 
 
 class Guest:
-    """The guest user. `strict`: not for clients that send a password (`credentialsInvalidate`)."""
+    """The guest user. `strict`: not for clients that send a password (`credentialsInvalidate`). `nameless`: nor for
+    those that send a name, which may be mistyped (`anonymousAccessAllowed`; SimpleAuthenticationBroker).
+    """
 
-    def __init__(self, user: str, role: str, strict: bool) -> None:
+    def __init__(self, user: str, role: str, strict: bool, nameless: bool = False) -> None:
         self.user = user
         self.role = role
         self.strict = strict
+        self.nameless = nameless
 
     def same(self, other: Guest | None) -> bool:
         return (
@@ -93,6 +96,7 @@ class Guest:
             and self.user == other.user
             and self.role == other.role
             and self.strict == other.strict
+            and self.nameless == other.nameless
         )
 
 
@@ -111,9 +115,12 @@ class LoginChain:
         self.password_roles = password_roles
         self.guest = guest
 
-    def may_be_guest(self, password_given: bool) -> bool:
+    def may_be_guest(self, name_given: bool, password_given: bool) -> bool:
         """Returns True if the client may be a guest (GuestLoginModule.login)."""
-        return self.guest is not None and not (self.guest.strict and password_given)
+        guest = self.guest
+        if guest is None or (guest.strict and password_given):
+            return False
+        return not (guest.nameless and name_given)
 
     def is_guest(self, certified: bool, password_ok: bool) -> bool:
         """Returns True if the chain reaches the guest module, so that the identity is, or includes, the guest."""

@@ -128,9 +128,7 @@ class StompConnection(StompOutput):
         if session is not None:
             if not answer(session, now, frame):
                 self.waiting = frame
-                self.count_unfinished()
-                if not self.host.unfinished.may_wait(self):
-                    self.refuse(self.host.unfinished.refusal(self), None)
+                session.count_waiting()
         elif frame.command == "CONNECT" or frame.command == "STOMP":
             self._connect(now, frame)
         else:

@@ -65,6 +65,7 @@ def _send(session: StompSession, now: int, frame: Frame) -> bool:
     destination = _destination(session, now, frame, "destination-type")
     transaction = _transaction(session, frame)
     if not session.may_send(destination.name, len(frame.body)):
+        session.stop_input()
         return False
     reply_to = frame.get("reply-to")
     if reply_to is not None:

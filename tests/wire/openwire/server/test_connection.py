@@ -72,6 +72,34 @@ def test_a_client_id_is_given_once(server: OpenWireServer) -> None:
     server.openwire_client("c")
 
 
+def test_a_connection_that_its_client_has_cleaned_up_logs_in_again(server: OpenWireServer) -> None:
+    """What pools of activemq-ra do with each connection that has a client id."""
+    client = server.openwire_client("first")
+    temporary = client.temporary_queue()
+    client.publish("1", "a")
+    client.consume("a")
+    assert client.texts() == ["1"]
+    client.succeeds(RemoveInfo(ConnectionId(client.id)))
+    client.succeeds(client.login_info("second", "admin", "admin"))
+    client.succeeds(SessionInfo(SessionId(client.id, 1)))
+    assert temporary.physical_name not in server.broker.queues
+    client.producers.clear()
+    client.publish("2", "a")
+    client.consume("a")
+    assert client.texts() == ["1", "2"]
+    other = server.openwire_client("first")
+    assert other.closed is None
+    assert client.fails(client.consumer_info(temporary))[0]
+    assert "already connected" in refused(server, "second")
+    client.succeeds(RemoveInfo(ConnectionId(client.id)))
+    assert "Unable to validate" in client.fails(client.login_info("second", "admin", "wrong"))[1]
+
+
+def refused(server: OpenWireServer, client_id: str) -> str:
+    client = greeted(server)
+    return client.fails(client.login_info(client_id, "admin", "admin"))[1]
+
+
 def test_before_login_only_the_handshake(server: OpenWireServer) -> None:
     for command in (SessionInfo(SessionId("x", 1)), RemoveInfo(ConnectionId("x"), -1)):
         client = greeted(server)

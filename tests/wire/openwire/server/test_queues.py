@@ -47,6 +47,27 @@ def test_a_persistent_message_is_confirmed_when_it_is_durable(server: OpenWireSe
     assert count(server) == 1
 
 
+def test_an_acknowledgement_without_its_consumer_is_not_the_end_of_a_connection(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    fill(client, "1")
+    consumer = client.consume("a")
+    [dispatch] = client.dispatches()
+    client.close(consumer)
+    client.send(client.ack_info(dispatch))
+    assert client.output() == []
+    assert "does not exist" in client.fails(client.ack_info(dispatch))[1]
+    client.consume("a")
+    assert client.texts() == ["1"]
+
+
+def test_a_client_may_write_no_timestamp(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    client.publish("1", "a", timestamp=0)
+    client.consume("a")
+    [dispatch] = client.dispatches()
+    assert dispatch.message is not None and dispatch.message.timestamp == 0
+
+
 def test_an_acknowledgement_is_answered_when_it_is_durable(server: OpenWireServer) -> None:
     client = server.openwire_client()
     fill(client, "1")
@@ -241,6 +262,18 @@ def test_a_browser_waits_for_its_window_without_any_work(server: OpenWireServer)
     client.ack(got)
     (end,) = client.dispatches()
     assert end.message is None
+
+
+def test_nothing_is_sent_to_a_browser_behind_its_end(server: OpenWireServer) -> None:
+    client, other = server.openwire_client(), server.openwire_client("o")
+    fill(client, "1", "2")
+    client.consume("a", 10, browser=True)
+    seen = client.dispatches()
+    assert [text(each) for each in seen] == ["1", "2", None]
+    fill(other, "3")
+    client.ack(seen[1], first=seen[0], count=2)
+    fill(other, "4")
+    assert client.dispatches() == []
 
 
 def test_a_browser_of_an_empty_queue_ends_at_once(server: OpenWireServer) -> None:

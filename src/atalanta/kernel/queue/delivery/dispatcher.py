@@ -186,6 +186,8 @@ class Dispatcher:
                     groups is not None and groups.keeps_turn(reference)
                 ):
                     queue.level_turns[level] = first  # the consumer whose turn it is remains the next
+                if groups is not None and not consumer.browse_only:
+                    consumer = groups.choose(consumer, queue.turns[start:end], reference)
                 self._deliver(queue, consumer, reference)
                 return _cost(consumer.selector)
             if queue.priorities.unfinished if by_priority else consumer.position < queue.end():

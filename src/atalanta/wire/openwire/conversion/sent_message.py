@@ -163,7 +163,7 @@ def sent_message(
     nested_body, nested = NestedValues(), NestedValues()
     kind, body = core_body(source, sender.body_bytes_max, nested_body)
     priority = min(max(source.priority, 0), PRIORITY_MAX)
-    timestamp = source.timestamp if source.timestamp > 0 else now_ms
+    timestamp = max(source.timestamp, 0)  # 0: its client writes none (setDisableMessageTimestamp)
     message_id = source.message_id
     user_id = None if message_id is None else sender.ids.uuid(message_id)
     properties = sender.writer
@@ -276,7 +276,7 @@ def _schedule(message: Message, options: dict[str, object], now_ms: int, period_
         return
     at_ms = later_ms(now_ms, delay_ms) if repetition is None else repetition.first_ms(now_ms, delay_ms)
     if message.expiration > 0:
-        message.expiration = later_ms(message.expiration, at_ms - message.timestamp)
+        message.expiration = later_ms(message.expiration, at_ms - (message.timestamp or now_ms))
     if repetition is None:
         message.properties.put(SCHEDULED, at_ms)
     else:

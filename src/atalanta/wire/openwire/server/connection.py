@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.security.security import MANAGE
+from atalanta.kernel.sessions.client import Client
 from atalanta.wire.connection import ProtocolError, Redirect
 from atalanta.wire.login import LoginRequest
 from atalanta.wire.openwire.acceptor import OpenWireAcceptor
@@ -110,13 +111,16 @@ class OpenWireConnection(OpenWireOutput):
     def drop_unfinished(self) -> None:
         self.decoder.drop()
         self.waiting = self.processed = None
+        if self.session is not None:
+            self.session.waiting.clear()
 
     def unfinished_bytes(self) -> int:
-        waiting = self.waiting
+        waiting, session = self.waiting, self.session
         size = self.decoder.kept_bytes()
+        if session is not None:
+            size += session.waiting.bytes
         if isinstance(waiting, OpenWireMessage):
             size += len(waiting.content or b"") + len(waiting.marshalled_properties or b"")
-            session = self.session
             if session is not None and session.inflation is not None:
                 size += session.inflation.inflater.size
         return size
@@ -146,7 +150,7 @@ class OpenWireConnection(OpenWireOutput):
             try:
                 self._process(now, command)
             except BrokerError as error:
-                self._refuse(command, error)
+                self.refuse(command.command_id, command.response_required, error)
         if self.pending_redirect is not None:
             self.pending_redirect.mark_received()
 
@@ -157,12 +161,17 @@ class OpenWireConnection(OpenWireOutput):
             self._negotiated(now)
         return found
 
-    def _refuse(self, command: Command, error: BrokerError) -> None:
-        if command.response_required:
+    def refuse(self, command_id: int, wanted: bool, error: BrokerError) -> None:
+        if wanted:
             throwable = throwable_of(error) if self.network is None else bridge_throwable(error)
-            self.respond_error(command.command_id, throwable)
+            self.respond_error(command_id, throwable)
         else:
             self.report(error)
+
+    def go_on(self, now: int) -> None:
+        session = self.session
+        if session is not None and not self.gone and not self.end_reason:
+            session.waiting.go_on(now)
 
     def _negotiated(self, now: int) -> None:
         """Sends BrokerInfo, and begins the signs of life that both sides promise."""
@@ -180,10 +189,18 @@ class OpenWireConnection(OpenWireOutput):
         if isinstance(command, ShutdownInfo):
             self.end("the client disconnected")
         elif isinstance(command, RemoveInfo) and isinstance(command.object_id, ConnectionId):
-            self._close_in_order(now, command)
+            if session is not None and session.waiting.lanes:  # the client believes that it has sent them
+                session.stop_input()
+                self.waiting = command
+            else:
+                self._close_in_order(now, command)
         elif session is not None:
             if isinstance(command, ConnectionInfo):
-                raise ProtocolError("a second ConnectionInfo")
+                if not self.closed_in_order:
+                    raise ProtocolError("a second ConnectionInfo")
+                self._begin_again(now)
+                self._connect(now, command)
+                return
             if self.closed_in_order:
                 return  # the client closes: nothing else has an effect
             redirect = self.pending_redirect
@@ -200,9 +217,7 @@ class OpenWireConnection(OpenWireOutput):
                 return
             if not answer(session, now, command):
                 self.waiting = command
-                self.count_unfinished()
-                if not self.host.unfinished.may_wait(self):
-                    self.end(self.host.unfinished.refusal(self))
+                session.count_waiting()
         elif isinstance(command, ConnectionInfo):
             self._connect(now, command)
         elif isinstance(command, ConnectionControl):
@@ -233,6 +248,25 @@ class OpenWireConnection(OpenWireOutput):
             session.kernel.close(now, False)
             if token != SILENT:
                 session.done_when_durable(token)
+
+    def _begin_again(self, now: int) -> None:
+        """Frees what the client had, which logs in once more: a pool has cleaned its connection up."""
+        former = self.client
+        former.close(now, self.host.broker.session_services, False)
+        self._free_client_id(now)
+        self.client = Client(self.conn, former.remote)
+        self.client.local, self.client.certificate = former.local, former.certificate
+        self.client.protocol, self.client.implementation = former.protocol, former.implementation
+        self.session = None
+        self.closed_in_order = self.id_asked_for = self.authenticated = False
+
+    def _free_client_id(self, now: int) -> None:
+        client_id = self.client.client_id
+        if client_id is None:
+            return
+        if self.node_clients.clients.get(client_id) is self:
+            del self.node_clients.clients[client_id]
+        self.node_clients.held_ids.freed(now, client_id)
 
     # -- login ----------------------------------------------------------------------------------
     def _connect(self, now: int, command: ConnectionInfo) -> None:
@@ -369,7 +403,8 @@ class OpenWireConnection(OpenWireOutput):
         self.end(error.text)
 
     def waits_for_room(self) -> bool:
-        return self.waiting is not None
+        session = self.session
+        return self.waiting is not None or (session is not None and len(session.waiting.lanes) > 0)
 
     def send_sign_of_life(self) -> None:
         """Sends what the system of a client that has gone refuses: its end may be behind bytes that are not read."""
@@ -472,9 +507,5 @@ class OpenWireConnection(OpenWireOutput):
         if self.keep_alive is not None:
             self.keep_alive.end()
         self._leave(now)
-        client_id = self.client.client_id
-        if client_id is not None and self.node_clients.clients.get(client_id) is self:
-            del self.node_clients.clients[client_id]
         self.client.close(now, self.host.broker.session_services, True)
-        if client_id is not None:
-            self.node_clients.held_ids.freed(now, client_id)
+        self._free_client_id(now)

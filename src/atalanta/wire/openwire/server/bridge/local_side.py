@@ -94,6 +94,9 @@ class LocalSide(OpenWireOutput):
             self.show_blocked()
             self.receiver.local_ended(why)
 
+    def sets_aside(self) -> bool:
+        return False  # the bridge gives a message again
+
     def hold_input(self) -> None:
         self.holds += 1
         if self.holds == 1:

@@ -31,10 +31,14 @@ def acknowledge(session: OpenWireSession, now: int, ack: MessageAck) -> None:
         raise ProtocolError("MessageAck without ConsumerId")
     subscription = session.subscriptions.get(consumer_id)
     if subscription is None:
-        if consumer_id in session.watchers:
-            session.done(session.answers.token_for(ack))
-            return
-        raise BrokerError(ILLEGAL_STATE, f"the consumer of an acknowledgement does not exist: {consumer_id}")
+        if consumer_id not in session.watchers:
+            error = BrokerError(ILLEGAL_STATE, f"the consumer of an acknowledgement does not exist: {consumer_id}")
+            fail(session, ack.transaction_id, error)
+            if ack.response_required:
+                raise error
+            # What it had returned to the queue with its end (TransportConnection.processMessageAck).
+        session.done(session.answers.token_for(ack))
+        return
     kind = ack.ack_type
     if kind == DELIVERED or kind == REDELIVERED:
         if kind == DELIVERED:

@@ -39,9 +39,9 @@ from atalanta.wire.openwire.server.requests.consumers import (
     remove_consumer,
     remove_durable,
 )
-from atalanta.wire.openwire.server.requests.sends import add_producer, send
+from atalanta.wire.openwire.server.requests.sends import add_producer, end_transaction, send
 from atalanta.wire.openwire.server.requests.subscription_queue import queue_for
-from atalanta.wire.openwire.server.requests.transactions import answer_transaction
+from atalanta.wire.openwire.server.requests.transactions import ENDS, answer_transaction
 
 if TYPE_CHECKING:
     from atalanta.wire.openwire.encoding.structure import Command
@@ -66,6 +66,8 @@ def answer(session: OpenWireSession, now: int, command: Command) -> bool:
     if isinstance(command, MessageAck):
         acknowledge(session, now, command)
     elif isinstance(command, TransactionInfo):
+        if session.waiting.lanes and command.kind in ENDS:
+            return end_transaction(session, now, command)
         answer_transaction(session, now, command)
     elif isinstance(command, MessagePull):
         pull(session, now, command)

@@ -19,10 +19,11 @@ from atalanta.wire.openwire.conversion.destination import (
 from atalanta.wire.openwire.conversion.message_id import same_producer
 from atalanta.wire.openwire.conversion.sent_message import sent_message
 from atalanta.wire.openwire.server.requests.subscription_queue import check_exists
-from atalanta.wire.openwire.server.requests.transactions import fail, send_in
+from atalanta.wire.openwire.server.requests.transactions import answer_transaction, fail, send_in
 from atalanta.wire.openwire.server.sessions.answers import Answer
 from atalanta.wire.openwire.server.sessions.errors import MessageRefused
 from atalanta.wire.openwire.server.sessions.inflations import Inflation
+from atalanta.wire.waiting_requests import WaitingRequest
 
 if TYPE_CHECKING:
     from atalanta.message.message import Message
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.identifiers import ProducerId
     from atalanta.wire.openwire.commands.messages import OpenWireMessage
     from atalanta.wire.openwire.commands.producers import ProducerInfo
+    from atalanta.wire.openwire.commands.transactions import TransactionId, TransactionInfo
     from atalanta.wire.openwire.conversion.destination import BrokerDestination
     from atalanta.wire.openwire.server.sessions.session import OpenWireSession
 
@@ -108,22 +110,140 @@ def _send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
         if not inflation.done:
             return False
         room += inflation.inflater.size
-    for target in targets:
-        if not session.may_send(target.name(), room):
-            return False
+    full: str | None = None
+    if session.waiting.lanes and lane_of(command) in session.waiting.lanes:
+        full = ""  # in order behind those that wait
+    else:
+        for target in targets:
+            if not session.may_send(target.name(), room):
+                full = target.name()
+                break
+    if full is not None and not _may_be_set_aside(session, command, room):
+        session.stop_input()
+        return False
     original = route.destination if len(targets) > 1 else command.original_destination
     if inflation is None:
         messages = _converted(session, now, command, targets, original)
     else:
         messages = _converted_inflated(session, now, command, targets, original, inflation)
+    if full is not None:
+        for target in targets:
+            session.kernel.check("send", target.name())
     token = _token(session, command, size, len(messages))
+    if full is not None:
+        session.set_aside(lane_of(command), WaitingMessage(session, command, targets, messages, token, room, full))
+        return True
+    _deliver(session, now, command.transaction_id, messages, token)
+    return True
+
+
+def _deliver(
+    session: OpenWireSession, now: int, transaction_id: TransactionId | None, messages: list[Message], token: int
+) -> None:
+    """Sends the messages of a command."""
     try:
         for message in messages:
-            send_in(session, now, command.transaction_id, message, token)
+            send_in(session, now, transaction_id, message, token)
             session.kernel.producers.count_unnamed(now, message)
     except BrokerError:
         session.answers.forget(token)
         raise
+
+
+# -- full addresses -------------------------------------------------------------------------------
+class WaitingMessage(WaitingRequest):
+    """The messages of a command that waits for room; `transaction_id` is that of the command."""
+
+    def __init__(
+        self,
+        session: OpenWireSession,
+        command: OpenWireMessage,
+        targets: list[BrokerDestination],
+        messages: list[Message],
+        token: int,
+        room: int,
+        address: str,
+    ) -> None:
+        super().__init__(_producer_of(command), room, address)
+        self.session = session
+        self.command_id = command.command_id
+        self.wanted = command.response_required
+        self.transaction_id = command.transaction_id
+        self.targets = targets
+        self.messages = messages
+        self.token = token
+
+    def proceed(self, now: int) -> bool:
+        session = self.session
+        try:
+            for target in self.targets:
+                if not session.may_send(target.name(), self.size):
+                    self.address = target.name()
+                    return False
+            _check_temporary(session, self.targets)
+            _deliver(session, now, self.transaction_id, self.messages, self.token)
+        except BrokerError as error:
+            session.answers.forget(self.token)
+            fail(session, self.transaction_id, error)
+            session.connection.refuse(self.command_id, self.wanted, error)
+        return True
+
+
+class WaitingEnd(WaitingRequest):
+    """The end of a transaction with a message that waits for room."""
+
+    def __init__(self, session: OpenWireSession, info: TransactionInfo) -> None:
+        super().__init__("", 0, "")
+        self.session = session
+        self.info = info
+
+    def proceed(self, now: int) -> bool:
+        info = self.info
+        try:
+            answer_transaction(self.session, now, info)
+        except BrokerError as error:
+            self.session.connection.refuse(info.command_id, True, error)
+        return True
+
+
+def lane_of(command: OpenWireMessage) -> str:
+    """Returns the lane of a message: the client's session, whose order is kept."""
+    producer_id = command.producer_id
+    return "" if producer_id is None else f"{producer_id.connection_id}:{producer_id.session_id}"
+
+
+def _producer_of(command: OpenWireMessage) -> str:
+    producer_id = command.producer_id
+    return "" if producer_id is None else f"{lane_of(command)}:{producer_id.value}"
+
+
+def _may_be_set_aside(session: OpenWireSession, command: OpenWireMessage, room: int) -> bool:
+    """Returns whether a message may wait while its connection goes on: its sender waits for an answer, or keeps to a
+    window (Queue.send). Others have nothing but the connection that stops them."""
+    if not session.connection.sets_aside():
+        return False
+    if not command.response_required:
+        producer = None if command.producer_id is None else session.producers.by_id.get(command.producer_id)
+        if producer is None or producer.window_size <= 0:
+            return False
+    return session.waiting.may_add(_producer_of(command), room)
+
+
+def end_transaction(session: OpenWireSession, now: int, info: TransactionInfo) -> bool:
+    """Processes the end of a transaction, behind its messages. Returns False if it has to wait, as `send`."""
+    lanes: list[str] = []
+    for lane, requests in session.waiting.lanes.items():
+        for request in requests:
+            if isinstance(request, WaitingMessage) and request.transaction_id == info.transaction_id:
+                lanes.append(lane)
+                break
+    if not lanes:
+        answer_transaction(session, now, info)
+        return True
+    if len(lanes) > 1 or not info.response_required:
+        session.stop_input()
+        return False
+    session.set_aside(lanes[0], WaitingEnd(session, info))
     return True
 
 

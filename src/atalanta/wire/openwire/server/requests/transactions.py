@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.sessions.subscription import Delivery, Subscription
 
 BEGIN: Final = 0
+PREPARE: Final = 1
 COMMIT_ONE_PHASE: Final = 2
 COMMIT: Final = 3
 ROLLBACK: Final = 4
 END: Final = 7
+ENDS: Final = (PREPARE, COMMIT_ONE_PHASE, COMMIT, ROLLBACK)  # what stands behind the messages of a transaction
 
 
 def _found(session: OpenWireSession, transaction_id: TransactionId) -> LocalTransaction:

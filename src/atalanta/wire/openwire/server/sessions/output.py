@@ -66,6 +66,14 @@ class OpenWireOutput(ClientOutput):
         """Handles that the creator of a temporary destination, which a bridge has brought, has come here."""
         return None
 
+    def sets_aside(self) -> bool:
+        """Returns whether a message for a full address may wait while other commands go on."""
+        return True
+
+    def refuse(self, command_id: int, wanted: bool, error: BrokerError) -> None:
+        """Refuses a command, by an answer if its client wants one."""
+        raise NotImplementedError
+
     # -- redirects ------------------------------------------------------------------------------
     def journal(self) -> JournalPort:
         """Returns the journal of the node."""

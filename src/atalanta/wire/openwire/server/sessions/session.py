@@ -145,7 +145,7 @@ class OpenWireSession(SenderControl):
         kernel = self.kernel
         for part in subscription.parts.values():
             consumer = kernel.consumers.get(part.number)
-            if consumer is None:
+            if consumer is None or (subscription.browser and subscription.has_ended(part.number)):
                 continue
             missing = subscription.room(part) - consumer.credits
             if missing > 0:
@@ -168,6 +168,7 @@ class OpenWireSession(SenderControl):
         if consumer.credits <= 0:  # the client's window is used up: there may be more
             subscription.drain_later(consumer.id)
             return
+        consumer.take_credits(consumer.credits)  # what comes later is not sent
         if subscription.end_part(consumer.id):
             self.end_browser(subscription)
 

@@ -112,6 +112,10 @@ class Subscription:
         self.browsed[number] = True
         return list(self.browsed.values()).count(True) == len(self.parts)
 
+    def has_ended(self, number: int) -> bool:
+        """Returns whether a part of a browser was at its end."""
+        return self.browsed.get(number, False)
+
     def begin_pull(self, number: int) -> None:
         """Records the pull that waits for a message."""
         self.pull_number = number

@@ -1,0 +1,112 @@
+"""The requests of a client that wait for room at full addresses, while its other requests go on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mypy_extensions import mypyc_attr
+
+# What one producer may have waiting, beside a single message of any size.
+PRODUCER_BYTES_MAX: Final = 1 << 20
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class WaitingRequest:
+    """A message for a full address, or what keeps its order behind one. `address`: where it waits for room.
+
+    `producer`: the client's producer, for the limit of what it may have waiting; `size` in bytes.
+    """
+
+    def __init__(self, producer: str, size: int, address: str) -> None:
+        self.producer = producer
+        self.size = size
+        self.address = address
+
+    def proceed(self, now: int) -> bool:
+        """Processes the request; a refusal is answered. Returns False if it still waits, at `address`."""
+        raise NotImplementedError
+
+
+class WaitingRequests:
+    """The waiting requests of one client by lane: those of a lane keep their order, lanes pass each other.
+
+    `addresses`: the lanes whose first request waits at an address, in the order in which they came. `ready`: addresses
+    that have room. `bytes` is the sum of the sizes.
+    """
+
+    def __init__(self) -> None:
+        self.lanes: dict[str, list[WaitingRequest]] = {}
+        self.addresses: dict[str, list[str]] = {}
+        self.ready: list[str] = []
+        self.producers: dict[str, int] = {}
+        self.bytes: int = 0
+
+    def may_add(self, producer: str, size: int) -> bool:
+        """Returns whether the producer may have such a message waiting, too."""
+        return producer not in self.producers or self.producers[producer] + size <= PRODUCER_BYTES_MAX
+
+    def add(self, lane: str, request: WaitingRequest) -> None:
+        """Adds a request at the end of its lane."""
+        requests = self.lanes.get(lane)
+        if requests is None:
+            self.lanes[lane] = [request]
+            self._wait_at(request.address, lane)
+        else:
+            requests.append(request)
+        self.bytes += request.size
+        self.producers[request.producer] = self.producers.get(request.producer, 0) + request.size
+
+    def room_at(self, address: str) -> bool:
+        """Records that an address has room for one message. Returns whether a request waits for it."""
+        if address not in self.addresses:
+            return False
+        self.ready.append(address)
+        return True
+
+    def go_on(self, now: int) -> None:
+        """Processes what has room, in each lane up to the first request that waits again."""
+        while self.ready:
+            address = self.ready.pop(0)
+            lanes = self.addresses.pop(address, [])
+            tried = 0
+            for lane in lanes:
+                tried += 1
+                if not self._go_on_in(now, lane) and address in self.addresses:
+                    break  # it is full again
+            if tried < len(lanes):
+                self.addresses[address] = [*self.addresses.get(address, []), *lanes[tried:]]
+
+    def clear(self) -> None:
+        """Forgets them: the client has gone."""
+        self.lanes.clear()
+        self.addresses.clear()
+        self.ready.clear()
+        self.producers.clear()
+        self.bytes = 0
+
+    def _go_on_in(self, now: int, lane: str) -> bool:
+        """Processes the requests of a lane. Returns False if one waits again."""
+        requests = self.lanes[lane]
+        while requests:
+            request = requests[0]
+            waits = not request.proceed(now)
+            if lane not in self.lanes:
+                return True  # the client has gone meanwhile
+            if waits:
+                self._wait_at(request.address, lane)
+                return False
+            requests.pop(0)
+            self._forget(request)
+        del self.lanes[lane]
+        return True
+
+    def _wait_at(self, address: str, lane: str) -> None:
+        self.addresses.setdefault(address, []).append(lane)
+
+    def _forget(self, request: WaitingRequest) -> None:
+        self.bytes -= request.size
+        left = self.producers.get(request.producer, 0) - request.size
+        if left > 0:
+            self.producers[request.producer] = left
+        else:
+            self.producers.pop(request.producer, None)
