@@ -151,7 +151,7 @@ class Configuration(OptionGroup):
 
     @property
     def empties_itself(self) -> bool:
-        """Tells whether this node is a backup that gives its messages to another member when it has taken over."""
+        """Returns whether this node is a backup that gives its messages to another member when it has taken over."""
         wanted = self.scale_down is not None and self.scale_down.enabled and bool(self.cluster_connections)
         return wanted and self.ha.role == BACKUP and not self.ha.asynchronous
 

@@ -69,7 +69,7 @@ class TailCut:
         self.parts.append(CutPart(segment, begin, segment.size, DAMAGED_PREFIX + segment.name))
 
     def exists(self) -> bool:
-        """Tells whether anything is cut."""
+        """Returns whether anything is cut."""
         return len(self.parts) > 0
 
     def take_empty(self, spares: list[Segment], incomplete: str) -> None:

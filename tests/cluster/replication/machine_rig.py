@@ -157,7 +157,7 @@ class Machine(Member):
         return self.up and self.backup is None and self.node.failed is None and not self.replicator.handed_over
 
     def may_serve(self) -> bool:
-        """Tells whether output to clients would leave now."""
+        """Returns whether output to clients would leave now."""
         return self.serving() and self.node.may_send(self.now)
 
     def follow(self) -> None:

@@ -53,7 +53,7 @@ def asked(credentials: Credentials, ask: Callable[[Management], Awaitable[Result
 
 
 def is_internal(row: dict[str, object]) -> bool:
-    """Tells whether the queue is internal, or the notification queue of another member."""
+    """Returns whether the queue is internal, or the notification queue of another member."""
     name = str(row.get("name"))
     return row.get("internalQueue") is True or (name.startswith("notif.") and PEER in name)
 

@@ -71,7 +71,7 @@ def diagnosed(cluster: LiveCluster, user: str | None, password: str | None) -> l
 
 
 def is_place(node: str) -> bool:
-    """Tells whether an argument is the folder of an instance, or its broker.xml, and no host."""
+    """Returns whether an argument is the folder of an instance, or its broker.xml, and no host."""
     return (Path(node) / "etc" / "broker.xml").is_file() or (node.endswith(".xml") and Path(node).is_file())
 
 

@@ -53,7 +53,7 @@ class Conversation:
         self.sent = 0
 
     def unfinished(self) -> bool:
-        """Tells whether clients remain to be redirected or are being redirected."""
+        """Returns whether clients remain to be redirected or are being redirected."""
         return any(view["moves"] or view["moving"] for view in self.views)
 
     async def run(self, dry_run: bool, seconds: int) -> None:

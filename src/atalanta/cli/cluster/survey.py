@@ -145,7 +145,7 @@ class Survey:
                 await connection.close()
 
     async def _same(self, known: NodeView, management: Management) -> bool:
-        """Tells whether `known` is the node of `management`: then it has this conversation's reply queue."""
+        """Returns whether `known` is the node of `management`: then it has this conversation's reply queue."""
         other = self._connections[known.node_id][0].management()
         try:
             await other.get(f"queue.{management.reply_queue}", "ID")
@@ -154,7 +154,7 @@ class Survey:
         return True
 
     async def _has_default_password(self, url: str, node: NodeView) -> bool:
-        """Tells whether the default cluster user can log in. False where every user can log in.
+        """Returns whether the default cluster user can log in. False where every user can log in.
 
         Atalanta nodes tell it themselves: a refused login would be a warning in their log.
         """

@@ -198,7 +198,7 @@ def pair_lines(flow: Flow) -> list[Text]:
 
 
 def _quiet(flow: Flow, first: FlowNode, second: FlowNode) -> bool:
-    """Tells whether two nodes are linked both ways, without flow and backlog."""
+    """Returns whether two nodes are linked both ways, without flow and backlog."""
     links = (
         flow.between(first.node_id, second.node_id),
         flow.between(second.node_id, first.node_id),

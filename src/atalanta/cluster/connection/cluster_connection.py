@@ -176,7 +176,7 @@ class ClusterConnection(MemberListener, BridgeListener):
         return record is not None and record.linked()
 
     def trusts(self, now: int, node_id: str, connector: TransportConfiguration) -> bool:
-        """Tells if a node that discovery names has proven that it knows the cluster's password.
+        """Returns whether a node that discovery names has proven that it knows the cluster's password.
 
         It has logged in here, or there is a link to its address. The way there has to be no less safe than before.
         """
@@ -189,7 +189,7 @@ class ClusterConnection(MemberListener, BridgeListener):
         )
 
     def _is_no_safer(self, record: PeerRecord, secure: bool) -> bool:
-        """Tells if the link to a peer is no safer than a way with TLS, or without."""
+        """Returns whether the link to a peer is no safer than a way with TLS, or without."""
         return secure or record.target is None or not self.dialer.is_secure(record.target)
 
     def member_changed(self, now: int, member: Member) -> None:
@@ -227,7 +227,7 @@ class ClusterConnection(MemberListener, BridgeListener):
         )
 
     def _dials(self, transport: TransportConfiguration) -> bool:
-        """Tells if this node opens links to that connector.
+        """Returns whether this node opens links to that connector.
 
         The answer is no if there is nothing to find members by (ClusterConnectionImpl.nodeUP without a locator).
         With `allow-direct-connections-only` it is yes for static connectors only.

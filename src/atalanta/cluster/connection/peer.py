@@ -58,11 +58,11 @@ class PeerRecord:
         self.clients = count
 
     def leads_to(self, connector: TransportConfiguration) -> bool:
-        """Tells if the link, or the attempt to open it, is to that connector."""
+        """Returns whether the link, or the attempt to open it, is to that connector."""
         return self.target is not None and self.target.same_target(connector)
 
     def has_backup(self) -> bool:
-        """Tells if the member has a backup, which may take over when the member ends."""
+        """Returns whether the member has a backup, which may take over when the member ends."""
         return self.member is not None and self.member.backup is not None
 
     def is_news(self, why: str) -> bool:
@@ -72,5 +72,5 @@ class PeerRecord:
         return changed
 
     def linked(self) -> bool:
-        """Tells if the bridge to the peer is open. Then it is a member, whatever other nodes announce."""
+        """Returns whether the bridge to the peer is open. Then it is a member, whatever other nodes announce."""
         return self.bridge is not None and self.bridge.ready

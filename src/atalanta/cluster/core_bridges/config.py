@@ -146,7 +146,7 @@ class BridgeConfig(OptionGroup):
 
     @property
     def has_default_user(self) -> bool:
-        """Tells if the bridge logs in with the cluster user and password that everybody knows."""
+        """Returns whether the bridge logs in with the cluster user and password that everybody knows."""
         return self.user == DEFAULT_CLUSTER_USER and is_public_password(self.password)
 
 

@@ -145,7 +145,7 @@ class JournalReader:
             self._go_to(segments[following])
 
     def _overtaken(self, first: int) -> bool:
-        """Tells whether a segment with blocks that were not sent is gone."""
+        """Returns whether a segment with blocks that were not sent is gone."""
         following = 1 if self._opened and self._offset >= self._segment.end else 0
         return self._segment.number + following < first
 

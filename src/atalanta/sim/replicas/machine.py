@@ -365,7 +365,7 @@ class ReplicaMachine(SimMember):
                 call()
 
     def may_send(self) -> bool:
-        """Tells whether output to clients may leave now."""
+        """Returns whether output to clients may leave now."""
         return self.node is not None and self.node.failed is None and self.node.may_send(self.now())
 
     # -- the end --------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ class FollowerStream:
 
     @property
     def begun(self) -> bool:
-        """Tells whether the follower has named its files: its answers count from then on."""
+        """Returns whether the follower has named its files: its answers count from then on."""
         return self._files is not None
 
     def on_answer(self, answer: Answer) -> None:
@@ -127,13 +127,13 @@ class FollowerStream:
             self.failed = f"the journal cannot be sent from record {answer.last} on: {error}"
 
     def wants_block(self) -> bool:
-        """Tells whether any further block would leave at once, and tell that the files before it have arrived."""
+        """Returns whether any further block would leave at once, and tell that the files before it have arrived."""
         if not self._needs_block or self.blocked or self._reader is None or self._files is None:
             return False
         return not self._files.holds_journal()
 
     def has_caught_up(self, now: int, durable: int) -> bool:
-        """Tells whether everything was sent a short time ago, or is there still, and the follower has that. Each end
+        """Returns whether everything was sent a short time ago, or is there still, and the follower has that. Each end
         counts once."""
         if self._end < 0:
             return False

@@ -197,7 +197,7 @@ class Backup(NodeInputs):
         return BackupStatus(follower.epoch, active, follower.durable, behind, in_sync, self._told)
 
     def _over(self) -> bool:
-        """Tells whether the member has ended, or is about to: it has become active."""
+        """Returns whether the member has ended, or is about to: it has become active."""
         return self.failed is not None or self.outcome is not None or self._last_barrier != 0
 
     def _fail(self, why: str) -> None:
@@ -411,7 +411,7 @@ class Backup(NodeInputs):
             self._register.read()
 
     def _may_take_over(self, now: int, follower: Follower) -> bool:
-        """Tells whether the member is in sync, and no other one serves or is about to."""
+        """Returns whether the member is in sync, and no other one serves or is about to."""
         known = follower.view.known
         name = self.config.member
         if known is None or name not in known.in_sync or follower.durable < follower.last:
@@ -567,7 +567,7 @@ def turn_of(member: str, register: Register) -> int:
 
 
 def has_older_register(follower: Follower) -> bool:
-    """Tells whether the register is older than the member's journal, as no manager's is that keeps what it has.
+    """Returns whether the register is older than the member's journal, as no manager's is that keeps what it has.
 
     Then the member follows nobody, because that would cut what may have been confirmed. It does not take over,
     because that would begin an epoch for the second time.

@@ -36,7 +36,7 @@ class Doors:
         self._open(now, wait_ns)
 
     def are_over(self, now: int, served: bool) -> bool:
-        """Tells whether nobody may wait any longer: no takeover came in time, or another member serves (`served`)."""
+        """Returns whether nobody may wait any longer: no takeover came in time, or another member serves (`served`)."""
         return self._until_ns != 0 and (served or now >= self._until_ns)
 
     def _open(self, now: int, wait_ns: int) -> None:

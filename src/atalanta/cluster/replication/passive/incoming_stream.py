@@ -104,7 +104,7 @@ class IncomingStream:
             self._wire.write(link.conn, encode_message(message))
 
     def is_silent(self, now: int) -> bool:
-        """Tells whether the active node has sent no heartbeat for a long time: the connection may be dead at its end
+        """Returns whether the active node has sent no heartbeat for a long time: the connection may be dead at its end
         only, if a reset got lost.
         """
         if self.paused:
