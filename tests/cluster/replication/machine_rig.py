@@ -12,8 +12,8 @@ from atalanta.cluster.replication.passive.backup_config import (
     BackupConfig,
     BackupPorts,
     Damaged,
-    DoorsShut,
     MemberIdentity,
+    NotTakenOver,
     TakenOver,
 )
 from atalanta.ha.guard_port import GuardPort
@@ -136,7 +136,7 @@ class Machine(Member):
         self.pipes: list[Pipe] = []
         self.why: list[str] = []  # of the ends of its runs
         self.past: list[tuple[str, dict[str, object]]] = []  # the events of earlier runs
-        self.outcomes: list[MemberIdentity | TakenOver | Damaged | DoorsShut] = []
+        self.outcomes: list[MemberIdentity | TakenOver | Damaged | NotTakenOver] = []
         self.listens = False  # clients may wait at its ports, or are served
         self.repair = False
         self.learned = False  # an active node has told the node id
@@ -263,7 +263,7 @@ class Machine(Member):
             else:
                 self._next(self.follow)
 
-    def _on_outcome(self, outcome: MemberIdentity | TakenOver | Damaged | DoorsShut) -> None:
+    def _on_outcome(self, outcome: MemberIdentity | TakenOver | Damaged | NotTakenOver) -> None:
         self.outcomes.append(outcome)
         self.listens = isinstance(outcome, TakenOver)
         if isinstance(outcome, Damaged):

@@ -33,7 +33,7 @@ from atalanta.client import (
 from atalanta.wire.uri import masked
 
 if TYPE_CHECKING:
-    from atalanta.cli.target import BrokerLogin
+    from atalanta.cli.broker_login import BrokerLogin
 
 BROKER: Final = "broker"
 LEAVING: Final = "leaving"  # its phase, the last one that can be seen

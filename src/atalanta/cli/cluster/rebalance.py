@@ -12,9 +12,9 @@ import typer
 
 from atalanta.cli.admin.answers import has, row_of, unexpected
 from atalanta.cli.admin.queues import Credentials
+from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.output.outcome import FAILED, Refused, reported
 from atalanta.cli.output.tables import show_table
-from atalanta.cli.target import BrokerLogin
 from atalanta.client import ClientError, Management, ManagementFailed, run
 
 BROKER: Final = "broker"

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from atalanta.cli.admin.answers import row_of, rows_of, unexpected
 from atalanta.cli.admin.queues import typed_row
+from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.cluster.view import (
     ClusterConnectionView,
     ConsumerView,
@@ -23,7 +24,6 @@ from atalanta.cli.cluster.view import (
     Unreachable,
 )
 from atalanta.cli.output.outcome import TIMED_OUT, Refused, line_of
-from atalanta.cli.target import BrokerLogin
 from atalanta.client import (
     CallTimedOut,
     ClientError,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from atalanta.cluster.balancing.client_count import ClientCount
-    from atalanta.cluster.connection.bridge import Bridge
+    from atalanta.cluster.connection.bridge import ClusterBridge
     from atalanta.cluster.connection.remote_bindings import RemoteBindings
     from atalanta.cluster.topology.topology import Member
     from atalanta.kernel.queue.queue import Queue
@@ -20,7 +20,7 @@ class PeerRecord:
         self.node_id: str = bindings.node_id
         self.forward: Queue = bindings.forward
         self.bindings = bindings
-        self.bridge: Bridge | None = None
+        self.bridge: ClusterBridge | None = None
         self.dialing: bool = False
         self.lost_why: str = ""  # why the link was lost; reported
         self.member: Member | None = None
@@ -38,7 +38,7 @@ class PeerRecord:
         """Records that the attempt has failed."""
         self.dialing = False
 
-    def opened(self, bridge: Bridge) -> None:
+    def opened(self, bridge: ClusterBridge) -> None:
         """Records the bridge of a connection that is open."""
         self.dialing = False
         self.bridge = bridge

@@ -20,7 +20,7 @@ from atalanta.cluster.replication.member_codec import (
     StoredFiles,
 )
 from atalanta.ha.replication.active import Active
-from atalanta.ha.replication.block_stream import BlockPart, JumpPart
+from atalanta.ha.replication.block_stream import BlockItem, JumpItem
 from atalanta.ha.replication.journal_reader import JournalReader
 from atalanta.ha.replication.messages import Answer, Block
 from atalanta.kernel.ports import LargeFiles, PageError, Trace
@@ -257,18 +257,18 @@ class FollowerStream:
         if reader is None:
             return 0
         size = 0
-        for part in reader.take(STEP_BYTES):
-            if isinstance(part, BlockPart):
+        for item in reader.take(STEP_BYTES):
+            if isinstance(item, BlockItem):
                 if self._jumped:
                     self._jumped = False
-                    self._active.jump(self.member, first_lsn(part.data))
-                block = self._active.block(self.member, part.last).message
+                    self._active.jump(self.member, first_lsn(item.data))
+                block = self._active.block(self.member, item.last).message
                 assert isinstance(block, Block)
-                self.connection.send(JournalBlock(block, part))
+                self.connection.send(JournalBlock(block, item))
                 self._needs_block = False
-                size += len(part.data)
+                size += len(item.data)
             else:
-                self._jumped = self._jumped or isinstance(part, JumpPart)
-                self.connection.send(part)
+                self._jumped = self._jumped or isinstance(item, JumpItem)
+                self.connection.send(item)
                 size += 128
         return size
