@@ -75,7 +75,7 @@ def wait_passive(broker: Broker, active: Broker, form: str) -> None:
 
 
 def could_take_over(broker: Broker, active: Broker, form: str) -> bool:
-    """Tells whether a log says that `broker` could take over from `active`."""
+    """Returns whether a log says that `broker` could take over from `active`."""
     if form != SHARED_STORE and broker.kind == "atalanta":
         return IN_SYNC in active.process.tail(1000)
     return any(word in broker.process.tail(200) for word in PASSIVE_WORDS[form])

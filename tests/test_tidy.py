@@ -40,6 +40,16 @@ TEXT_SUFFIXES = {
 # Test folders that mirror no package.
 OTHER_TEST_FOLDERS = {"namespaces", "golden", "interop", "examples", "fuzz", "stress"}
 
+# A name of two classes needs a reason.
+PROTOCOL_FOLDERS = ("wire/core/", "wire/openwire/", "wire/stomp/", "wire/amqp/")
+# The client's two faces: with asyncio, and the same names without (client/blocking.py, client/log/).
+CLIENT_FACES = {
+    "Branch", "Connection", "ConnectionFactory", "Consumer", "LogView", "Management", "Producer", "Transaction",
+    "XaResource",
+}  # fmt: skip
+# The client's message and the broker's: users of the client and transformers of bridges import them by that name.
+TWO_MESSAGES = {"Message": ["client/message.py", "message/message.py"]}
+
 DANGEROUS_CALLS = {"eval", "exec", "compile", "__import__"}
 DANGEROUS_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "runpy", "importlib"}
 # Asking about installed files imports nothing.
@@ -92,6 +102,25 @@ def test_modules_say_what_they_are() -> None:
         if source.text.strip() and not ast.get_docstring(source.tree)
     ]
     assert not silent, "no docstring at the top: " + ", ".join(silent)
+
+
+def classes_outside_protocols() -> dict[str, list[str]]:
+    """The files of each class name, below src/atalanta, without those of the protocols."""
+    found: dict[str, list[str]] = {}
+    for source in product():
+        place = source.path.relative_to(SOURCE).as_posix()
+        if not place.startswith(PROTOCOL_FOLDERS):
+            for node in source.tree.body:
+                if isinstance(node, ast.ClassDef):
+                    found.setdefault(node.name, []).append(place)
+    return found
+
+
+def test_a_class_name_is_unique_outside_a_protocols_folder() -> None:
+    several = {name: places for name, places in classes_outside_protocols().items() if len(places) > 1}
+    faces = {name for name, places in several.items() if all(place.startswith("client/") for place in places)}
+    assert faces == CLIENT_FACES
+    assert {name: places for name, places in several.items() if name not in faces} == TWO_MESSAGES
 
 
 def test_pure_code_iterates_no_set() -> None:

@@ -81,7 +81,7 @@ class Demo:
         phase.away = away
 
     def all_home(self, away: tuple[str, ...] = ()) -> bool:
-        """Tells if the clients of each zone are at all its brokers, and nowhere else; without any they are anywhere."""
+        """Returns whether each zone's clients are at all its brokers, and nowhere else; without any, anywhere."""
         others = {place.name for place in PLACES if place.name not in away}
         for zone in ZONES:
             here = {place.name for place in zone.places} & others

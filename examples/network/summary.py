@@ -20,7 +20,7 @@ BAD: Final = "[bold red]✗[/bold red]"
 
 
 def is_fine(timeline: Timeline) -> bool:
-    """Tells if nothing is lost or doubled, and all clients are in their zones."""
+    """Returns whether nothing is lost or doubled, and all clients are in their zones."""
     return not timeline.total("lost") and not timeline.total("doubled") and not astray(timeline)
 
 

@@ -151,7 +151,7 @@ def test_an_operator_moves_the_service_of_the_guide_to_another_data_centre(tmp_p
 
 
 def has_everything(active: Path) -> bool:
-    """Tells whether the follower of an active member lacks nothing."""
+    """Returns whether the follower of an active member lacks nothing."""
     status = read_status(active / "data" / "journal")
     return status is not None and any(each.behind == 0 for each in status.followers)
 

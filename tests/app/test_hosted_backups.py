@@ -10,7 +10,7 @@ import pytest
 from atalanta.app.colocation.hosted_backups import FILE_NAME, HostedBackups
 from atalanta.app.startup_error import StartupError
 from atalanta.cluster.connection.backup_call import REQUEST, BackupCall
-from atalanta.cluster.connection.colocation_seat import BackupHost
+from atalanta.cluster.connection.colocation_seat import HostingMember
 from atalanta.config.broker_xml import read_broker_xml
 from tests.app.colocated import Colocated
 
@@ -38,10 +38,10 @@ def test_a_restart_knows_what_it_hosts_and_who_hosts_it(tmp_path: Path) -> None:
     first = kept(tmp_path)
     assert first.host(call) == ("127.0.0.1", nodes.ports[0] + nodes.offset)
     assert first.host(replace(call, node_id=OTHER)) == ("127.0.0.1", nodes.ports[0] + 2 * nodes.offset)
-    first.remember([BackupHost("h", "b", 7)])
+    first.remember([HostingMember("h", "b", 7)])
     first.release(NODE)
     again = kept(tmp_path)
-    assert again.hosted() == [OTHER] and again.hosts() == [BackupHost("h", "b", 7)]
+    assert again.hosted() == [OTHER] and again.hosts() == [HostingMember("h", "b", 7)]
     assert again.host(call)[1] == nodes.ports[0] + nodes.offset  # the free number
     assert again.host(replace(call, node_id=OTHER))[1] == nodes.ports[0] + 2 * nodes.offset
 

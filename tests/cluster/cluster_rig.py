@@ -13,7 +13,7 @@ from atalanta.cluster.config import (
 )
 from atalanta.cluster.connection.cluster_connection import ClusterConnection
 from atalanta.cluster.connection_routers.config import RouterConfig, RoutersConfig
-from atalanta.cluster.core_bridges.config import BridgeSettings
+from atalanta.cluster.core_bridges.config import CoreBridgeSettings
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.networks.settings import NetworkSettings
@@ -128,7 +128,7 @@ class Rig:
         whole: Callable[[ClusterSettings], None] | None = None,
         doors: dict[str, int] | None = None,
         own: OwnSettings | None = None,
-        bridges: BridgeSettings | None = None,
+        bridges: CoreBridgeSettings | None = None,
         router: RouterConfig | None = None,
         backup_of: int = -1,
         openwire: Callable[[AcceptorConfig], None] | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from atalanta.cluster.connection.backup_call import ASK, REQUEST, BackupCall, decode_answer
-from atalanta.cluster.connection.colocation_seat import BackupHost, ColocationSeat
+from atalanta.cluster.connection.colocation_seat import ColocationSeat, HostingMember
 from atalanta.node.config import Ports
 from atalanta.sim.host import Host
 from atalanta.wire.core.transport import TransportConfiguration
@@ -24,7 +24,7 @@ class Seat(ColocationSeat):
         self.backups_max = room
         self.name = name
         self.running: list[str] = []
-        self.known: list[BackupHost] = []
+        self.known: list[HostingMember] = []
 
     def hosted(self) -> list[str]:
         return self.running
@@ -38,10 +38,10 @@ class Seat(ColocationSeat):
         if node_id in self.running:
             self.running.remove(node_id)
 
-    def hosts(self) -> list[BackupHost]:
+    def hosts(self) -> list[HostingMember]:
         return self.known
 
-    def remember(self, hosts: list[BackupHost]) -> None:
+    def remember(self, hosts: list[HostingMember]) -> None:
         self.known = hosts
 
 

@@ -15,7 +15,7 @@ from atalanta.cluster.config import (
     DiscoveryGroupConfig,
 )
 from atalanta.cluster.connection_routers.config import CacheConfig, PoolConfig, RouterConfig
-from atalanta.cluster.core_bridges.config import BridgeConfig
+from atalanta.cluster.core_bridges.config import CoreBridgeConfig
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnBridge, OwnSettings
 from atalanta.ha.policy import HaPolicy
@@ -45,7 +45,7 @@ DESCRIBED: list[type[Any]] = [
     DiscoveryGroupConfig,
     ClusterConnectionConfig,
     GroupingHandlerConfig,
-    BridgeConfig,
+    CoreBridgeConfig,
     OwnBridge,
     RouterConfig,
     PoolConfig,

@@ -236,7 +236,7 @@ class FolderWorld:
         return EpochView(number, epoch.complete, record, content, gone)
 
     def may_adopt(self, number: int, boot: str) -> bool:
-        """Tells whether the files of an epoch are adopted by a taker on that machine."""
+        """Returns whether the files of an epoch are adopted by a taker on that machine."""
         view = self.view(number, boot)
         if self.parts.adopts_always or (self.parts.any_machine and view.holder_gone):
             return True

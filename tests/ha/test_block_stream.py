@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from atalanta.ha.replication.block_stream import (
+    BlockItem,
     BlockName,
-    BlockPart,
     BlockReceiver,
     BlockRefused,
-    SegmentPart,
+    SegmentItem,
     Write,
     blocks_of,
 )
@@ -39,16 +39,16 @@ def names(number: int, content: bytes) -> list[BlockName]:
     return list(blocks_of(Segment(JOURNAL_ID, number, len(content), False), content))
 
 
-def blocks(number: int, content: bytes) -> list[tuple[BlockName, BlockPart]]:
+def blocks(number: int, content: bytes) -> list[tuple[BlockName, BlockItem]]:
     return [(name, part(name, content[name.offset : name.end])) for name in names(number, content)]
 
 
-def part(name: BlockName, data: bytes) -> BlockPart:
-    return BlockPart(name.number, name.offset, data, name.last)
+def part(name: BlockName, data: bytes) -> BlockItem:
+    return BlockItem(name.number, name.offset, data, name.last)
 
 
-def head(number: int, content: bytes) -> SegmentPart:
-    return SegmentPart(number, len(content), content[:SEGMENT_HEAD_SIZE])
+def head(number: int, content: bytes) -> SegmentItem:
+    return SegmentItem(number, len(content), content[:SEGMENT_HEAD_SIZE])
 
 
 class Copy:
@@ -188,9 +188,9 @@ def test_segments_of_other_journals_and_damaged_headers_are_refused() -> None:
     with pytest.raises(BlockRefused, match="belongs to node"):
         BlockReceiver(bytes(16)).on_segment(whole)
     with pytest.raises(BlockRefused, match="a renamed file"):
-        BlockReceiver(JOURNAL_ID).on_segment(SegmentPart(2, whole.size, whole.head))
+        BlockReceiver(JOURNAL_ID).on_segment(SegmentItem(2, whole.size, whole.head))
     for wrong_head, size in (
         (b"\1" + whole.head[1:], whole.size), (whole.head, whole.size - 1), (whole.head[:60], whole.size),
     ):  # fmt: skip
         with pytest.raises(BlockRefused, match="checksum or its size"):
-            BlockReceiver(JOURNAL_ID).on_segment(SegmentPart(number, size, wrong_head))
+            BlockReceiver(JOURNAL_ID).on_segment(SegmentItem(number, size, wrong_head))

@@ -8,11 +8,11 @@ from collections import deque
 import pytest
 
 from atalanta.ha.replication.block_stream import (
-    BlockPart,
+    BlockItem,
     BlockRefused,
-    DropPart,
-    JumpPart,
-    StreamPart,
+    DropItem,
+    JumpItem,
+    StreamItem,
     blocks_of,
 )
 from atalanta.ha.replication.epoch_table import agreement
@@ -62,28 +62,28 @@ class Member:
 
 
 class Wire:
-    """A connection: parts in order, which arrive when a test says so."""
+    """A connection: items in order, which arrive when a test says so."""
 
     def __init__(self, journal: Journal, member: Member) -> None:
         self.reader = JournalReader(journal, member.copy.last)
         self.member = member
-        self.parts: deque[StreamPart] = deque()
+        self.items: deque[StreamItem] = deque()
         self.jumps = 0
 
     def send(self, size_bytes: int) -> None:
-        parts = self.reader.take(size_bytes)
-        self.jumps += sum(isinstance(part, JumpPart) for part in parts)
-        self.parts.extend(parts)
+        items = self.reader.take(size_bytes)
+        self.jumps += sum(isinstance(item, JumpItem) for item in items)
+        self.items.extend(items)
 
     def deliver(self, count: int = 1 << 30) -> None:
-        while self.parts and count > 0:
-            self.member.copy.on_part(self.parts.popleft())
+        while self.items and count > 0:
+            self.member.copy.on_item(self.items.popleft())
             count -= 1
 
     def catch_up(self, size_bytes: int = 4096) -> None:
         while True:
             self.send(size_bytes)
-            if not self.parts:
+            if not self.items:
                 break
             self.deliver()
         self.member.settle()
@@ -151,7 +151,7 @@ class History:
         self.remember()
         if draw.random() < 0.6:
             self.wire.send(draw.choice((1, 500, 5000, 100_000)))
-            self.drops += sum(isinstance(part, DropPart) for part in self.wire.parts)
+            self.drops += sum(isinstance(item, DropItem) for item in self.wire.items)
             self.wire.deliver(draw.choice((0, 1, 5, 1 << 30)))
         for _ in range(draw.randint(0, 6)):
             self.member.schedule.step()
@@ -279,7 +279,7 @@ def test_the_block_in_flight_leaves_before_the_own_disk_has_it() -> None:
     wire.catch_up()
     assert (member.copy.stored, rig.journal.durable) == (2, 1)
     again = JournalReader(rig.journal, 2)
-    assert again.take(1000) == [DropPart(1)]
+    assert again.take(1000) == [DropItem(1)]
     assert again.take(1000) == []
     rig.settle()
     assert wire.reader.take(1000) == []
@@ -297,8 +297,8 @@ def test_reading_is_in_steps_of_the_size_asked_for() -> None:
 
     rig.disk.read = counted  # type: ignore[method-assign]
     reader = JournalReader(rig.journal, 0)
-    while parts := reader.take(700):
-        sizes = [len(part.data) for part in parts if isinstance(part, BlockPart)]
+    while items := reader.take(700):
+        sizes = [len(item.data) for item in items if isinstance(item, BlockItem)]
         assert sum(sizes) - max(sizes) <= 700, "one large block, and no more than was asked for"
     assert max(size for size in reads if size < 50_000) <= 700
     assert reader.last == rig.journal.last
@@ -306,11 +306,11 @@ def test_reading_is_in_steps_of_the_size_asked_for() -> None:
 
 def test_a_reader_begins_behind_every_block_and_nowhere_else() -> None:
     rig = grown()
-    ends = [part.last for part in JournalReader(rig.journal, 0).take(1 << 20) if isinstance(part, BlockPart)]
+    ends = [item.last for item in JournalReader(rig.journal, 0).take(1 << 20) if isinstance(item, BlockItem)]
     for lsn in range(rig.journal.last + 3):
         if lsn == 0 or lsn in ends:
-            parts = JournalReader(rig.journal, lsn).take(1 << 20)
-            assert [part.last for part in parts if isinstance(part, BlockPart)] == [end for end in ends if end > lsn]
+            items = JournalReader(rig.journal, lsn).take(1 << 20)
+            assert [item.last for item in items if isinstance(item, BlockItem)] == [end for end in ends if end > lsn]
         else:
             with pytest.raises(ValueError, match=f"record {lsn} "):
                 JournalReader(rig.journal, lsn)
@@ -328,12 +328,12 @@ def test_a_gap_is_refused_and_nothing_is_written() -> None:
     member = Member(rig.config)
     member.start()
     segment, first, second, *_ = JournalReader(rig.journal, 0).take(1 << 20)
-    member.copy.on_part(segment)
+    member.copy.on_item(segment)
     with pytest.raises(BlockRefused):
-        member.copy.on_part(second)
+        member.copy.on_item(second)
     member.settle()
     assert not member.disk.files
-    member.copy.on_part(first)
+    member.copy.on_item(first)
     member.settle()
     assert member.copy.stored == 1
 
@@ -345,7 +345,7 @@ def test_a_follower_goes_on_as_the_journal() -> None:
     member.start()
     wire = Wire(rig.journal, member)
     wire.send(1 << 20)
-    wire.deliver(len(wire.parts) - 4)
+    wire.deliver(len(wire.items) - 4)
     member.settle()
     agreed = member.copy.last
     assert 0 < agreed < rig.journal.last

@@ -113,7 +113,7 @@ def test_a_newcomer_is_sent_to_the_real_member_of_its_zone(brokers: Lineup, jms:
 
 
 def redirected(jms: Jms, node: BrokerProcess, url: str) -> bool:
-    """Tells whether a new connection to the node is sent elsewhere."""
+    """Returns whether a new connection to the node is sent elsewhere."""
     before = node.log.read_text().count("client_redirected")
     jms("open", "probe", url, USER, PASSWORD)
     jms.close_all("probe")

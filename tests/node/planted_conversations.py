@@ -67,7 +67,7 @@ class Expected:
         return in_a_copy(self.make_behind)
 
     def has(self, state: list[str]) -> bool:
-        """Tells whether it is one of them."""
+        """Returns whether it is one of them."""
         return state == self.before or state == self.behind
 
 
@@ -97,7 +97,7 @@ class Conversation:
             self.rig.settle()
 
     def _is_new(self, place: Place) -> bool:
-        """Tells whether the call was not tried before. In short, each function is tried once, whoever calls it."""
+        """Returns whether the call was not tried before. In short, each function is tried once, whoever calls it."""
         key = place if SOAK else place[:2]
         if key in self.tried:
             return False

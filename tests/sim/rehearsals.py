@@ -33,7 +33,7 @@ def rehearse_all(
 def breaks(
     seed: int, nodes: int, load: Load | None = None, grouped: bool = False, networked: bool = False
 ) -> bool:
-    """Tells whether the seed breaks a promise: as `run_seed`, without the second run for the report."""
+    """Returns whether the seed breaks a promise: as `run_seed`, without the second run for the report."""
     try:
         Scenario(seed, nodes, SECONDS, load=load, grouped=grouped, networked=networked).run()
     except ERRORS:

@@ -182,7 +182,7 @@ def put_load(broker_xml: Path) -> None:
 
 
 def stands(process: int) -> bool:
-    """Tells whether a process stands still after a SIGSTOP."""
+    """Returns whether a process stands still after a SIGSTOP."""
     try:
         text = Path(f"/proc/{process}/stat").read_text()
     except OSError:

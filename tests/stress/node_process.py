@@ -75,7 +75,7 @@ class NodeProcess:
         self.pid = self._launcher.ask({"start": request}) or 0
 
     def ended(self) -> bool:
-        """Tells whether the process has ended; `status` is known then."""
+        """Returns whether the process has ended; `status` is known then."""
         if self.pid and self._status is None:
             self._status = self._launcher.ask({"poll": self.pid})
         return self._status is not None
@@ -117,7 +117,7 @@ class NodeProcess:
         return self.wait()
 
     def hangs(self) -> bool:
-        """Tells whether its disk hangs by plan."""
+        """Returns whether its disk hangs by plan."""
         return self._hangs.exists()
 
     def hang_no_more(self) -> None:

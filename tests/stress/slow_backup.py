@@ -26,7 +26,7 @@ class SlowBackup:
         self._slow = Plan(SLOW_CALL, SLOW, slow_s=slow_s)
 
     def removed(self) -> bool:
-        """Tells whether the register had the backup no more, as the primary has last told."""
+        """Returns whether the register had the backup no more, as the primary has last told."""
         told = re.findall(r"replica_(in_sync|removed) ", self.pair.primary.log())
         return bool(told) and told[-1] == "removed"
 

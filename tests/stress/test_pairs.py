@@ -62,7 +62,7 @@ def test_a_primary_that_goes_on_after_its_successor_is_found(pairs: Pairs) -> No
 
 
 def found_lost(pairs: Pairs, at: int) -> bool:
-    """Tells whether the planted fault made the pair lose something that it had confirmed."""
+    """Returns whether the planted fault made the pair lose something that it had confirmed."""
     pair = pairs.next()
     try:
         pair.start(Plan(at, STOP, blind=True))

@@ -15,7 +15,7 @@ from atalanta.wire.core.packets.query import QueueQueryResponseV3
 from atalanta.wire.core.packets.queue import DeleteQueue
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.openwire.commands.destinations import ActiveMQTopic
-from atalanta.wire.openwire.server.advisories.guarded_observer import GuardedObserver
+from atalanta.wire.openwire.server.advisories.tolerant_observer import TolerantObserver
 from tests.wire.classic_server import ThreeProtocols
 from tests.wire.stomp.stomp_rig import StompServer
 
@@ -164,7 +164,7 @@ def test_what_advisories_cannot_tell_ends_nobody(three: ThreeProtocols) -> None:
     for name in OBSERVED:
         setattr(Failing, name, failure(name))
     advisories = three.openwire.node_clients.advisories
-    three.broker.add_observer(GuardedObserver(advisories.watchers, Failing()))
+    three.broker.add_observer(TolerantObserver(advisories.watchers, Failing()))
     client = three.login("admin")
     client.create_queue("a")
     assert not isinstance(client.consume("a"), ExceptionResponse)
@@ -181,11 +181,11 @@ def test_what_advisories_cannot_tell_ends_nobody(three: ThreeProtocols) -> None:
 def test_the_guard_of_advisories_passes_on_all_that_they_tell_of(three: ThreeProtocols) -> None:
     """One that it did not pass on would not be told."""
     for guard in three.openwire.node_clients.advisories.observers:
-        assert isinstance(guard, GuardedObserver)
+        assert isinstance(guard, TolerantObserver)
         kind = type(guard.inner)
         for name in dir(ClientObserver):
             if name.startswith("on_") and getattr(kind, name) is not getattr(ClientObserver, name):
-                assert name in OBSERVED and name in vars(GuardedObserver), (kind, name)
+                assert name in OBSERVED and name in vars(TolerantObserver), (kind, name)
 
 
 @pytest.mark.parametrize("origin", [False, True])

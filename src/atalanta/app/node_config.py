@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 from atalanta.app.startup_error import StartupError
-from atalanta.cluster.core_bridges.config import BridgeSettings
+from atalanta.cluster.core_bridges.config import CoreBridgeSettings
 from atalanta.config.configuration import Configuration
 from atalanta.config.native.toml_file import own_file
 from atalanta.config.sections.connection_routers import routers_config
@@ -34,7 +34,7 @@ def node_config(configuration: Configuration, security: Security, node_id: uuid.
     )
 
 
-def bridge_settings(configuration: Configuration) -> BridgeSettings:
+def bridge_settings(configuration: Configuration) -> CoreBridgeSettings:
     """Returns the bridges with the Python functions that atalanta.toml names; StartupError if one cannot be loaded."""
     settings = configuration.bridge_settings()
     for name, own in configuration.own.bridges.items():

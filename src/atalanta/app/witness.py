@@ -90,7 +90,7 @@ def listen_address(option: str, text: str) -> tuple[str, int]:
 
 
 def is_loopback(host: str) -> bool:
-    """Tells whether an address is reached by this machine only."""
+    """Returns whether an address is reached by this machine only."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -132,7 +132,7 @@ class Consumer:
         if consumer.browse_only:
             return READY
         options = self._shell.options
-        with self._shell.guard:
+        with self._shell.engine_lock:
             if options.block_on_acknowledge:
                 reply = consumer.acknowledge_and_wait(delivery, self._individual)
             else:
@@ -156,7 +156,7 @@ class Consumer:
             )
         if self._last is delivery:
             self._last = None
-        with self._shell.guard:
+        with self._shell.engine_lock:
             reply = consumer.settle(delivery, reject, delay_ms)
         return self._shell.outcome(reply)
 

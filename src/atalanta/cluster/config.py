@@ -241,14 +241,14 @@ class ClusterSettings(OptionGroup):
         return made
 
     def announces(self, transport: TransportConfiguration) -> bool:
-        """Tells if a connector leads to this node, by the connectors that its cluster connections announce."""
+        """Returns whether a connector leads to this node, by the connectors that its cluster connections announce."""
         return any(
             transport.same_target(self.transport(each.connector))
             for each in self.cluster_connections
         )
 
     def is_of_group(self, transport: TransportConfiguration) -> bool:
-        """Tells if a connector leads to another member of this node's replicated group, which has the same node id."""
+        """Returns whether a connector leads to another member of this node's group, with the same node id."""
         return any(
             transport.same_target(self.transport(name))
             for name in self.group_connectors
@@ -264,7 +264,7 @@ class ClusterSettings(OptionGroup):
 
     @property
     def has_default_password(self) -> bool:
-        """Tells if the cluster password is the default, or empty. Artemis warns then (AMQ222007)."""
+        """Returns whether the cluster password is the default, or empty. Artemis warns then (AMQ222007)."""
         return is_public_password(self.cluster_password)
 
 

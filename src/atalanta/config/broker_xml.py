@@ -21,7 +21,7 @@ from atalanta.config.native.toml_file import own_file, read_own_file, ways_alone
 from atalanta.config.problems import ClosedAcceptor, Report, nearest
 from atalanta.config.sections import known_elements
 from atalanta.config.sections.addresses import AddressSections
-from atalanta.config.sections.bridges import BridgeSection
+from atalanta.config.sections.bridges import CoreBridgeSection
 from atalanta.config.sections.cluster import ClusterSections
 from atalanta.config.sections.connection_routers import RouterSection
 from atalanta.config.sections.diverts import DivertSection
@@ -142,7 +142,7 @@ class BrokerXml:
         self.cluster = ClusterSections(configuration, report, values)
         self.grouping = GroupingSection(configuration, report)
         self.ha = HaSection(configuration, report)
-        self.bridges = BridgeSection(configuration, report)
+        self.bridges = CoreBridgeSection(configuration, report)
         self.routers = RouterSection(configuration, report)
         self.locked: list[AcceptorConfig] = []  # acceptors that name a lock-coordinator
 

@@ -16,7 +16,7 @@ from atalanta.cluster.config import (
     ScaleDownConfig,
 )
 from atalanta.cluster.connection_routers.config import RouterConfig
-from atalanta.cluster.core_bridges.config import BridgeConfig, BridgeSettings
+from atalanta.cluster.core_bridges.config import CoreBridgeConfig, CoreBridgeSettings
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.networks.settings import NetworkSettings
@@ -69,7 +69,7 @@ class Configuration(OptionGroup):
     in_vm_connectors: list[str] = field(
         default_factory=list
     )  # names; these connectors are not opened
-    bridges: list[BridgeConfig] = field(default_factory=list)
+    bridges: list[CoreBridgeConfig] = field(default_factory=list)
     routers: list[RouterConfig] = field(default_factory=list)
     networks: NetworkSettings = field(default_factory=NetworkSettings)
     logins: LoginSource | None = None  # None: the files of users and roles
@@ -133,9 +133,9 @@ class Configuration(OptionGroup):
         """Returns the folders for relative paths of key stores. Artemis looks in the working folder and in `etc`."""
         return [self.users_folder, self.instance, Path.cwd()]
 
-    def bridge_settings(self) -> BridgeSettings:
+    def bridge_settings(self) -> CoreBridgeSettings:
         """Returns the settings of the node's bridges, without the functions of their transformers."""
-        return BridgeSettings(
+        return CoreBridgeSettings(
             self.bridges,
             {name: dialable(connector) for name, connector in self.connectors.items()},
             self.discovery_groups,
@@ -151,7 +151,7 @@ class Configuration(OptionGroup):
 
     @property
     def empties_itself(self) -> bool:
-        """Tells whether this node is a backup that gives its messages to another member when it has taken over."""
+        """Returns whether this node is a backup that gives its messages to another member when it has taken over."""
         wanted = self.scale_down is not None and self.scale_down.enabled and bool(self.cluster_connections)
         return wanted and self.ha.role == BACKUP and not self.ha.asynchronous
 

@@ -16,7 +16,7 @@ from atalanta.cluster.config import (
     ScaleDownConfig,
 )
 from atalanta.cluster.connection_routers.config import CacheConfig, PoolConfig, RouterConfig
-from atalanta.cluster.core_bridges.config import BridgeConfig
+from atalanta.cluster.core_bridges.config import CoreBridgeConfig
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnBridge, OwnSettings, OwnZone
 from atalanta.cluster.networks.config import NetworkConnectorConfig, NetworkRetry
@@ -161,7 +161,7 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         f"`{ADD_HEADERS}` and its `<property key=… value=…/>` (or a function named in"
         " `atalanta.toml`), and either `<static-connectors>` or `<discovery-group-ref"
         " discovery-group-name=…/>`.",
-        BridgeConfig,
+        CoreBridgeConfig,
     ),
     ("`[ha]` of `atalanta.toml`", "The high availability of this node.", HaPolicy),
     (

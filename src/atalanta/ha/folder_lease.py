@@ -88,11 +88,11 @@ class EpochView:
 
     @property
     def released(self) -> bool:
-        """Tells whether the holder has given the folder to whoever comes first."""
+        """Returns whether the holder has given the folder to whoever comes first."""
         return self.state == RELEASED
 
     def has_ended(self, boot: str) -> bool:
-        """Tells whether nobody writes to the files any more, or sends anything, as a machine with that boot id knows.
+        """Returns whether nobody writes to the files any more, or sends anything, as a machine with that boot id knows.
 
         The holder has ended in good order, or was a process of that machine that has ended. (A lock that is free after
         it was locked is not enough: a network file system may have taken it from a holder that it does not reach.)
@@ -124,7 +124,7 @@ class FolderHolder:
 
     @property
     def starts(self) -> bool:
-        """Tells whether the holder has not begun to serve, and asks for patience."""
+        """Returns whether the holder has not begun to serve, and asks for patience."""
         return self.patience_ns > 0
 
     def serves(self) -> None:
@@ -141,7 +141,7 @@ class FolderHolder:
             self.until_ns = max(self.until_ns, sent_ns + self.terms.length_ns)
 
     def must_write(self) -> bool:
-        """Tells whether the written record is not true any more: it still asks for patience."""
+        """Returns whether the written record is not true any more: it still asks for patience."""
         return self.record.renewals == 0 or self.record.patience_ns != self.patience_ns
 
     def on_look(self, next_exists: bool) -> None:
@@ -151,11 +151,11 @@ class FolderHolder:
             self.until_ns = 0
 
     def may_deliver(self, now: int) -> bool:
-        """Tells whether output may leave at `now`."""
+        """Returns whether output may leave at `now`."""
         return now < self.until_ns
 
     def may_confirm(self, next_exists: bool) -> bool:
-        """Tells whether what was synced before the look for the next epoch may be confirmed."""
+        """Returns whether what was synced before the look for the next epoch may be confirmed."""
         self.on_look(next_exists)
         return not self.lost
 

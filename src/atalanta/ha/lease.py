@@ -53,7 +53,7 @@ class ActiveLease:
             self.sent_ns[member] = sent_ns
 
     def holds(self, now: int, members: list[str]) -> bool:
-        """Tells whether none of `members` takes over at `now`. Without members nobody can, and no lease is needed."""
+        """Returns whether none of `members` takes over at `now`. Without members nobody can, and no lease is needed."""
         for member in members:
             sent = self.sent_ns.get(member, -1)
             if sent < 0 or now >= sent + self.terms.length_ns:
@@ -86,5 +86,5 @@ class Promise:
         self.until_ns = 0
 
     def is_over(self, now: int) -> bool:
-        """Tells whether the member may take over at `now`."""
+        """Returns whether the member may take over at `now`."""
         return now >= self.until_ns

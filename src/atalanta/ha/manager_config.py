@@ -99,7 +99,7 @@ class GuardVoter(QuorumManagerConfig):
 
 
 def has_only_voter(manager: ManagerConfig | None) -> bool:
-    """Tells whether the register of a group has one voter, in the guard of a member."""
+    """Returns whether the register of a group has one voter, in the guard of a member."""
     if not isinstance(manager, QuorumManagerConfig):
         return False
     return isinstance(manager, GuardVoter) or (manager.voter is not None and "," not in manager.voters)

@@ -87,7 +87,7 @@ class HaPolicy(OptionGroup):
 
     @property
     def equals(self) -> bool:
-        """Tells whether nodes with this policy are equals: any may begin, nobody gives back, and each waits for the
+        """Returns whether nodes with this policy are equals: any may begin, nobody gives back, and each waits for the
         others. They are primaries whose stop lets another one serve."""
         equal = self.role == PRIMARY and self.failover_on_shutdown and self.colocation is None
         return self.form == SHARED_STORE and equal

@@ -4,9 +4,9 @@ An unexpected exception before the seam costs the connection whose command it wa
 the state of the kernel cannot be trusted, and the node ends. Errors that are expected, BrokerError and those of the
 protocol, are raised before the seam, too.
 
-What calls `begin_change`: the doors of the kernel for clients (`kernel/sessions`, `kernel/transactions`, `kernel/log`),
-the registries, the publisher, and whoever changes shared state by its own hands. tests/node/test_planted_exceptions.py
-raises an exception at every place that a command passes and holds the doors to it.
+What calls `begin_change`: the entry points of the kernel for clients (`kernel/sessions`, `kernel/transactions`,
+`kernel/log`), the registries, the publisher, and whoever changes shared state by its own hands.
+tests/node/test_planted_exceptions.py raises an exception at every place that a command passes and holds them to it.
 """
 
 from __future__ import annotations

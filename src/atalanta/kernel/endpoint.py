@@ -36,7 +36,7 @@ class Reply:
         raise NotImplementedError
 
     def takes_notices(self) -> bool:
-        """Tells whether the client has asked for `notice`. Its transactions fail with a message that gets one."""
+        """Returns whether the client has asked for `notice`. Its transactions fail with a message that gets one."""
         return False
 
     def notice(self, token: int, outcome: int) -> None:

@@ -365,7 +365,7 @@ class Disk:
         raise _missing(self, "Disk.delete")
 
     def recycles(self) -> bool:
-        """Tells whether the journal may use its files again (`reuse`) instead of deleting them."""
+        """Returns whether the journal may use its files again (`reuse`) instead of deleting them."""
         return True
 
     def set_aside(self, name: str, spare_name: str) -> None:

@@ -42,7 +42,7 @@ class HaStatus:
 
     @property
     def replica_sync(self) -> bool:
-        """Tells whether a follower that is connected has everything that was confirmed."""
+        """Returns whether a follower that is connected has everything that was confirmed."""
         return any(each.in_sync and each.member in self.connected for each in self.replicas)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from atalanta.cluster.config import ClusterSettings
 from atalanta.cluster.connection.colocation_seat import ColocationSeat
 from atalanta.cluster.connection_routers.config import RoutersConfig
-from atalanta.cluster.core_bridges.config import BridgeSettings
+from atalanta.cluster.core_bridges.config import CoreBridgeSettings
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.networks.settings import NetworkSettings
@@ -44,7 +44,7 @@ class NodeConfig:
     cluster: ClusterSettings | None = None
     own: OwnSettings = field(default_factory=OwnSettings)
     grouping: GroupingHandlerConfig | None = None
-    bridges: BridgeSettings = field(default_factory=BridgeSettings)
+    bridges: CoreBridgeSettings = field(default_factory=CoreBridgeSettings)
     routers: RoutersConfig | None = None
     networks: NetworkSettings = field(default_factory=NetworkSettings)
 

@@ -623,7 +623,7 @@ class Node(NodeInputs):
 
     # -- the group ------------------------------------------------------------------------------
     def may_send(self, now: int) -> bool:
-        """Tells whether output may leave: the numbers in it are never used again, because the journal reserves them.
+        """Returns whether output may leave: the numbers in it are never used again, because the journal reserves them.
 
         In a group: no other member serves, or can begin to. Its next epoch uses other numbers without a record.
         """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from atalanta.cluster.config import ClusterSettings
 from atalanta.cluster.connection_routers.config import RoutersConfig
 from atalanta.cluster.core_bridges.bridges import CoreBridges
-from atalanta.cluster.core_bridges.config import BridgeSettings
+from atalanta.cluster.core_bridges.config import CoreBridgeSettings
 from atalanta.cluster.discovery.discovery import Discovery
 from atalanta.cluster.grouping.config import LOCAL, GroupingHandlerConfig
 from atalanta.cluster.native_config import OwnSettings
@@ -39,7 +39,7 @@ class PartsConfig(Protocol):
     cluster: ClusterSettings | None
     own: OwnSettings
     grouping: GroupingHandlerConfig | None
-    bridges: BridgeSettings
+    bridges: CoreBridgeSettings
     networks: NetworkSettings
     routers: RoutersConfig | None
 

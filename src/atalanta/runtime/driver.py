@@ -37,13 +37,13 @@ class CommittingDisk(Protocol):
 
     @property
     def commit_waits(self) -> bool:
-        """Tells whether there is a commit to do."""
+        """Returns whether there is a commit to do."""
 
     def end_turn(self) -> int:
         """Does the commit and passes its answer to the driver. Returns its bytes; 0 if it is done elsewhere."""
 
     def idle(self) -> bool:
-        """Tells whether every request was answered."""
+        """Returns whether every request was answered."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -94,7 +94,7 @@ class Driver:
 
     @property
     def broken(self) -> bool:
-        """Tells whether there is no node to drive, or no longer."""
+        """Returns whether there is no node to drive, or no longer."""
         return self._node is None
 
     def open_turn(self) -> None:

@@ -56,7 +56,7 @@ class StoppableDisk(Protocol):
     """The disk as the shell uses it; the node uses the Disk port."""
 
     def idle(self) -> bool:
-        """Tells whether every requested commit was answered."""
+        """Returns whether every requested commit was answered."""
 
     def close(self) -> None:
         """Releases files, lock and threads."""
@@ -180,12 +180,12 @@ class Shell(Process):
 
     @property
     def paused(self) -> bool:
-        """Tells whether the node stops in order to start again."""
+        """Returns whether the node stops in order to start again."""
         return self._ends == PAUSED
 
     @property
     def left(self) -> bool:
-        """Tells whether the node stops because it has given its messages away."""
+        """Returns whether the node stops because it has given its messages away."""
         return self._ends == LEFT
 
     def pause(self, why: str) -> bool:

@@ -142,7 +142,7 @@ class Shape:
 
     @property
     def several(self) -> bool:
-        """Tells whether a node has several machines."""
+        """Returns whether a node has several machines."""
         return self.pair >= 0 or bool(self.groups)
 
     def taken_everywhere(self) -> bool:

@@ -50,7 +50,7 @@ class BlockHead:
         self.epoch = epoch
 
     def matches(self, records: bytes) -> bool:
-        """Tells whether these are the records of the block, by length and checksum."""
+        """Returns whether these are the records of the block, by length and checksum."""
         checksum: int = crc32c(records)
         return len(records) == self.length and checksum == self.checksum
 

@@ -101,7 +101,7 @@ class Compaction:
         self._resume_above_bytes = 0
 
     def has_work(self) -> bool:
-        """Tells whether `step` has work: a segment half compacted, or too large a share of dead records."""
+        """Returns whether `step` has work: a segment half compacted, or too large a share of dead records."""
         journal = self._journal
         if self._cursor is not None:
             return True

@@ -192,7 +192,7 @@ class Journal(ports.JournalPort):
         return self._started
 
     def idle(self) -> bool:
-        """Tells whether every appended record is durable."""
+        """Returns whether every appended record is durable."""
         return self.last == self.durable
 
     # --- appending --------------------------------------------------------------------------------
@@ -431,7 +431,7 @@ class Journal(ports.JournalPort):
     # --- compaction -------------------------------------------------------------------------------
 
     def wants_compaction(self) -> bool:
-        """Tells whether `compact_step` has work now."""
+        """Returns whether `compact_step` has work now."""
         return self.failed is None and self._compaction.has_work()
 
     def compact_step(self, now: int) -> bool:

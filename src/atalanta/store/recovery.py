@@ -136,9 +136,9 @@ class JournalRecovery:
         report.expected = ""
         self._cut.take_empty(state.spares, state.incomplete)
         state.spares = []
-        for part in self._cut.parts:
-            if part.begin == SEGMENT_HEAD_SIZE:
-                state.segments.remove(part.segment)
+        for cut in self._cut.ranges:
+            if cut.begin == SEGMENT_HEAD_SIZE:
+                state.segments.remove(cut.segment)
         state.position = SEGMENT_HEAD_SIZE
         if state.segments:
             state.position = state.segments[len(state.segments) - 1].end

@@ -97,7 +97,7 @@ def spare_name(number: int) -> str:
 
 
 def is_spare(name: str) -> bool:
-    """Tells whether `name` is a name from `spare_name`."""
+    """Returns whether `name` is a name from `spare_name`."""
     return name.startswith(SPARE_PREFIX) and name.endswith(NAME_SUFFIX)
 
 

@@ -31,7 +31,7 @@ CUT_PREFIX: Final = "cut-"
 DAMAGED_PREFIX: Final = "damaged-"
 
 
-class CutPart:
+class CutRange:
     """The bytes of one segment from offset `begin` to `end` that are cut; `name` is the file that keeps them."""
 
     def __init__(self, segment: Segment, begin: int, end: int, name: str) -> None:
@@ -50,27 +50,27 @@ class TailCut:
     def __init__(self) -> None:
         self.blocks: int = 0
         self.damaged: bool = False
-        self.parts: list[CutPart] = []
+        self.ranges: list[CutRange] = []
         self._spares: list[Segment] = []
         self._incomplete: str = ""
 
     def add(self, segment: Segment, position: int, end: int, head: BlockHead) -> None:
         """Adds the next block: the one from `position` to `end` of `segment`."""
         self.blocks += 1
-        if self.parts and self.parts[len(self.parts) - 1].segment is segment:
-            self.parts[len(self.parts) - 1].end = end
+        if self.ranges and self.ranges[len(self.ranges) - 1].segment is segment:
+            self.ranges[len(self.ranges) - 1].end = end
         else:
             name = f"{CUT_PREFIX}{head.epoch:010d}-{head.first:020d}-{segment.number:020d}{NAME_SUFFIX}"
-            self.parts.append(CutPart(segment, position, end, name))
+            self.ranges.append(CutRange(segment, position, end, name))
 
     def add_damaged(self, segment: Segment, begin: int) -> None:
         """Adds what a segment has from offset `begin` on, because of damage there or in an earlier segment."""
         self.damaged = True
-        self.parts.append(CutPart(segment, begin, segment.size, DAMAGED_PREFIX + segment.name))
+        self.ranges.append(CutRange(segment, begin, segment.size, DAMAGED_PREFIX + segment.name))
 
     def exists(self) -> bool:
-        """Tells whether anything is cut."""
-        return len(self.parts) > 0
+        """Returns whether anything is cut."""
+        return len(self.ranges) > 0
 
     def take_empty(self, spares: list[Segment], incomplete: str) -> None:
         """Adds the empty segments behind the blocks. `incomplete` names one whose creation was cut off, or is empty."""
@@ -79,11 +79,11 @@ class TailCut:
 
     def names(self) -> list[str]:
         """Returns the names of the files that keep the blocks."""
-        return [part.name for part in self.parts]
+        return [cut.name for cut in self.ranges]
 
     def size_bytes(self) -> int:
         """Returns the size of all blocks that are cut."""
-        return sum([part.end - part.begin for part in self.parts])
+        return sum([cut.end - cut.begin for cut in self.ranges])
 
     def start(self, disk: Disk) -> None:
         """Adds the jobs that cut. The jobs hold up to one segment in memory."""
@@ -95,17 +95,17 @@ class TailCut:
             disk.delete(self._incomplete)
         for spare in reversed(self._spares):
             disk.delete(spare.name)
-        for part in reversed(self.parts):
-            if part.begin == SEGMENT_HEAD_SIZE:
-                disk.set_aside(part.segment.name, part.name)
+        for cut in reversed(self.ranges):
+            if cut.begin == SEGMENT_HEAD_SIZE:
+                disk.set_aside(cut.segment.name, cut.name)
             else:
-                self._divide(disk, part)
+                self._divide(disk, cut)
 
-    def _divide(self, disk: Disk, part: CutPart) -> None:
-        segment = part.segment
-        tail = disk.read(segment.name, part.begin, part.end - part.begin)
-        disk.create(part.name, SEGMENT_HEAD_SIZE + len(tail), segment.head() + tail)
-        rest = disk.read(segment.name, 0, part.begin)
+    def _divide(self, disk: Disk, cut: CutRange) -> None:
+        segment = cut.segment
+        tail = disk.read(segment.name, cut.begin, cut.end - cut.begin)
+        disk.create(cut.name, SEGMENT_HEAD_SIZE + len(tail), segment.head() + tail)
+        rest = disk.read(segment.name, 0, cut.begin)
         temporary = spare_name(segment.number)
         disk.create(temporary, segment.size, b"")
         disk.reuse(temporary, segment.name, rest)

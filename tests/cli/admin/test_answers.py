@@ -8,12 +8,12 @@ from typing import Any, cast
 import pytest
 
 from atalanta.cli.admin.answers import row_of, rows_of
+from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.cluster.drain import progress_of
 from atalanta.cli.cluster.rebalance import Conversation
 from atalanta.cli.cluster.survey import Survey
 from atalanta.cli.cluster.view import NodeView
 from atalanta.cli.output.outcome import Refused
-from atalanta.cli.target import BrokerLogin
 from atalanta.client import Connection, Management, ManagementFailed
 
 NONSENSE = [

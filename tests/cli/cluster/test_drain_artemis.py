@@ -10,6 +10,7 @@ from typing import cast
 
 import pytest
 
+from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.cluster import drain_artemis
 from atalanta.cli.cluster.drain_artemis import (
     RealMembers,
@@ -21,7 +22,6 @@ from atalanta.cli.cluster.drain_artemis import (
     way_to,
 )
 from atalanta.cli.output.outcome import Refused
-from atalanta.cli.target import BrokerLogin
 from atalanta.client import CallTimedOut, ConnectionLost, Management, ManagementFailed
 
 QUEUE: dict[str, object] = {

@@ -17,6 +17,7 @@ from typing import IO, Any
 import pytest
 from rich.console import Console
 
+from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.cluster.flow import flow_of, rate
 from atalanta.cli.cluster.svg import svg_of
 from atalanta.cli.cluster.topology import Surveys, drawn
@@ -29,7 +30,6 @@ from atalanta.cli.cluster.view import (
     Unreachable,
 )
 from atalanta.cli.output.tables import show_table
-from atalanta.cli.target import BrokerLogin
 from atalanta.client.blocking import connect
 from tests.broker_process import BrokerProcess, free_port, write_broker_xml
 from tests.cli.calls import Cli

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from atalanta.cluster.core_bridges.bridge import CoreBridge
-from atalanta.cluster.core_bridges.config import BridgeConfig, BridgeSettings
+from atalanta.cluster.core_bridges.config import CoreBridgeConfig, CoreBridgeSettings
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.settings.broker_config import QueueConfig
 from atalanta.node.config import NodeConfig, Ports
@@ -19,9 +19,9 @@ from atalanta.wire.endpoint import ConnectorConfig
 from tests.cluster.cluster_rig import Rig, TappedNetwork, addresses, node_of
 
 
-def bridge(name: str = "away", **values: Any) -> BridgeConfig:
+def bridge(name: str = "away", **values: Any) -> CoreBridgeConfig:
     """From `orders` to the address `inbox` at n1, with quick retries."""
-    config = BridgeConfig(name=name, queue_name="orders", forwarding_address="inbox")
+    config = CoreBridgeConfig(name=name, queue_name="orders", forwarding_address="inbox")
     config.user = USER
     config.password = PASSWORD
     config.static_connectors = ["n1"]
@@ -72,10 +72,10 @@ class BridgeRig(Rig):
 
     def single(
         self,
-        *bridges: BridgeConfig,
+        *bridges: CoreBridgeConfig,
         queues: list[QueueConfig] | None = None,
         change: Callable[[NodeConfig], None] | None = None,
-        own: BridgeSettings | None = None,
+        own: CoreBridgeSettings | None = None,
         memory_bytes: int = 100 << 20,
     ) -> Host:
         """A started node; the first has the source's queues, all others the target's."""
@@ -86,7 +86,7 @@ class BridgeRig(Rig):
 
         def make(ports: Ports) -> Node:
             config = node_config(index, shape, None, addresses(chosen))
-            config.bridges = own or BridgeSettings()
+            config.bridges = own or CoreBridgeSettings()
             config.bridges.bridges = list(bridges)
             config.bridges.connectors = {
                 f"n{number}": ConnectorConfig(f"n{number}", f"n{number}", PORT)
@@ -101,7 +101,7 @@ class BridgeRig(Rig):
         host.start()
         return host
 
-    def pair(self, *bridges: BridgeConfig, **options: Any) -> tuple[Host, Host]:
+    def pair(self, *bridges: CoreBridgeConfig, **options: Any) -> tuple[Host, Host]:
         """A source with these bridges and a target, connected."""
         source = self.single(*bridges, **options)
         target = self.single()

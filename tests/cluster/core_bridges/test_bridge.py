@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from atalanta.cluster.core_bridges.config import BridgeSettings
+from atalanta.cluster.core_bridges.config import CoreBridgeSettings
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.message.message import Message
 from atalanta.node.config import NodeConfig
@@ -348,7 +348,7 @@ def test_a_crash_in_the_middle_of_a_large_message_costs_nothing(rig: BridgeRig, 
 
 def test_peers_of_a_cluster_are_not_told_of_a_bridge_as_of_a_consumer(rig: BridgeRig) -> None:
     """As with Artemis: who is told of it would never be told of its end."""
-    settings = BridgeSettings(
+    settings = CoreBridgeSettings(
         [bridge(static_connectors=["n2"])], {"n2": ConnectorConfig("n2", "n2", PORT)}
     )
     members = [rig.node(peers=[1], bridges=settings), rig.node(peers=[0])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.core_bridges.config import BridgeSettings
+from atalanta.cluster.core_bridges.config import CoreBridgeSettings
 from atalanta.kernel.queue.delivery.bridge_origin import shown
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.management.request.json_text import message_map
@@ -20,8 +20,8 @@ from tests.cluster.scale_down.scale_down_rig import begin, held, leave
 BODIES = [b"%d" % number for number in range(5)]
 
 
-def settings() -> BridgeSettings:
-    made = BridgeSettings()
+def settings() -> CoreBridgeSettings:
+    made = CoreBridgeSettings()
     made.bridges = [bridge(static_connectors=["n2"], producer_window_bytes=-1)]
     made.connectors = {"n2": ConnectorConfig("n2", "n2", PORT)}
     return made

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from atalanta.cluster.config import DiscoveryGroupConfig
-from atalanta.cluster.core_bridges.config import BridgeSettings
+from atalanta.cluster.core_bridges.config import CoreBridgeSettings
 from atalanta.cluster.core_bridges.definition import config_of, definition_of
-from atalanta.cluster.core_bridges.targets import Targets
+from atalanta.cluster.core_bridges.targets import CoreBridgeTargets
 from atalanta.cluster.native_config import OwnBridge
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.spec import ANYCAST
@@ -180,7 +180,7 @@ def test_a_definition_comes_back_as_it_was() -> None:
     assert config_of(json.loads(json.dumps(definition_of(config)))) == config
 
 
-def settings_with(*configs: Any) -> BridgeSettings:
+def settings_with(*configs: Any) -> CoreBridgeSettings:
     rig = BridgeRig()
     host = rig.single()
     made = node_of(host).config.bridges
@@ -216,7 +216,7 @@ def test_a_bridge_goes_and_comes_with_its_queue(rig: BridgeRig) -> None:
 
 
 def test_prefix_and_suffix_are_put_around_the_address(rig: BridgeRig) -> None:
-    own = BridgeSettings(own={"away": OwnBridge("eu.", ".copy")})
+    own = CoreBridgeSettings(own={"away": OwnBridge("eu.", ".copy")})
     source = rig.single(bridge(forwarding_address=None), own=own)
     target = rig.single(queues=[queue("taken", "eu.orders.copy", ANYCAST)])
     rig.until(lambda: connected(source))
@@ -230,7 +230,7 @@ def shout(message: Message) -> None:
 
 
 def test_a_python_function_transforms_messages(rig: BridgeRig) -> None:
-    source, target = rig.pair(bridge(), own=BridgeSettings(transforms={"away": shout}))
+    source, target = rig.pair(bridge(), own=CoreBridgeSettings(transforms={"away": shout}))
     consumer = rig.consuming(target, "inbox")
     rig.client(source).publish("orders", b"quiet", ANYCAST)
     rig.until(lambda: consumer.bodies == [b"QUIET"])
@@ -247,7 +247,7 @@ def dead_letters(config: NodeConfig) -> None:
 
 
 def test_what_a_function_refuses_goes_to_the_dead_letters(rig: BridgeRig) -> None:
-    own = BridgeSettings(transforms={"away": choosy})
+    own = CoreBridgeSettings(transforms={"away": choosy})
     queues = [*source_queues(), queue("dead", "dead", ANYCAST)]
     source, target = rig.pair(bridge(), own=own, change=dead_letters, queues=queues)
     rig.sender(source, "orders", [b"a", b"bad", b"b"], ANYCAST)
@@ -256,7 +256,7 @@ def test_what_a_function_refuses_goes_to_the_dead_letters(rig: BridgeRig) -> Non
 
 
 def test_without_dead_letters_what_a_function_refuses_holds_up_the_bridge(rig: BridgeRig) -> None:
-    source, target = rig.pair(bridge(), own=BridgeSettings(transforms={"away": choosy}))
+    source, target = rig.pair(bridge(), own=CoreBridgeSettings(transforms={"away": choosy}))
     rig.sender(source, "orders", [b"a", b"bad", b"b"], ANYCAST)
     rig.run(10)
     assert (count(target, "inbox"), count(source, "orders")) == (1, 2)
@@ -288,8 +288,8 @@ TLS = "?sslEnabled=true;trustStorePath=t.p12"
 def test_members_that_were_learnt_get_no_password_in_plain_text(
     static: str, announced: bool, connector: str
 ) -> None:
-    settings = BridgeSettings(connectors={"n1": parse_connector("n1", f"tcp://n1:1{static}")})
-    targets = Targets(bridge(static_connectors=["n1"], ha=True), settings)
+    settings = CoreBridgeSettings(connectors={"n1": parse_connector("n1", f"tcp://n1:1{static}")})
+    targets = CoreBridgeTargets(bridge(static_connectors=["n1"], ha=True), settings)
     learnt = TransportConfiguration.tcp("theirs", "other", 2)
     if announced:
         learnt.put("sslEnabled", "true")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.core_bridges.config import BridgeSettings
-from atalanta.cluster.core_bridges.targets import Targets
+from atalanta.cluster.core_bridges.config import CoreBridgeSettings
+from atalanta.cluster.core_bridges.targets import CoreBridgeTargets
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.wire.core.packets.topology import ClusterTopology
 from atalanta.wire.core.transport import TransportConfiguration
@@ -83,12 +83,12 @@ def topology(node_id: str, *places: str) -> ClusterTopology:
     )
 
 
-def targets(same_node: int, ha: bool) -> Targets:
-    settings = BridgeSettings()
+def targets(same_node: int, ha: bool) -> CoreBridgeTargets:
+    settings = CoreBridgeSettings()
     for name in ("n1", "n2"):
         settings.connectors[name] = ConnectorConfig(name, name, 61616)
     config = bridge(static_connectors=["n1", "n2"], reconnect_attempts_same_node=same_node, ha=ha)
-    made = Targets(config, settings)
+    made = CoreBridgeTargets(config, settings)
     assert made.next() is not None
     made.connected()
     made.on_topology(topology("one", "n1", "b1"))
@@ -96,7 +96,7 @@ def targets(same_node: int, ha: bool) -> Targets:
     return made
 
 
-def places(found: Targets, times: int) -> list[str]:
+def places(found: CoreBridgeTargets, times: int) -> list[str]:
     return [target.transport.host for target in (found.next() for _ in range(times)) if target]
 
 

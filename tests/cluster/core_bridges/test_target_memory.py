@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from atalanta.cluster.core_bridges.config import BridgeSettings
+from atalanta.cluster.core_bridges.config import CoreBridgeSettings
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.sim.nodes import PORT, queue
 from atalanta.wire.endpoint import ConnectorConfig
@@ -22,7 +22,7 @@ class Followed:
 
     def __init__(self, **values: Any) -> None:
         self.rig = rig = Rig()
-        settings = self.settings = BridgeSettings()
+        settings = self.settings = CoreBridgeSettings()
         settings.bridges = [bridge(producer_window_bytes=-1, **values)]
         for name in ("n1", "n2"):
             settings.connectors[name] = ConnectorConfig(name, name, PORT)

@@ -12,8 +12,8 @@ from atalanta.cluster.replication.passive.backup_config import (
     BackupConfig,
     BackupPorts,
     Damaged,
-    DoorsShut,
     MemberIdentity,
+    NotTakenOver,
     TakenOver,
 )
 from atalanta.ha.guard_port import GuardPort
@@ -136,7 +136,7 @@ class Machine(Member):
         self.pipes: list[Pipe] = []
         self.why: list[str] = []  # of the ends of its runs
         self.past: list[tuple[str, dict[str, object]]] = []  # the events of earlier runs
-        self.outcomes: list[MemberIdentity | TakenOver | Damaged | DoorsShut] = []
+        self.outcomes: list[MemberIdentity | TakenOver | Damaged | NotTakenOver] = []
         self.listens = False  # clients may wait at its ports, or are served
         self.repair = False
         self.learned = False  # an active node has told the node id
@@ -157,7 +157,7 @@ class Machine(Member):
         return self.up and self.backup is None and self.node.failed is None and not self.replicator.handed_over
 
     def may_serve(self) -> bool:
-        """Tells whether output to clients would leave now."""
+        """Returns whether output to clients would leave now."""
         return self.serving() and self.node.may_send(self.now)
 
     def follow(self) -> None:
@@ -263,7 +263,7 @@ class Machine(Member):
             else:
                 self._next(self.follow)
 
-    def _on_outcome(self, outcome: MemberIdentity | TakenOver | Damaged | DoorsShut) -> None:
+    def _on_outcome(self, outcome: MemberIdentity | TakenOver | Damaged | NotTakenOver) -> None:
         self.outcomes.append(outcome)
         self.listens = isinstance(outcome, TakenOver)
         if isinstance(outcome, Damaged):

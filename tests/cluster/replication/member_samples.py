@@ -20,7 +20,7 @@ from atalanta.cluster.replication.member_codec import (
 )
 from atalanta.cluster.replication.member_handshake import Hello
 from atalanta.ha.register import Register
-from atalanta.ha.replication.block_stream import BlockPart, DropPart, JumpPart, SegmentPart
+from atalanta.ha.replication.block_stream import BlockItem, DropItem, JumpItem, SegmentItem
 from atalanta.ha.replication.messages import (
     Answer,
     Block,
@@ -38,10 +38,10 @@ REGISTER = Register(7, "B", ("A", "B"), 0, bytes(16))
 FROM_ACTIVE: tuple[FromActive, ...] = (
     Offer(7, ((3, 1), (7, 90)), 120, 100, 3, 2_000_000_000),
     Offer(1, (), 0, 0, 0, 1),
-    JournalBlock(Block(7, 101, 104, 100), BlockPart(2, 64, b"a block", 104)),
-    SegmentPart(2, 10485760, bytes(64)),
-    DropPart(2),
-    JumpPart(),
+    JournalBlock(Block(7, 101, 104, 100), BlockItem(2, 64, b"a block", 104)),
+    SegmentItem(2, 10485760, bytes(64)),
+    DropItem(2),
+    JumpItem(),
     Heartbeat(7, 123456789, 100, 1_700_000_000_000_000_000),
     HandOver(7, 104, 9, REGISTER, 1_700_000_000_000_000_001),
     Ended(7, 1_700_000_000_000_000_002),

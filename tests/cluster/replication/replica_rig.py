@@ -25,7 +25,7 @@ class World(Machines):
         return found
 
     def serves(self, name: str) -> bool:
-        """Tells whether the machine has the active node, and may send to clients."""
+        """Returns whether the machine has the active node, and may send to clients."""
         machine = self.machines[name]
         return machine.serving() and machine.node.may_send(machine.now)
 

@@ -7,7 +7,7 @@ import json
 from atalanta.cluster.replication.active.replicator import CHECK_TIMER
 from atalanta.cluster.replication.member_codec import JournalBlock, SettingsFile
 from atalanta.ha.register import CompareAndSet, Register
-from atalanta.ha.replication.block_stream import JumpPart
+from atalanta.ha.replication.block_stream import JumpItem
 from atalanta.ha.replication.messages import Ended, HandOver, Heartbeat, Refusal
 from atalanta.kernel.ports import Process
 from atalanta.kernel.settings.broker_config import AddressSetting, StoredSettings
@@ -221,7 +221,7 @@ def test_a_slow_connection_gets_no_more_than_it_takes() -> None:
     group.active.end_turn()
     group.active.input("on_blocked", follower.conn)
     group.run(2_000)
-    sent = sum(len(message.part.data) for message in follower.messages if isinstance(message, JournalBlock))
+    sent = sum(len(message.item.data) for message in follower.messages if isinstance(message, JournalBlock))
     assert 0 < sent < 2 << 20
     assert group.in_sync() == ["a"]
     group.active.input("on_unblocked", follower.conn)
@@ -254,7 +254,7 @@ def test_a_lagging_follower_does_not_stop_the_compaction_and_jumps() -> None:
     follower.answers = True
     group.active.input("on_unblocked", follower.conn)
     group.until(lambda: "b" in group.in_sync())
-    assert follower.of(JumpPart)
+    assert follower.of(JumpItem)
     assert lsns(follower)[-1][1] == group.active.node.journal.last
 
 

@@ -46,7 +46,7 @@ def index_of(follower: Scripted, true: Callable[[FromActive], bool]) -> int:
 def block_with(follower: Scripted, text: bytes) -> int:
     """The place of the first block with these bytes."""
     return index_of(
-        follower, lambda message: isinstance(message, JournalBlock) and text in message.part.data
+        follower, lambda message: isinstance(message, JournalBlock) and text in message.item.data
     )
 
 

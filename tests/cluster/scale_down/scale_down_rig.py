@@ -104,7 +104,7 @@ def unanswered_copies(
 
 
 def at_forwards(part: ScaleDown) -> bool:
-    """Tells whether messages that waited for other members are under way."""
+    """Returns whether messages that waited for other members are under way."""
     if part.mover is None:
         return False
     under_way = part.mover.link.sender.unanswered.values()

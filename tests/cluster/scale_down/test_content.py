@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.connection.bridge import Bridge
+from atalanta.cluster.connection.bridge import ClusterBridge
 from atalanta.cluster.scale_down.phase import DONE, FAILED
 from atalanta.cluster.scale_down.stages import Mover
 from atalanta.kernel.queue.reference import DELIVERING
@@ -131,7 +131,7 @@ def test_what_waits_for_the_target_itself_goes_to_the_queues_it_was_for(rig: Rig
     rig.until(lambda: len(client.answers) == 20)
     rig.until(lambda: count(target, "orders") == 10)
     for connection in list(node_of(leaving).connections):
-        if isinstance(node_of(leaving).connections[connection], Bridge):
+        if isinstance(node_of(leaving).connections[connection], ClusterBridge):
             rig.network.cut_connection(connection)
     rig.network.heal()
     part = leave(rig, leaving)

@@ -6,8 +6,8 @@ import copy
 
 import pytest
 
-from atalanta.cluster.connection.bridge import Bridge
-from atalanta.cluster.core_bridges.config import BridgeSettings
+from atalanta.cluster.connection.bridge import ClusterBridge
+from atalanta.cluster.core_bridges.config import CoreBridgeSettings
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.scale_down.phase import DONE, FAILED
 from atalanta.kernel.queue.spec import ANYCAST
@@ -63,7 +63,7 @@ def test_a_new_configuration_starts_no_bridge_at_a_node_that_leaves() -> None:
     node = node_of(leaving)
     config = copy.copy(node.config)
     connectors = {"n2": ConnectorConfig("n2", "n2", PORT)}
-    config.bridges = BridgeSettings(
+    config.bridges = CoreBridgeSettings(
         [bridge(static_connectors=["n2"], forwarding_address="orders")], connectors
     )
     other = rig.node([])
@@ -92,7 +92,7 @@ def test_a_node_that_goes_on_leaving_makes_no_bridge_to_a_member_that_comes(rig:
     rig.until(lambda: part.members_disconnected)
     third.start()
     while not part.over():
-        assert not any(isinstance(each, Bridge) for each in node_of(leaving).connections.values())
+        assert not any(isinstance(each, ClusterBridge) for each in node_of(leaving).connections.values())
         rig.run(0.01)
     assert (part.phase, part.left()) == (DONE, 0)
     assert held(target, "orders") == MESSAGES

@@ -9,7 +9,7 @@ import pytest
 from atalanta.app.node_config import bridge_settings
 from atalanta.app.startup_error import StartupError
 from atalanta.cli.instance.check import check_files
-from atalanta.cluster.core_bridges.config import BridgeConfig
+from atalanta.cluster.core_bridges.config import CoreBridgeConfig
 from atalanta.cluster.native_config import OwnBridge
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
@@ -57,7 +57,7 @@ def test_a_bridge_with_everything(tmp_path: Path) -> None:
       {STATIC}<client-id>c</client-id>
     </bridge>"""
     assert read(tmp_path, text).bridges == [
-        BridgeConfig(
+        CoreBridgeConfig(
             "full", "orders", "inbox", True, 10_240, 1, 2, 3, 1.5, 4, 5, 6, 8, False, False,
             7 << 20, -1, "u", "p", ANYCAST, 2, 9, 30_000, "c", "price > 3", ADD_HEADERS,
             {"k": "v"}, ["c1"],
@@ -68,7 +68,7 @@ def test_a_bridge_with_everything(tmp_path: Path) -> None:
 def test_defaults_are_those_of_artemis(tmp_path: Path) -> None:
     text = f'<bridge name="b"><queue-name>q</queue-name>{STATIC}</bridge>'
     config = read(tmp_path, text).bridges[0]
-    assert config == BridgeConfig("b", "q", static_connectors=["c1"])
+    assert config == CoreBridgeConfig("b", "q", static_connectors=["c1"])
     assert (config.retry_interval_ms, config.reconnect_attempts_same_node) == (2_000, 10)
     assert config.user == "ACTIVEMQ.CLUSTER.ADMIN.USER"
 

@@ -7,7 +7,7 @@ from atalanta.cluster.replication.active.file_changes import FileChanges
 from atalanta.cluster.replication.member_codec import FileDeletion, FromActive
 from atalanta.cluster.replication.passive import backup
 from atalanta.cluster.replication.passive.backup import Backup
-from atalanta.cluster.replication.passive.doors import Doors
+from atalanta.cluster.replication.passive.client_backlog import ClientBacklog
 from atalanta.cluster.replication.passive.incoming_stream import IncomingStream
 from atalanta.ha.last_instant import LastInstant
 from atalanta.ha.lease import LeaseTerms
@@ -140,7 +140,7 @@ def broken_connection_counts_as_proof(patch: Patch) -> None:
 
 def doors_stay_open(patch: Patch) -> None:
     """Clients wait at a passive member though another one serves."""
-    patch.setattr(Doors, "are_over", lambda doors, now, served: False)
+    patch.setattr(ClientBacklog, "is_over", lambda backlog, now, served: False)
 
 
 def message_ids_are_used_again(patch: Patch) -> None:

@@ -19,7 +19,7 @@ from typing import Final
 from atalanta.app.colocation.hosted_process import HostedProcess
 from atalanta.app.startup_error import StartupError
 from atalanta.cluster.connection.backup_call import ASK, BackupCall
-from atalanta.cluster.connection.colocation_seat import BackupHost, ColocationSeat
+from atalanta.cluster.connection.colocation_seat import ColocationSeat, HostingMember
 from atalanta.config.configuration import Configuration, dialable
 from atalanta.files.regular import read_regular
 from atalanta.files.replace import replace_file
@@ -65,18 +65,18 @@ class HostedBackups(ColocationSeat):
         self.backup_group = (backup.group_name or "") if isinstance(backup, ReplicationBackup) else ""
         self._known, self._hosts = self._read()
 
-    def _read(self) -> tuple[dict[str, HostedBackup], list[BackupHost]]:
+    def _read(self) -> tuple[dict[str, HostedBackup], list[HostingMember]]:
         try:
             found = json.loads(read_regular(self._path, FILE_BYTES_MAX))
             hosted = [HostedBackup(**each) for each in found["hosted"]]
-            return {each.node_id: each for each in hosted}, [BackupHost(**each) for each in found["hosts"]]
+            return {each.node_id: each for each in hosted}, [HostingMember(**each) for each in found["hosts"]]
         except FileNotFoundError:
             return {}, []
         except (OSError, ValueError, TypeError, KeyError) as error:
             line = f"{self._path} cannot be read: {error}. Without this file the node hosts no backup until it is asked"
             raise StartupError(exit_codes.BAD_DATA, [line]) from error
 
-    def _write(self, known: dict[str, HostedBackup], hosts: list[BackupHost]) -> None:
+    def _write(self, known: dict[str, HostedBackup], hosts: list[HostingMember]) -> None:
         described = {
             "hosted": [asdict(each) for each in known.values()],
             "hosts": [asdict(each) for each in hosts],
@@ -146,10 +146,10 @@ class HostedBackups(ColocationSeat):
         if process is not None:
             process.end()
 
-    def hosts(self) -> list[BackupHost]:
+    def hosts(self) -> list[HostingMember]:
         """Implements ColocationSeat."""
         return self._hosts
 
-    def remember(self, hosts: list[BackupHost]) -> None:
+    def remember(self, hosts: list[HostingMember]) -> None:
         """Implements ColocationSeat."""
         self._write(self._known, hosts)

@@ -247,7 +247,7 @@ class MemberRun(HaRun):
         return found
 
     def _gives_back(self, node: Node) -> bool:
-        """Tells whether a primary is in sync for a while, and this backup gives its service back."""
+        """Returns whether a primary is in sync for a while, and this backup gives its service back."""
         policy, replicator = self.member.policy, node.replicator
         gives = policy.allow_failback or self.member.configuration.empties_itself
         if policy.role != BACKUP or not gives or replicator is None or not self._serves:

@@ -35,7 +35,7 @@ class Handover:
 
     @property
     def waits(self) -> bool:
-        """Tells whether a wish waits for the register."""
+        """Returns whether a wish waits for the register."""
         return self._why != ""
 
     def want(self, replicator: Replicator | None, why: str, chosen: bool = False, once: bool = False) -> None:

@@ -2,7 +2,7 @@
 
 Its ports are bound and do not listen, so clients go on to the next server of their list. When the connection to the
 active node is lost, or when this member has taken over, they listen: clients wait in the backlog until the node has
-read its journal. cluster/replication/passive/doors.py has the rule.
+read its journal. cluster/replication/passive/client_backlog.py has the rule.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class PassiveRun:
         return None
 
     def _has_waited(self) -> bool:
-        """Tells whether the longest wait is over. It never ends before one can know whether a silent holder lives."""
+        """Returns whether the longest wait is over. It never ends before one can know whether a silent holder lives."""
         now_ns = self._monotonic_ns()
         known = self._locked or now_ns >= self._began_ns + self.policy.lease_ms * 2_000_000
         return known and now_ns >= self._wait.until_ns
@@ -214,7 +214,7 @@ class PassiveRun:
         return why
 
     def _promoted(self, view: StoreView) -> bool:
-        """Tells whether an operator wants this backup to serve, though the primary was stopped."""
+        """Returns whether an operator wants this backup to serve, though the primary was stopped."""
         return view.state == STOPPED and take_request(self.store.journal, PROMOTE)
 
     async def _failed(self, error: OSError) -> None:

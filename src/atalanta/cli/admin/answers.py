@@ -43,7 +43,7 @@ def rows_of(text: object, resource: str, what: str, **wanted: type) -> list[Row]
 
 
 def has(row: Row, wanted: dict[str, type]) -> bool:
-    """Tells whether the row has these keys and types; True does not count as a number."""
+    """Returns whether the row has these keys and types; True does not count as a number."""
     return all(
         isinstance(row.get(name), kind) and (kind is bool or not isinstance(row.get(name), bool))
         for name, kind in wanted.items()

@@ -8,10 +8,10 @@ from typing import Final, TypeVar
 
 import typer
 
+from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.output.escape import messages
 from atalanta.cli.output.outcome import NOT_THERE, USAGE, Refused, confirm, reported
 from atalanta.cli.output.tables import show_table
-from atalanta.cli.target import BrokerLogin
 from atalanta.client import Management, ManagementFailed, run
 from atalanta.message.encoding.digits import all_digits
 
@@ -53,7 +53,7 @@ def asked(credentials: Credentials, ask: Callable[[Management], Awaitable[Result
 
 
 def is_internal(row: dict[str, object]) -> bool:
-    """Tells whether the queue is internal, or the notification queue of another member."""
+    """Returns whether the queue is internal, or the notification queue of another member."""
     name = str(row.get("name"))
     return row.get("internalQueue") is True or (name.startswith("notif.") and PEER in name)
 

@@ -9,11 +9,11 @@ from contextlib import AsyncExitStack
 from typing import Final
 
 from atalanta.cli.bench.result import BenchResult, show_results
+from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.messages.destination import parse_destination
 from atalanta.cli.messages.produce import RateLimit, first_of
 from atalanta.cli.output.outcome import Refused, reported
 from atalanta.cli.output.progress import Bar
-from atalanta.cli.target import BrokerLogin
 from atalanta.client import (
     AddressExists,
     ClientError,

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.cluster.findings import (
     ERROR,
     NOTE,
@@ -32,7 +33,6 @@ from atalanta.cli.cluster.view import LiveCluster
 from atalanta.cli.output.escape import plain
 from atalanta.cli.output.outcome import FAILED, Refused, reported
 from atalanta.cli.output.tables import FILE_COLUMNS
-from atalanta.cli.target import BrokerLogin
 from atalanta.client import run
 from atalanta.runtime.process.exit_codes import BAD_DATA
 
@@ -71,7 +71,7 @@ def diagnosed(cluster: LiveCluster, user: str | None, password: str | None) -> l
 
 
 def is_place(node: str) -> bool:
-    """Tells whether an argument is the folder of an instance, or its broker.xml, and no host."""
+    """Returns whether an argument is the folder of an instance, or its broker.xml, and no host."""
     return (Path(node) / "etc" / "broker.xml").is_file() or (node.endswith(".xml") and Path(node).is_file())
 
 

@@ -9,6 +9,7 @@ from typing import Final
 import typer
 
 from atalanta.cli.admin.answers import row_of
+from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.cluster.drain_artemis import (
     LEAVING,
     connector_places,
@@ -22,7 +23,6 @@ from atalanta.cli.output.escape import messages
 from atalanta.cli.output.outcome import Refused, reported
 from atalanta.cli.output.progress import Bar
 from atalanta.cli.output.tables import show_table
-from atalanta.cli.target import BrokerLogin
 from atalanta.client import ConnectionLost, Management, ManagementFailed, run
 from atalanta.runtime.process.exit_codes import MESSAGES_LEFT
 

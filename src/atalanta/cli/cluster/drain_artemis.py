@@ -33,7 +33,7 @@ from atalanta.client import (
 from atalanta.wire.uri import masked
 
 if TYPE_CHECKING:
-    from atalanta.cli.target import BrokerLogin
+    from atalanta.cli.broker_login import BrokerLogin
 
 BROKER: Final = "broker"
 LEAVING: Final = "leaving"  # its phase, the last one that can be seen
@@ -156,7 +156,7 @@ async def moved_queues(management: Management) -> list[dict[str, object]]:
 
 
 def is_moved(row: dict[str, object]) -> bool:
-    """Tells whether a queue goes to the target: temporary ones and those of the cluster end with the node."""
+    """Returns whether a queue goes to the target: temporary ones and those of the cluster end with the node."""
     return not is_internal(row) and row.get("temporary") is not True and not str(row["name"]).startswith(INTERNAL)
 
 
@@ -239,7 +239,7 @@ async def links_to(member: Management, node_id: str) -> list[str]:
 
 
 async def is_real_artemis(management: Management) -> bool:
-    """Tells whether the broker is a real Artemis: it reports no progress of a scale-down."""
+    """Returns whether the broker is a real Artemis: it reports no progress of a scale-down."""
     try:
         await management.call(BROKER, "scaleDownProgress")
     except ManagementFailed as error:

@@ -81,7 +81,7 @@ def connectors(cluster: LiveCluster) -> Iterator[ClusterFinding]:
 
 
 def searches(node: NodeView, connection: ClusterConnectionView) -> bool:
-    """Tells if the connection looks for members. An Artemis node does not tell which connectors are its own."""
+    """Returns whether the connection looks for members. An Artemis node does not tell which connectors are its own."""
     if connection.discovery_group is not None:
         return True
     return not node.ours and len(connection.static_connectors) > 1

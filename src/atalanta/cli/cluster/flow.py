@@ -106,7 +106,7 @@ def _node(node: NodeView, seconds: float) -> FlowNode:
 
 
 def is_notification_queue(queue: QueueView) -> bool:
-    """Tells whether the queue is the notification queue of another member."""
+    """Returns whether the queue is the notification queue of another member."""
     return queue.temporary and queue.name.startswith("notif.")
 
 

@@ -12,9 +12,9 @@ import typer
 
 from atalanta.cli.admin.answers import has, row_of, unexpected
 from atalanta.cli.admin.queues import Credentials
+from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.output.outcome import FAILED, Refused, reported
 from atalanta.cli.output.tables import show_table
-from atalanta.cli.target import BrokerLogin
 from atalanta.client import ClientError, Management, ManagementFailed, run
 
 BROKER: Final = "broker"
@@ -53,7 +53,7 @@ class Conversation:
         self.sent = 0
 
     def unfinished(self) -> bool:
-        """Tells whether clients remain to be redirected or are being redirected."""
+        """Returns whether clients remain to be redirected or are being redirected."""
         return any(view["moves"] or view["moving"] for view in self.views)
 
     async def run(self, dry_run: bool, seconds: int) -> None:

@@ -182,7 +182,7 @@ def find_store(place: Path) -> Path:
 
 
 def has_shared_store(place: Path) -> bool:
-    """Tells whether the instance or broker.xml at `place` is of a pair with a shared store. Raises Refused."""
+    """Returns whether the instance or broker.xml at `place` is of a pair with a shared store. Raises Refused."""
     configured = place / "etc" / "broker.xml" if place.is_dir() else place
     try:
         return read_broker_xml(configured, dict(os.environ), alone=True).ha.form == SHARED_STORE

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from atalanta.cli.admin.answers import row_of, rows_of, unexpected
 from atalanta.cli.admin.queues import typed_row
+from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.cluster.view import (
     ClusterConnectionView,
     ConsumerView,
@@ -23,7 +24,6 @@ from atalanta.cli.cluster.view import (
     Unreachable,
 )
 from atalanta.cli.output.outcome import TIMED_OUT, Refused, line_of
-from atalanta.cli.target import BrokerLogin
 from atalanta.client import (
     CallTimedOut,
     ClientError,
@@ -145,7 +145,7 @@ class Survey:
                 await connection.close()
 
     async def _same(self, known: NodeView, management: Management) -> bool:
-        """Tells whether `known` is the node of `management`: then it has this conversation's reply queue."""
+        """Returns whether `known` is the node of `management`: then it has this conversation's reply queue."""
         other = self._connections[known.node_id][0].management()
         try:
             await other.get(f"queue.{management.reply_queue}", "ID")
@@ -154,7 +154,7 @@ class Survey:
         return True
 
     async def _has_default_password(self, url: str, node: NodeView) -> bool:
-        """Tells whether the default cluster user can log in. False where every user can log in.
+        """Returns whether the default cluster user can log in. False where every user can log in.
 
         Atalanta nodes tell it themselves: a refused login would be a warning in their log.
         """

@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.cluster.findings import duration_text
 from atalanta.cli.cluster.flow import Flow, FlowLink, FlowNode, flow_of, rate
 from atalanta.cli.cluster.survey import Survey, url_of
@@ -21,7 +22,6 @@ from atalanta.cli.cluster.svg import svg_of
 from atalanta.cli.output.escape import messages, plain
 from atalanta.cli.output.outcome import line_of, reported
 from atalanta.cli.output.tables import FILE_COLUMNS
-from atalanta.cli.target import BrokerLogin
 from atalanta.client import ClientError, run
 
 PAUSE_S: Final = 1.0  # for --watch with --wait 0
@@ -198,7 +198,7 @@ def pair_lines(flow: Flow) -> list[Text]:
 
 
 def _quiet(flow: Flow, first: FlowNode, second: FlowNode) -> bool:
-    """Tells whether two nodes are linked both ways, without flow and backlog."""
+    """Returns whether two nodes are linked both ways, without flow and backlog."""
     links = (
         flow.between(first.node_id, second.node_id),
         flow.between(second.node_id, first.node_id),

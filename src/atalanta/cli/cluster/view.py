@@ -98,7 +98,7 @@ class ClusterConnectionView:
     failures: dict[str, str] = field(default_factory=dict)  # why a connector fails, by host:port
 
     def covers(self, address: str) -> bool:
-        """Tells whether the address is shared: by prefixes; `!` excludes and wins (ClusterConnectionBridge)."""
+        """Returns whether the address is shared: by prefixes; `!` excludes and wins (ClusterConnectionBridge)."""
         included: list[str] = []
         for part in self.address.split(","):
             prefix = part.strip()

@@ -56,8 +56,8 @@ def bench(
     atalanta bench --url tcp://a:61616 --url tcp://b:61616 --non-durable
     """
     from atalanta.cli.bench.load import BenchLoad, run_bench
+    from atalanta.cli.broker_login import BrokerLogin
     from atalanta.cli.output.outcome import USAGE, Refused, reported
-    from atalanta.cli.target import BrokerLogin
 
     with reported():
         if producers == 0 and consumers == 0:

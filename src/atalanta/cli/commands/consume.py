@@ -76,9 +76,9 @@ def consume(
     atalanta consume orders --selector "cups > 1" --json
     atalanta consume topic://news --durable reader --client-id desk
     """
+    from atalanta.cli.broker_login import BrokerLogin
     from atalanta.cli.messages.consume import ConsumeJob, run_consume
     from atalanta.cli.output.outcome import reported
-    from atalanta.cli.target import BrokerLogin
 
     with reported():
         job = ConsumeJob(BrokerLogin(url, user, password), destination)
@@ -103,9 +103,9 @@ def browse(
     \b
     atalanta browse orders --selector "sugar" --count 20
     """
+    from atalanta.cli.broker_login import BrokerLogin
     from atalanta.cli.messages.browse import run_browse
     from atalanta.cli.output.outcome import reported
-    from atalanta.cli.target import BrokerLogin
 
     with reported():
         run_browse(BrokerLogin(url, user, password), destination, count, selector, json_output)

@@ -104,11 +104,11 @@ def produce(
     tar cz photos | atalanta produce backups --body-file -
     atalanta consume old --json --timeout 1 | atalanta produce new --file - --json-lines
     """
+    from atalanta.cli.broker_login import BrokerLogin
     from atalanta.cli.messages.produce import ProduceJob, run_produce
     from atalanta.cli.messages.source import Template
     from atalanta.cli.messages.typed_properties import parse_properties
     from atalanta.cli.output.outcome import reported
-    from atalanta.cli.target import BrokerLogin
 
     with reported():
         template = Template(

@@ -239,7 +239,7 @@ def find_folders(place: Path) -> tuple[Path, Path, Path]:
 
 
 def is_held(epoch: Path) -> bool:
-    """Tells whether a process of the pair may be serving: it is locked, or cannot be locked and was not ended."""
+    """Returns whether a process of the pair may be serving: it is locked, or cannot be locked and was not ended."""
     lock = look_at_lock(epoch)
     if lock == MISSING:
         record = decode_record(read_content(epoch))

@@ -15,6 +15,7 @@ from typing import Final
 
 import typer
 
+from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.data.artemis_export import ArtemisExport
 from atalanta.cli.data.export import Binding, Export, ExportedMessage, ExportSurvey
 from atalanta.cli.data.node_export import NodeExport
@@ -23,7 +24,6 @@ from atalanta.cli.output.escape import counted, messages, plain
 from atalanta.cli.output.outcome import NOT_ALLOWED, NOT_THERE, Refused, reported
 from atalanta.cli.output.progress import Bar
 from atalanta.cli.output.tables import show_table
-from atalanta.cli.target import BrokerLogin
 from atalanta.client import (
     AddressExists,
     Connection,

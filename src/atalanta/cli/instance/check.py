@@ -189,7 +189,7 @@ def _check_ports(node: CheckedNode, findings: Findings) -> None:
 
 
 def port_taken(host: str, port: int) -> bool:
-    """Tells whether the port is in use, without a resolver; False for an address of another machine."""
+    """Returns whether the port is in use, without a resolver; False for an address of another machine."""
     address = "127.0.0.1" if host == "localhost" else host or "0.0.0.0"
     try:
         with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:

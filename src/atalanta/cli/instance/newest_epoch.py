@@ -28,7 +28,7 @@ def check_marks(configuration: Configuration) -> None:
 
 
 def is_served(configuration: Configuration) -> bool:
-    """Tells whether a process of the pair serves the newest epoch now."""
+    """Returns whether a process of the pair serves the newest epoch now."""
     try:
         return look_at_lock(_newest_complete(configuration).mark) == LOCKED
     except (OSError, DataFolderDamaged):

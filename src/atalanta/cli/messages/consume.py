@@ -9,12 +9,12 @@ from typing import BinaryIO, Final
 
 import typer
 
+from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.messages.destination import Destination, parse_destination
 from atalanta.cli.messages.json_lines import line_of_message, type_name
 from atalanta.cli.messages.unknown_queue import CREATION, unknown_queue, unknown_topic
 from atalanta.cli.output.escape import escaped_text, messages
 from atalanta.cli.output.outcome import FAILED, USAGE, Refused, reported
-from atalanta.cli.target import BrokerLogin
 from atalanta.client import (
     ClientError,
     Connection,

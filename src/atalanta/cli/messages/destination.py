@@ -25,7 +25,7 @@ class Destination:
 
     @property
     def is_topic(self) -> bool:
-        """Tells whether messages go to all subscribers; False for a queue of an address (`address::queue`)."""
+        """Returns whether messages go to all subscribers; False for a queue of an address (`address::queue`)."""
         return self.routing == MULTICAST and "::" not in self.name
 
 

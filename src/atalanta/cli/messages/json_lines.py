@@ -158,7 +158,7 @@ def message_of(line: str, place: str) -> Message:
 
 
 def is_definition(line: str) -> bool:
-    """Tells whether the line is a definition of an export, and not a message."""
+    """Returns whether the line is a definition of an export, and not a message."""
     return line.startswith(tuple(f'{{"{name}":' for name in (EXPORT, ADDRESS, QUEUE)))
 
 

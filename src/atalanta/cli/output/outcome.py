@@ -129,7 +129,7 @@ def status_of(error: Exception) -> int:
 
 
 def is_missing(reason: str) -> bool:
-    """Tells whether management reports that something does not exist, by Artemis' number or by text."""
+    """Returns whether management reports that something does not exist, by Artemis' number or by text."""
     marks = ("AMQ229067", "AMQ229017", "AMQ229049", "AMQ229203", "does not exist", "Cannot find")
     return any(mark in reason for mark in marks)
 

@@ -56,7 +56,7 @@ class BlockingShell(ClientShell):
             period_s = options.client_failure_check_period_ms / 2_000
             self.keeper_period_s = max(KEEPER_PERIOD_LEAST_S, min(KEEPER_PERIOD_S, period_s))
         super().__init__(options)
-        self.guard = self.lock
+        self.engine_lock = self.lock
 
     @property
     def has_transport(self) -> bool:

@@ -53,7 +53,7 @@ class ClientShell(ClientEvents, ABC):
         self.dialled: Server | None = None
         self.settles: bool | None = None  # the broker understands SESS_SETTLE; None: not asked yet
         # Held by code outside of a coroutine that uses the engine.
-        self.guard: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+        self.engine_lock: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         self._redirect: Server | None = None
 
     @property

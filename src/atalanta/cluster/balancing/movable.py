@@ -30,7 +30,7 @@ Follows = Callable[[str], bool]  # address -> its messages are redistributed to 
 
 
 def is_client(connection: TransportConnection) -> bool:
-    """Tells if a connection counts as a client: logged in, no cluster node or bridge, and not redirected yet."""
+    """Returns whether a connection counts as a client: logged in, no cluster node or bridge, and not redirected yet."""
     if not isinstance(connection, ClientConnection) or connection.cluster_peer or connection.gone:
         return False
     redirect = connection.current_redirect()
@@ -96,7 +96,7 @@ class Eligibility:
         return None
 
     def _by_announced_acceptor(self, connection: ClientConnection) -> bool:
-        """Tells if the client uses the announced acceptor: others may be unable or not allowed to connect to it."""
+        """Returns whether the client uses the announced acceptor: others may be unable or not allowed to connect."""
         acceptor = connection.acceptor
         if acceptor is None:
             return True
@@ -135,7 +135,7 @@ class Eligibility:
         return None
 
     def _others(self, queue: Queue, connection: ClientConnection) -> bool:
-        """Tells if the queue has other consumers, and their clients stay."""
+        """Returns whether the queue has other consumers, and their clients stay."""
         for consumer in queue.consumers:
             if consumer.browse_only:
                 continue
@@ -150,7 +150,7 @@ class Eligibility:
         return False
 
     def _has_producer(self, address: str, connection: ClientConnection) -> bool:
-        """Tells if another client that stays has a producer for the address."""
+        """Returns whether another client that stays has a producer for the address."""
         for client in self.clients.connected.values():
             if client is connection.client or client.connection in self.clients.leaving:
                 continue

@@ -32,7 +32,7 @@ NOWHERE: Final = TransportConfiguration("")
 
 
 def demand_follows(address: str) -> bool:
-    """Tells if messages follow the consumers of an address: bridges bring them to the neighbour."""
+    """Returns whether messages follow the consumers of an address: bridges bring them to the neighbour."""
     return True
 
 

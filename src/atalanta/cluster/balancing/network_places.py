@@ -74,7 +74,7 @@ class Room:
             self.free[key] = min(free, max((free + coming) // givers, 1) - coming)
 
     def is_open(self, key: str, leaving: bool) -> bool:
-        """Tells if a client may go to a neighbour; `leaving`: this broker has no room for it."""
+        """Returns whether a client may go to a neighbour; `leaving`: this broker has no room for it."""
         free = self.free.get(key)
         return free is None or free > (0 if leaving else self.spare)
 

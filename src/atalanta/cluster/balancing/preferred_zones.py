@@ -33,7 +33,7 @@ class ZoneTable:
         self.networks = [network_of(text) for text in names_of(own.networks)]
 
     def matches(self, client_id: str | None, user: str, remote: str) -> bool:
-        """Tells if a client belongs here. `remote` is its host:port."""
+        """Returns whether a client belongs here. `remote` is its host:port."""
         if user in self.users:
             return True
         if client_id is not None and any(each.fullmatch(client_id) for each in self.client_ids):
@@ -72,7 +72,7 @@ class PreferredZones:
         return NO_ZONES
 
     def by_client_id(self) -> bool:
-        """Tells if a client id may decide the zone of a client."""
+        """Returns whether a client id may decide the zone of a client."""
         return any(table.client_ids for table in self.tables)
 
     def prune(self, connections: Container[int]) -> None:
@@ -94,7 +94,7 @@ def network_of(text: str) -> IPv4Network | IPv6Network:
 
 
 def within(remote: str, networks: Sequence[IPv4Network | IPv6Network]) -> bool:
-    """Tells if the host of "host:port" is in one of the networks."""
+    """Returns whether the host of "host:port" is in one of the networks."""
     from ipaddress import IPv6Address, ip_address
 
     try:

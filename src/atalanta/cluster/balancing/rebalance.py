@@ -214,7 +214,7 @@ class Rebalance:
         }
 
     def follows(self, address: str) -> bool:
-        """Tells if messages of the address are redistributed to nodes with consumers."""
+        """Returns whether messages of the address are redistributed to nodes with consumers."""
         if self.cluster.mode in (OFF, STRICT):
             return False
         return self.broker.settings.match(address).redistribution_delay_ms >= 0
@@ -368,5 +368,5 @@ def stays() -> bool:
 
 
 def secure(transport: TransportConfiguration) -> bool:
-    """Tells if a connector uses TLS."""
+    """Returns whether a connector uses TLS."""
     return transport.parameters.get("sslEnabled", "").lower() == "true"

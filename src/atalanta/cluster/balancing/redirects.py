@@ -84,7 +84,7 @@ class Redirects:
         return found
 
     def is_able(self, now: int, connection: ClientConnection) -> bool:
-        """Tells if a client may be redirected now, or is about to be."""
+        """Returns whether a client may be redirected now, or is about to be."""
         return (
             self.busy_with(connection.conn, now) is None
             and self.node.eligibility.obstacle(connection, now) is None

@@ -56,7 +56,7 @@ class ZonePresence:
         return self.stability_ns + drawn % (self.stability_ns // JITTER_SHARE + 1)
 
     def stable(self, now: int, zone: str) -> bool:
-        """Tells if clients may be sent to the zone."""
+        """Returns whether clients may be sent to the zone."""
         return zone in self.since and now >= self.since[zone]
 
 
@@ -136,7 +136,7 @@ class Zones:
         return None
 
     def _is_open(self, zone: str, connection: ClientConnection) -> bool:
-        """Tells if a client can reach one of the members of another zone."""
+        """Returns whether a client can reach one of the members of another zone."""
         if not connection.reach():
             return True
         return any(
@@ -155,6 +155,6 @@ class Zones:
         return self.own if zone is None else zone
 
     def may_go(self, now: int, connection: ClientConnection, node_id: str) -> bool:
-        """Tells if the zones of a client allow it to go to a member."""
+        """Returns whether the zones of a client allow it to go to a member."""
         wanted = self.wanted(now, connection)
         return wanted is None or wanted == self.of_member(node_id)

@@ -71,7 +71,7 @@ class AlternateRoutes:
 
 
 def better(one: RemoteBinding, other: RemoteBinding) -> bool:
-    """Tells if `one` is the better route: connected first, then with consumers, then with fewer hops."""
+    """Returns whether `one` is the better route: connected first, then with consumers, then with fewer hops."""
     if one.connected != other.connected:
         return one.connected
     if (one.consumer_count > 0) != (other.consumer_count > 0):

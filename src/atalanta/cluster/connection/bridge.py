@@ -104,7 +104,7 @@ def limits_of(config: ClusterConnectionConfig) -> SendLimits:
 class PeerSender(QueueSender):
     """Sends the messages of the peer's store-and-forward queue, with the headers of the cluster."""
 
-    def __init__(self, bridge: Bridge, record: PeerRecord, mark: SentMark) -> None:
+    def __init__(self, bridge: ClusterBridge, record: PeerRecord, mark: SentMark) -> None:
         local = bridge.local
         limits = limits_of(local.config)
         super().__init__(bridge, bridge.host.broker.dead_letters, record.forward, SEND_CHANNEL, limits)
@@ -132,25 +132,25 @@ class PeerSender(QueueSender):
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class BridgeListener:
+class ClusterBridgeListener:
     """The owner of the bridges of a cluster connection."""
 
     def bridge_open(self, now: int, record: PeerRecord) -> None:
         """Handles that the sessions at the peer are open."""
         raise NotImplementedError
 
-    def bridge_lost(self, now: int, bridge: Bridge, why: str) -> None:
+    def bridge_lost(self, now: int, bridge: ClusterBridge, why: str) -> None:
         """Handles the end of a bridge, with or without DISCONNECT of the peer."""
         raise NotImplementedError
 
 
-class Bridge(ClusterLink):
+class ClusterBridge(ClusterLink):
     """The bridge's state. Its sessions are created after the peer accepted the credentials."""
 
     def __init__(
         self,
         members: Members,
-        listener: BridgeListener,
+        listener: ClusterBridgeListener,
         record: PeerRecord,
         mark: SentMark,
         conn: int,

@@ -2,7 +2,7 @@
 
 The node finds members by static connectors or a discovery group, with a Locator for each. It learns further members
 from topologies (cluster/topology/members.py). Each member gets a PeerRecord with a durable store-and-forward
-queue and a Bridge. A peer that crashes keeps its queue and its bindings, which attract no messages while it is
+queue and a ClusterBridge. A peer that crashes keeps its queue and its bindings, which attract no messages while it is
 away. A peer that sends DISCONNECT keeps the queue only, unless it has a backup that may take over.
 
 A peer is tried at its primary's and its backup's connector in turn (BridgeImpl.nodeUP). After a failover it has the
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.config import OFF_WITH_REDISTRIBUTION as OFF_WITH_REDISTRIBUTION_NAME
 from atalanta.cluster.config import STRICT as STRICT_NAME
-from atalanta.cluster.connection.bridge import Bridge, BridgeListener
+from atalanta.cluster.connection.bridge import ClusterBridge, ClusterBridgeListener
 from atalanta.cluster.connection.dial_back import DIAL_BACK, DialBack
 from atalanta.cluster.connection.dialer import MemberDialer
 from atalanta.cluster.connection.peer import PeerRecord
@@ -50,7 +50,7 @@ LOGINS: Final = "logins"
 LOGINS_NS: Final = 86_400 * 10**9  # how often it is recorded who is logged in
 
 
-class ClusterConnection(MemberListener, BridgeListener):
+class ClusterConnection(MemberListener, ClusterBridgeListener):
     """The state of a cluster connection: `mode` as in bindings.py, `peers` by node id.
 
     `routes` and `route_listener` are those of the node. `number` counts the cluster connections of the node.
@@ -176,7 +176,7 @@ class ClusterConnection(MemberListener, BridgeListener):
         return record is not None and record.linked()
 
     def trusts(self, now: int, node_id: str, connector: TransportConfiguration) -> bool:
-        """Tells if a node that discovery names has proven that it knows the cluster's password.
+        """Returns whether a node that discovery names has proven that it knows the cluster's password.
 
         It has logged in here, or there is a link to its address. The way there has to be no less safe than before.
         """
@@ -189,7 +189,7 @@ class ClusterConnection(MemberListener, BridgeListener):
         )
 
     def _is_no_safer(self, record: PeerRecord, secure: bool) -> bool:
-        """Tells if the link to a peer is no safer than a way with TLS, or without."""
+        """Returns whether the link to a peer is no safer than a way with TLS, or without."""
         return secure or record.target is None or not self.dialer.is_secure(record.target)
 
     def member_changed(self, now: int, member: Member) -> None:
@@ -227,7 +227,7 @@ class ClusterConnection(MemberListener, BridgeListener):
         )
 
     def _dials(self, transport: TransportConfiguration) -> bool:
-        """Tells if this node opens links to that connector.
+        """Returns whether this node opens links to that connector.
 
         The answer is no if there is nothing to find members by (ClusterConnectionImpl.nodeUP without a locator).
         With `allow-direct-connections-only` it is yes for static connectors only.
@@ -291,10 +291,10 @@ class ClusterConnection(MemberListener, BridgeListener):
         """Returns the part of a key behind this connection's prefix."""
         return key[len(self.local.prefix) :]
 
-    def _open_bridge(self, now: int, conn: int, record: PeerRecord) -> Bridge:
+    def _open_bridge(self, now: int, conn: int, record: PeerRecord) -> ClusterBridge:
         mark = self.parked.mark_of(record.node_id, record.forward)
         again = self.attempts.again(record.node_id)
-        bridge = Bridge(self.members, self, record, mark, conn, now, again)
+        bridge = ClusterBridge(self.members, self, record, mark, conn, now, again)
         record.opened(bridge)
         bridge.open(now, record.target)
         return bridge
@@ -338,7 +338,7 @@ class ClusterConnection(MemberListener, BridgeListener):
         self.attempts.forget(record.node_id)
         self.dial_back.forget(record.node_id)
 
-    def bridge_lost(self, now: int, bridge: Bridge, why: str) -> None:
+    def bridge_lost(self, now: int, bridge: ClusterBridge, why: str) -> None:
         record = bridge.record
         if record.bridge is not bridge:
             return  # the peer has failed over: its link leads elsewhere

@@ -127,7 +127,7 @@ class ClusterConnections(Part, RouteListener):
         self.redistribution.remote_consumer(now, remote)
 
     def trusts(self, now: int, node_id: str, connector: TransportConfiguration) -> bool:
-        """Tells if a node that discovery names has proven that it knows the cluster's password."""
+        """Returns whether a node that discovery names has proven that it knows the cluster's password."""
         return any(cluster.trusts(now, node_id, connector) for cluster in self.connections)
 
     # -- look-up --------------------------------------------------------------------------------

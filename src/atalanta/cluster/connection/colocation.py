@@ -19,14 +19,14 @@ from atalanta.cluster.connection.backup_call import (
     decode_answer,
     decode_call,
 )
-from atalanta.cluster.connection.colocation_seat import BackupCalls, BackupHost, ColocationSeat
+from atalanta.cluster.connection.colocation_seat import BackupCalls, ColocationSeat, HostingMember
 from atalanta.cluster.part import Part
 from atalanta.wire.core.packet_types import CLUSTER_CHANNEL
 from atalanta.wire.core.packets.cluster import QuorumVote
 from atalanta.wire.core.server.pair_requests import HOSTED_BACKUP
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.bridge import Bridge
+    from atalanta.cluster.connection.bridge import ClusterBridge
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
 
 COLOCATION_PART: Final = "colocation"
@@ -109,7 +109,7 @@ class Colocation(Part, BackupCalls):
             if not links:
                 self._tell("no other member is linked")
 
-    def _links(self) -> dict[str, Bridge]:
+    def _links(self) -> dict[str, ClusterBridge]:
         """Returns the links to members that have proven the cluster password, by node id."""
         return {
             node_id: record.bridge
@@ -118,11 +118,11 @@ class Colocation(Part, BackupCalls):
             if record.bridge is not None and record.bridge.ready and record.bridge.proven
         }
 
-    def _call(self, bridge: Bridge, operation: int) -> None:
+    def _call(self, bridge: ClusterBridge, operation: int) -> None:
         own = replace(self.seat.own, operation=operation, node_id=self.node_id)
         bridge.send(QuorumVote(HOSTED_BACKUP, own.encode()), CLUSTER_CHANNEL)
 
-    def _tidy(self, links: dict[str, Bridge], hosts: list[BackupHost]) -> None:
+    def _tidy(self, links: dict[str, ClusterBridge], hosts: list[HostingMember]) -> None:
         """Puts the host whose backup is connected first, and releases the others that can be reached."""
         used = [each for each in hosts if f"{each.host}:{each.port}" == self.clusters.backup_address]
         if not used or len(hosts) == 1:
@@ -148,7 +148,7 @@ class Colocation(Part, BackupCalls):
             self._tell(f"{node_id} hosts none: {answer.why}")
             self._remember(others)
         else:
-            host = BackupHost(node_id, answer.host, answer.port)
+            host = HostingMember(node_id, answer.host, answer.port)
             if host not in self.seat.hosts():
                 self._told = ""
                 self.trace.event("backup_hosted", {"by": node_id, "at": f"{host.host}:{host.port}"})
@@ -168,7 +168,7 @@ class Colocation(Part, BackupCalls):
             self._tell("no other member has room for one")
         self._answers.clear()
 
-    def _remember(self, hosts: list[BackupHost]) -> None:
+    def _remember(self, hosts: list[HostingMember]) -> None:
         if hosts != self.seat.hosts():
             try:
                 self.seat.remember(hosts)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class BackupHost:
+class HostingMember:
     """A member that hosts a backup of this node: its node id, and where the backup listens."""
 
     node_id: str
@@ -55,10 +55,10 @@ class ColocationSeat:
         """Ends a backup for good. Raises OSError."""
         raise NotImplementedError
 
-    def hosts(self) -> list[BackupHost]:
+    def hosts(self) -> list[HostingMember]:
         """Returns the members that host backups of this node, the one in use first."""
         raise NotImplementedError
 
-    def remember(self, hosts: list[BackupHost]) -> None:
+    def remember(self, hosts: list[HostingMember]) -> None:
         """Stores them, for the next start too. Raises OSError."""
         raise NotImplementedError

@@ -45,7 +45,7 @@ class MemberDialer:
             self.links.dial_secure(key, target.host, target.port, own.name, timeout_ms)
 
     def is_secure(self, target: TransportConfiguration) -> bool:
-        """Tells if a connector is dialed with TLS."""
+        """Returns whether a connector is dialed with TLS."""
         if target.parameters.get("sslEnabled", "").lower() == "true":
             return True
         return self.settings.connectors[self.config.connector].tls is not None and not self._is_static(target)

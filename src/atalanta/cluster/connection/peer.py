@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from atalanta.cluster.balancing.client_count import ClientCount
-    from atalanta.cluster.connection.bridge import Bridge
+    from atalanta.cluster.connection.bridge import ClusterBridge
     from atalanta.cluster.connection.remote_bindings import RemoteBindings
     from atalanta.cluster.topology.topology import Member
     from atalanta.kernel.queue.queue import Queue
@@ -20,7 +20,7 @@ class PeerRecord:
         self.node_id: str = bindings.node_id
         self.forward: Queue = bindings.forward
         self.bindings = bindings
-        self.bridge: Bridge | None = None
+        self.bridge: ClusterBridge | None = None
         self.dialing: bool = False
         self.lost_why: str = ""  # why the link was lost; reported
         self.member: Member | None = None
@@ -38,7 +38,7 @@ class PeerRecord:
         """Records that the attempt has failed."""
         self.dialing = False
 
-    def opened(self, bridge: Bridge) -> None:
+    def opened(self, bridge: ClusterBridge) -> None:
         """Records the bridge of a connection that is open."""
         self.dialing = False
         self.bridge = bridge
@@ -58,11 +58,11 @@ class PeerRecord:
         self.clients = count
 
     def leads_to(self, connector: TransportConfiguration) -> bool:
-        """Tells if the link, or the attempt to open it, is to that connector."""
+        """Returns whether the link, or the attempt to open it, is to that connector."""
         return self.target is not None and self.target.same_target(connector)
 
     def has_backup(self) -> bool:
-        """Tells if the member has a backup, which may take over when the member ends."""
+        """Returns whether the member has a backup, which may take over when the member ends."""
         return self.member is not None and self.member.backup is not None
 
     def is_news(self, why: str) -> bool:
@@ -72,5 +72,5 @@ class PeerRecord:
         return changed
 
     def linked(self) -> bool:
-        """Tells if the bridge to the peer is open. Then it is a member, whatever other nodes announce."""
+        """Returns whether the bridge to the peer is open. Then it is a member, whatever other nodes announce."""
         return self.bridge is not None and self.bridge.ready

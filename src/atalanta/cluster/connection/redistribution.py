@@ -154,5 +154,5 @@ class Redistribution(Observer):
 
 
 def takes_everything(queue: Queue) -> bool:
-    """Tells if the queue has a local consumer without selector. Then no message is redistributed."""
+    """Returns whether the queue has a local consumer without selector. Then no message is redistributed."""
     return any(not each.browse_only and each.selector is None for each in queue.consumers)

@@ -40,7 +40,7 @@ class RemoteRoutes:
         return self.router.grouping
 
     def is_local_only(self, address_name: str) -> bool:
-        """Tells if each node fills that address itself, so that no binding of it is taken from others."""
+        """Returns whether each node fills that address itself, so that no binding of it is taken from others."""
         return is_resource(self.config, address_name)
 
     def add(self, now: int, remote: RemoteBinding) -> None:

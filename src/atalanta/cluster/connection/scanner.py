@@ -78,7 +78,7 @@ class Scanner(DiscoveryListener):
             self.find(now, name, connector)
 
     def finds_trusted(self, now: int, name: str) -> bool:
-        """Tells whether a node that is announced at that target has proven that it knows the password."""
+        """Returns whether a node that is announced at that target has proven that it knows the password."""
         at = [node_id for node_id, place in self.places.items() if place == name]
         return any(self.trusts(now, node_id, self.targets[name]) for node_id in at)
 
@@ -126,7 +126,7 @@ class Scanner(DiscoveryListener):
             self.dialer.dial(self.local.key(LOCATE + name), target)
 
     def _may_ask(self, now: int, name: str, target: TransportConfiguration) -> bool:
-        """Tells whether a locator may dial. A real Artemis that discovery named must log in here itself.
+        """Returns whether a locator may dial. A real Artemis that discovery named must log in here itself.
 
         Another challenge would be one more failed login in its log.
         """

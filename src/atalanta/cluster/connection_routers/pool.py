@@ -182,7 +182,7 @@ class Pool(DiscoveryListener):
         return ClusterLogin(self.dialer.settings, broker.node_id, address, plain, withheld)
 
     def _trusts(self, target: RouterTarget) -> bool:
-        """Tells whether the target is a member that has proven that it knows the cluster's password."""
+        """Returns whether the target is a member that has proven that it knows the cluster's password."""
         if self.clusters is None or target.connector is None:
             return False
         return self.clusters.trusts(self.host.broker.now, target.node_id, target.connector)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.core_bridges.link import CoreBridgeLink
 from atalanta.cluster.core_bridges.message_copies import MessageCopies
 from atalanta.cluster.core_bridges.target_memory import TargetMemory
-from atalanta.cluster.core_bridges.targets import Targets, is_valid_endpoint
+from atalanta.cluster.core_bridges.targets import CoreBridgeTargets, is_valid_endpoint
 from atalanta.cluster.discovery.discovery import DiscoveryListener
 from atalanta.cluster.links.forward_frame import node_id_bytes
 from atalanta.cluster.links.retry import Attempts
@@ -20,7 +20,7 @@ from atalanta.kernel.registry.queues import parse_filter
 
 if TYPE_CHECKING:
     from atalanta.cluster.core_bridges.bridges import CoreBridges
-    from atalanta.cluster.core_bridges.config import BridgeConfig
+    from atalanta.cluster.core_bridges.config import CoreBridgeConfig
     from atalanta.kernel.queue.reference import Reference
     from atalanta.wire.core.transport import TransportConfiguration
 
@@ -33,11 +33,11 @@ TARGET: Final = "target"  # the only key of its attempts
 class CoreBridge(DiscoveryListener):
     """A core bridge. `sent` and `acknowledged` are messagesPendingAcknowledgement and messagesAcknowledged."""
 
-    def __init__(self, bridges: CoreBridges, config: BridgeConfig, name: str, number: int) -> None:
+    def __init__(self, bridges: CoreBridges, config: CoreBridgeConfig, name: str, number: int) -> None:
         self.bridges = bridges
         self.broker = bridges.broker
         self.host = bridges.host
-        self.config: BridgeConfig = config
+        self.config: CoreBridgeConfig = config
         self.name: str = name
         self.prefix = f"bridges.{number}."
         settings = bridges.settings
@@ -48,7 +48,7 @@ class CoreBridge(DiscoveryListener):
             node_id_bytes(self.broker.node_id),
         )
         self.selector = parse_filter(config.filter_text)
-        self.targets = Targets(config, settings)
+        self.targets = CoreBridgeTargets(config, settings)
         self.memory = TargetMemory(self.broker.values, self.broker.trace, self.targets, name)
         self.memory.recall()
         self.attempts = Attempts(config)

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.core_bridges.bridge import CoreBridge
-from atalanta.cluster.core_bridges.config import BridgeConfig, BridgeSettings
+from atalanta.cluster.core_bridges.config import CoreBridgeConfig, CoreBridgeSettings
 from atalanta.cluster.core_bridges.definition import check_transformer, config_of, definition_of
 from atalanta.cluster.core_bridges.management import BridgeControl
 from atalanta.cluster.core_bridges.target_memory import KEY_PREFIX as FOLLOWED
@@ -41,7 +41,7 @@ class CoreBridges(Part):
 
     def __init__(
         self,
-        settings: BridgeSettings,
+        settings: CoreBridgeSettings,
         notifications: Notifications,
         resources: ResourceRegistry,
         host: WireServer,
@@ -56,7 +56,7 @@ class CoreBridges(Part):
         self.discovery = discovery
         self.stopping: bool = False
         self.next_number: int = 1
-        self.configs: dict[str, BridgeConfig] = {}
+        self.configs: dict[str, CoreBridgeConfig] = {}
         self.by_name: dict[str, CoreBridge] = {}
         self.by_number: dict[str, CoreBridge] = {}  # includes bridges that are ending
         control = BridgeControl(self)
@@ -113,7 +113,7 @@ class CoreBridges(Part):
             return
         self._deploy(now, config)
 
-    def _deploy(self, now: int, config: BridgeConfig) -> None:
+    def _deploy(self, now: int, config: CoreBridgeConfig) -> None:
         try:
             self.create(now, config)
         except BrokerError as error:
@@ -130,7 +130,7 @@ class CoreBridges(Part):
             bridge.settle(now)
 
     # -- create and destroy ---------------------------------------------------------------------
-    def create(self, now: int, config: BridgeConfig) -> None:
+    def create(self, now: int, config: CoreBridgeConfig) -> None:
         """Creates and starts a bridge. Raises BrokerError if the configuration is invalid."""
         self._check(config)
         self.configs[config.name] = config
@@ -146,7 +146,7 @@ class CoreBridges(Part):
             self.next_number += 1
             bridge.start(now)
 
-    def _check(self, config: BridgeConfig) -> None:
+    def _check(self, config: CoreBridgeConfig) -> None:
         """Checks the configuration as ClusterManager.deployBridge does, except that the queue
         may be created later."""
         name = config.name
@@ -168,7 +168,7 @@ class CoreBridges(Part):
         if name not in self.settings.transforms:
             check_transformer(config.transformer_class)
 
-    def store(self, config: BridgeConfig) -> None:
+    def store(self, config: CoreBridgeConfig) -> None:
         """Stores a bridge that management created, so that it exists after a restart."""
         self.broker.values.set(
             KEY_PREFIX + config.name, json.dumps(definition_of(config)).encode()
@@ -193,7 +193,7 @@ class CoreBridges(Part):
             self.by_number.pop(number, None)
             self.wants_turn = bool(self.by_number)
 
-    def reload(self, now: int, settings: BridgeSettings) -> None:
+    def reload(self, now: int, settings: CoreBridgeSettings) -> None:
         """Deploys new and changed bridges, and ends removed ones. Bridges that management created stay as they are.
 
         Follows ActiveMQServerImpl.deployReloadableConfigFromConfiguration.

@@ -26,7 +26,7 @@ Transform = Callable[[Message], Message | None]
 
 
 @dataclass(eq=False, repr=False)
-class BridgeConfig(OptionGroup):
+class CoreBridgeConfig(OptionGroup):
     """A core bridge: the messages of a local queue are sent to an address of another broker."""
 
     name: str = option("", "name", "unique in the broker", attribute=True)
@@ -146,15 +146,15 @@ class BridgeConfig(OptionGroup):
 
     @property
     def has_default_user(self) -> bool:
-        """Tells if the bridge logs in with the cluster user and password that everybody knows."""
+        """Returns whether the bridge logs in with the cluster user and password that everybody knows."""
         return self.user == DEFAULT_CLUSTER_USER and is_public_password(self.password)
 
 
 @dataclass(eq=False, repr=False)
-class BridgeSettings(OptionGroup):
+class CoreBridgeSettings(OptionGroup):
     """Settings of all bridges of one node. `transforms` are Python functions by the name of the bridge."""
 
-    bridges: list[BridgeConfig] = field(default_factory=list)
+    bridges: list[CoreBridgeConfig] = field(default_factory=list)
     connectors: dict[str, ConnectorConfig] = field(default_factory=dict)
     discovery_groups: dict[str, DiscoveryGroupConfig] = field(default_factory=dict)
     own: dict[str, OwnBridge] = field(default_factory=dict)

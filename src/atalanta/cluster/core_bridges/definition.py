@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import Field, fields
 from typing import Any, Final
 
-from atalanta.cluster.core_bridges.config import BridgeConfig
+from atalanta.cluster.core_bridges.config import CoreBridgeConfig
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.routing.divert_config import ADD_HEADERS
 
@@ -20,14 +20,14 @@ IGNORED: Final = ("configuration-managed",)
 def described() -> dict[str, Field[Any]]:
     """Returns the fields by JSON name."""
     found: dict[str, Field[Any]] = {}
-    for entry in fields(BridgeConfig):
+    for entry in fields(CoreBridgeConfig):
         if entry.metadata:
             name = entry.metadata["xml"]
             found[RENAMED.get(name, name)] = entry
     return found
 
 
-def definition_of(config: BridgeConfig) -> dict[str, object]:
+def definition_of(config: CoreBridgeConfig) -> dict[str, object]:
     """Returns the whole configuration, ready for JSON; the inverse of `config_of`."""
     made: dict[str, object] = {}
     for name, entry in described().items():
@@ -51,9 +51,9 @@ def definition_of(config: BridgeConfig) -> dict[str, object]:
     return made
 
 
-def config_of(definition: dict[str, object]) -> BridgeConfig:
+def config_of(definition: dict[str, object]) -> CoreBridgeConfig:
     """Decodes a bridge. Raises BrokerError with the key that is unknown or has an invalid value."""
-    config = BridgeConfig()
+    config = CoreBridgeConfig()
     known = described()
     for key, value in definition.items():
         entry = known.get(key)
@@ -112,7 +112,7 @@ def names(key: str, value: object) -> list[str]:
     raise BrokerError(ILLEGAL_STATE, f"{key} is not a list of names")
 
 
-def set_transformer(config: BridgeConfig, value: object) -> None:
+def set_transformer(config: CoreBridgeConfig, value: object) -> None:
     if not isinstance(value, dict):
         raise BrokerError(ILLEGAL_STATE, "transformer-configuration is not an object")
     properties = value.get("properties") or {}

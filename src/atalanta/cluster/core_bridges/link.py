@@ -42,7 +42,7 @@ from atalanta.wire.core.packets.topology import ClusterTopology
 
 if TYPE_CHECKING:
     from atalanta.cluster.core_bridges.bridge import CoreBridge
-    from atalanta.cluster.core_bridges.config import BridgeConfig
+    from atalanta.cluster.core_bridges.config import CoreBridgeConfig
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
     from atalanta.message.message import Message
@@ -58,7 +58,7 @@ ADDRESS_ANSWERS: Final = (
 )
 
 
-def limits_of(config: BridgeConfig) -> SendLimits:
+def limits_of(config: CoreBridgeConfig) -> SendLimits:
     window = config.confirmation_window_bytes
     return SendLimits(
         window if window > 0 else WINDOW_BYTES,

@@ -13,7 +13,7 @@ from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 
 if TYPE_CHECKING:
-    from atalanta.cluster.core_bridges.config import BridgeConfig, Transform
+    from atalanta.cluster.core_bridges.config import CoreBridgeConfig, Transform
     from atalanta.cluster.native_config import OwnBridge
     from atalanta.kernel.queue.reference import Reference
 
@@ -23,7 +23,7 @@ class MessageCopies:
 
     def __init__(
         self,
-        config: BridgeConfig,
+        config: CoreBridgeConfig,
         own: OwnBridge | None,
         transform: Transform | None,
         node_bytes: bytes,

@@ -15,7 +15,7 @@ from atalanta.cluster.core_bridges.targets import is_valid_endpoint
 from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
-    from atalanta.cluster.core_bridges.targets import Targets
+    from atalanta.cluster.core_bridges.targets import CoreBridgeTargets
     from atalanta.kernel.journal.named_values import NamedValues
     from atalanta.kernel.ports import Trace
 
@@ -25,7 +25,7 @@ KEY_PREFIX: Final = "followed."
 class TargetMemory:
     """The record of one bridge. `lsn` is that of its newest version, and 0 as long as this run has written none."""
 
-    def __init__(self, values: NamedValues, trace: Trace, targets: Targets, bridge: str) -> None:
+    def __init__(self, values: NamedValues, trace: Trace, targets: CoreBridgeTargets, bridge: str) -> None:
         self.values = values
         self.trace = trace
         self.targets = targets

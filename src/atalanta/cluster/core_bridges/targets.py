@@ -13,13 +13,13 @@ from atalanta.wire.core.packets.topology import ClusterTopology
 from atalanta.wire.core.transport import TransportConfiguration
 
 if TYPE_CHECKING:
-    from atalanta.cluster.core_bridges.config import BridgeConfig, BridgeSettings
+    from atalanta.cluster.core_bridges.config import CoreBridgeConfig, CoreBridgeSettings
 
 MEMBERS_MAX: Final = 1_000
 PORT_MAX: Final = 65_535
 
 
-class BridgeTarget:
+class CoreBridgeTarget:
     """A target. `connector` is the local connector whose TLS is used, "" for a plain connection.
 
     `node_id` is the node id, if the target is tried because the bridge was connected to that node or followed there.
@@ -36,26 +36,26 @@ class BridgeTarget:
         return self.transport.address
 
 
-class Targets:
+class CoreBridgeTargets:
     """The targets of one bridge.
 
     `discovered` is by node id. `members` holds the target's cluster as [primary, backup], without missing ones.
     `followed` is the node to which a target scaled down; "" once the bridge is connected elsewhere.
     """
 
-    def __init__(self, config: BridgeConfig, settings: BridgeSettings) -> None:
+    def __init__(self, config: CoreBridgeConfig, settings: CoreBridgeSettings) -> None:
         self.config = config
         self.settings = settings
         self.discovered: dict[str, TransportConfiguration] = {}
         self.members: dict[str, list[TransportConfiguration]] = {}
-        self.current: BridgeTarget | None = None
+        self.current: CoreBridgeTarget | None = None
         self.node_id: str = ""  # of the target that is, or was last, connected
         self.node: list[TransportConfiguration] = []  # its primary and backup
         self.tries_at_node: int = 0
         self.followed: str = ""
         self.turn: int = 0
 
-    def next(self) -> BridgeTarget | None:
+    def next(self) -> CoreBridgeTarget | None:
         """Returns the next target. None as long as the discovery group has no node."""
         limit = self.config.reconnect_attempts_same_node
         if self.node and (limit < 0 or self.tries_at_node < limit):
@@ -71,8 +71,8 @@ class Targets:
         self.turn += 1
         return self.current
 
-    def _candidates(self) -> list[BridgeTarget]:
-        found: list[BridgeTarget] = []
+    def _candidates(self) -> list[CoreBridgeTarget]:
+        found: list[CoreBridgeTarget] = []
         for name in self.config.static_connectors:
             connector = self.settings.connectors.get(name)
             if connector is not None:
@@ -80,7 +80,7 @@ class Targets:
                 for key, value in connector.transport_params().items():
                     transport.put(key, value)
                 secure = "" if connector.tls is None else name
-                found.append(BridgeTarget(transport, secure, connector.connect_timeout_ms))
+                found.append(CoreBridgeTarget(transport, secure, connector.connect_timeout_ms))
         found.extend(self._learnt(transport) for transport in self.discovered.values())
         if self.config.ha:
             for transports in self.members.values():
@@ -89,7 +89,7 @@ class Targets:
                         found.append(self._learnt(transport))
         return found
 
-    def _learnt(self, transport: TransportConfiguration) -> BridgeTarget:
+    def _learnt(self, transport: TransportConfiguration) -> CoreBridgeTarget:
         """Returns the target of an announced transport.
 
         Announced transports carry no secrets and are not trusted: TLS is used as a local connector says, and never
@@ -103,8 +103,8 @@ class Targets:
         if wanted or (static and all(each.tls is not None for each in static)):
             # Without a local connector the shell refuses the connection by its name: no password is
             # sent in plain text.
-            return BridgeTarget(transport, own[0] if own else f"{transport.name} (TLS)", -1)
-        return BridgeTarget(transport, "", -1)
+            return CoreBridgeTarget(transport, own[0] if own else f"{transport.name} (TLS)", -1)
+        return CoreBridgeTarget(transport, "", -1)
 
     def connected(self) -> None:
         """Records that `current` is connected; the topology tells which node that is."""

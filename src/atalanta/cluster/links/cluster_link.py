@@ -74,17 +74,17 @@ class ClusterLink(DialedLink):
 
     @property
     def refused(self) -> bool:
-        """Tells whether the peer will refuse this node again: other credentials of the cluster, no common version."""
+        """Returns whether the peer will refuse this node again: other credentials of the cluster, no common version."""
         return self.session_refused or (self.login is not None and self.login.refused)
 
     @property
     def withheld(self) -> bool:
-        """Tells whether the peer got no password, as discovery named it and it has not proven that it knows it."""
+        """Returns whether the peer got no password, as discovery named it and it has not proven that it knows it."""
         return self.login is not None and self.login.told
 
     @property
     def proven(self) -> bool:
-        """Tells whether the peer has proven the cluster password, as only nodes of Atalanta do."""
+        """Returns whether the peer has proven the cluster password, as only nodes of Atalanta do."""
         return self.login is not None and self.login.proven
 
     @property

@@ -68,7 +68,7 @@ class ClusterLogin:
 
     @property
     def answers_challenge(self) -> bool:
-        """Tells whether the next answer is that of a peer that does not know the challenge: a real Artemis."""
+        """Returns whether the next answer is that of a peer that does not know the challenge: a real Artemis."""
         return bool(self._nonce) and not self._plain
 
     def challenge(self, ids: Ids) -> Packet:

@@ -35,7 +35,7 @@ class ProvenPeer:
         self.check = check
 
     def covers(self, later: ProvenPeer) -> bool:
-        """Tells whether a later login is worth no record of its own."""
+        """Returns whether a later login is worth no record of its own."""
         same = (self.address, self.secure, self.check) == (later.address, later.secure, later.check)
         return same and later.at_ms - self.at_ms < EXACT_TO_MS
 
@@ -88,7 +88,7 @@ class ProvenPeers:
             self.values.forget(PREFIX + node_id, idle=True)
 
     def has(self, now: int, node_id: str, address: str, secure: bool) -> bool:
-        """Tells whether that node has logged in here lately, from there, and the way to it is no less safe."""
+        """Returns whether that node has logged in here lately, from there, and the way to it is no less safe."""
         known = self.peers.get(node_id)
         if known is None or known.address != address or (known.secure and not secure):
             return False

@@ -60,7 +60,7 @@ class Attempts:
         return self.failed.get(node_id, 0)
 
     def again(self, node_id: str) -> bool:
-        """Tells if there was ever a link to that member."""
+        """Returns whether there was ever a link to that member."""
         return node_id in self.connected
 
     def succeeded(self, node_id: str) -> None:

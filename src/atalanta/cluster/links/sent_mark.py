@@ -50,7 +50,7 @@ class SentMark:
         queue.log.send(self.through)
 
     def may_send(self, sequence: int) -> bool:
-        """Tells if that message may be sent. Requests the next reservation before this one is used up (`settle`)."""
+        """Returns whether that message may be sent. Requests the next reservation before this is used up (`settle`)."""
         if sequence > self.asked - self.step // 2:
             self.step = min(2 * self.step, STEP_MAX)
             self.asked = max(sequence, self.asked) + self.step
@@ -58,7 +58,7 @@ class SentMark:
         return sequence <= self.reserved
 
     def settle(self, now: int) -> bool:
-        """Tells if a reservation has become durable. Runs in each event-loop iteration while one is being written."""
+        """Returns whether a reservation has become durable. Runs in each event-loop iteration while one is written."""
         if self.asked_lsn == 0 or self.values.journal.durable < self.asked_lsn:
             return False
         self.asked_lsn = 0

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from atalanta.ha.register import RegisterDamaged, decode_register, encode_register
-from atalanta.ha.replication.block_stream import BlockPart, DropPart, JumpPart, SegmentPart
+from atalanta.ha.replication.block_stream import BlockItem, DropItem, JumpItem, SegmentItem
 from atalanta.ha.replication.messages import (
     Answer,
     Block,
@@ -87,7 +87,7 @@ class JournalBlock:
     """A block of the journal: the message of the rules, and its bytes with their place."""
 
     block: Block
-    part: BlockPart
+    item: BlockItem
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class ServiceRequest:
 
 
 FromActive: TypeAlias = (
-    Offer | JournalBlock | SegmentPart | DropPart | JumpPart | Heartbeat | HandOver | Ended | PageFile | LargeData
+    Offer | JournalBlock | SegmentItem | DropItem | JumpItem | Heartbeat | HandOver | Ended | PageFile | LargeData
     | LargeEnd | FileDeletion | KeptFiles | SettingsFile | Guard
 )  # fmt: skip
 FromFollower: TypeAlias = Answer | Refusal | StoredFiles | ServiceRequest
@@ -221,9 +221,9 @@ def _numbers(*values: int) -> bytes:
 def encode_message(message: MemberMessage) -> bytes:
     """Encodes a message as a frame. ValueError if it is too large."""
     if isinstance(message, JournalBlock):
-        block, part = message.block, message.part
-        numbers = _numbers(block.epoch, block.first, block.last, block.commit, part.number, part.offset)
-        return _frame(BLOCK, numbers, part.data)
+        block, item = message.block, message.item
+        numbers = _numbers(block.epoch, block.first, block.last, block.commit, item.number, item.offset)
+        return _frame(BLOCK, numbers, item.data)
     if isinstance(message, Answer):
         sent = message.sent_ns.to_bytes(8, "big", signed=True)
         return _frame(ANSWER, _numbers(message.epoch, message.last, message.durable), sent)
@@ -233,7 +233,7 @@ def encode_message(message: MemberMessage) -> bytes:
         return _frame(LARGE, _numbers(message.file, message.offset), message.data)
     if isinstance(message, PageFile):
         return _frame(PAGE, _numbers(message.number), message.data)
-    if isinstance(message, SegmentPart):
+    if isinstance(message, SegmentItem):
         return _frame(SEGMENT, _numbers(message.number, message.size), message.head)
     return _encode_rare(message)
 
@@ -243,9 +243,9 @@ def _encode_rare(message: MemberMessage) -> bytes:
         head = _numbers(message.epoch, message.last, message.commit, message.forced_epoch, message.lease_ns)
         entries = [PAIR.pack(epoch, lsn) for epoch, lsn in message.table]
         return _frame(OFFER, head, COUNT.pack(len(entries)), *entries)
-    if isinstance(message, DropPart):
+    if isinstance(message, DropItem):
         return _frame(DROP, _numbers(message.first))
-    if isinstance(message, JumpPart):
+    if isinstance(message, JumpItem):
         return _frame(JUMP)
     if isinstance(message, HandOver):
         numbers = _numbers(message.epoch, message.lsn, message.version, message.clock_ns)
@@ -291,7 +291,7 @@ def decode_from_active(frame: bytes) -> FromActive:
     if code == BLOCK:
         block = Block(_number(reader, "epoch"), _lsn(reader), _lsn(reader), _lsn(reader))
         number, offset = _number(reader, "segment"), _number(reader, "offset")
-        return JournalBlock(block, BlockPart(number, offset, reader.rest(), block.last))
+        return JournalBlock(block, BlockItem(number, offset, reader.rest(), block.last))
     if code == HEARTBEAT:
         epoch, sent_ns, commit = _number(reader, "epoch"), _number(reader, "sent_ns"), _lsn(reader)
         message = Heartbeat(epoch, sent_ns, commit, _number(reader, "clock_ns"))
@@ -300,13 +300,13 @@ def decode_from_active(frame: bytes) -> FromActive:
     elif code == PAGE:
         return PageFile(_number(reader, "page"), reader.rest())
     elif code == SEGMENT:
-        message = SegmentPart(
+        message = SegmentItem(
             _number(reader, "segment"), _number(reader, "size"), reader.take(SEGMENT_HEAD_SIZE, "header")
         )
     elif code == DROP:
-        message = DropPart(_number(reader, "segment"))
+        message = DropItem(_number(reader, "segment"))
     elif code == JUMP:
-        message = JumpPart()
+        message = JumpItem()
     elif code == LARGE_SYNC:
         message = LargeEnd(_number(reader, "file"), _number(reader, "size"))
     elif code == DELETE:

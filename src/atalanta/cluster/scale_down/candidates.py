@@ -25,7 +25,7 @@ class TargetCandidate:
         self._trusted = trusted
 
     def is_trusted(self, now: int, cluster: ClusterConnection) -> bool:
-        """Tells whether it has proven that it knows the cluster's password."""
+        """Returns whether it has proven that it knows the cluster's password."""
         self._trusted = self._trusted or cluster.trusts(now, self.node_id, self.transport)
         return self._trusted
 

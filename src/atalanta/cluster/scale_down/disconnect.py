@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.connection.bridge import Bridge
+from atalanta.cluster.connection.bridge import ClusterBridge
 from atalanta.cluster.core_bridges.link import CoreBridgeLink
 from atalanta.cluster.scale_down.link import ScaleDownLink
 from atalanta.wire.connection import ClientConnection, TransportConnection
@@ -62,7 +62,7 @@ class Disconnects:
                     self.add(now, conn, connection)
             elif isinstance(connection, CoreBridgeLink):
                 self.waiting[conn] = False  # ends when its messages are answered
-            elif not isinstance(connection, Bridge | ScaleDownLink):
+            elif not isinstance(connection, ClusterBridge | ScaleDownLink):
                 connection.stop(now)
 
     def hold_members(self, now: int) -> None:

@@ -481,7 +481,7 @@ class ScaleDown(Part):
         return [queue for queue in self.broker.queues.values() if not queue.spec.temporary]
 
     def has_other_members(self) -> bool:
-        """Tells whether a member besides the target is connected."""
+        """Returns whether a member besides the target is connected."""
         target_id = "" if self.target is None else self.target.node_id
         return any(
             node_id != target_id and record.linked()

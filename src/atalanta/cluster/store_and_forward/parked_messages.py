@@ -50,7 +50,7 @@ MARK: Final = "mark."
 
 
 def sent_by_another(message: Message) -> bool:
-    """Tells if the node that had the message before, and left, may have sent it to the member.
+    """Returns whether the node that had the message before, and left, may have sent it to the member.
 
     cluster/scale_down/shipments.py marks such messages.
     """
@@ -286,7 +286,7 @@ class ParkedMessages(Observer):
         return moves
 
     def _next_page(self, now: int, queue: Queue, absent: AbsentMember) -> bool:
-        """Tells if the scan continues in page files. Moved messages may soon free memory for the next page."""
+        """Returns whether the scan continues in page files. Moved messages may soon free memory for the next page."""
         paging = self.mover.store.paging
         if paging.read_more(now, queue, True):
             absent.without_room = 0

@@ -28,7 +28,7 @@ class MemberListener:
     """The owner of the links to the members."""
 
     def is_linked(self, node_id: str) -> bool:
-        """Tells if the link to that member is open. Then it is a member, whatever other nodes announce."""
+        """Returns whether the link to that member is open. Then it is a member, whatever other nodes announce."""
         raise NotImplementedError
 
     def member_changed(self, now: int, member: Member) -> None:
@@ -161,7 +161,7 @@ class Members:
             self._set_timer(now)
 
     def _is_partner(self, connector: TransportConfiguration) -> bool:
-        """Tells whether a connector leads to the other half of this node's pair, or to a member of its group."""
+        """Returns whether a connector leads to the other half of this node's pair, or to a member of its group."""
         backup = self.local.backup
         return (backup is not None and backup.same_target(connector)) or self.local.settings.is_of_group(connector)
 

@@ -43,7 +43,7 @@ class Member:
         return [each for each in (self.primary, self.backup) if each is not None]
 
     def followed_by(self, news: Member) -> bool:
-        """Tells if the two halves of one pair have changed places: `news` is this node after a failover."""
+        """Returns whether the two halves of one pair have changed places: `news` is this node after a failover."""
         before, after = self.primary, news.primary
         if before is None or after is None or before.same_target(after):
             return False

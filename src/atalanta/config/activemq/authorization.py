@@ -182,7 +182,7 @@ class Authorization:
 
 
 def covers(wide: str, narrow: str) -> bool:
-    """Tells whether every name that matches `narrow` matches `wide`, too."""
+    """Returns whether every name that matches `narrow` matches `wide`, too."""
     if narrow.endswith(ALL) and not wide.endswith(ALL):
         return False
     try:

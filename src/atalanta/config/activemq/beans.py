@@ -62,7 +62,7 @@ class Beans:
         return [node.attributes["class"] for node in self.reachable(start) if "class" in node.attributes]
 
     def is_embedded(self, source: XmlElement | None) -> bool:
-        """Tells whether a data source is surely a database within this process: Derby, HSQLDB, H2, SQLite.
+        """Returns whether a data source is surely a database within this process: Derby, HSQLDB, H2, SQLite.
 
         Everything else may be a database that other brokers reach, too.
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.cluster.core_bridges.config import BridgeConfig
+from atalanta.cluster.core_bridges.config import CoreBridgeConfig
 from atalanta.config.checks.findings import ERROR, WARNING, CheckedNode, Findings
 from atalanta.config.checks.reachability import reaches
 
@@ -15,7 +15,7 @@ def check_bridges(nodes: list[CheckedNode], findings: Findings) -> None:
             _check_target(node, bridge, nodes, findings)
 
 
-def _check_queue(node: CheckedNode, bridge: BridgeConfig, findings: Findings) -> None:
+def _check_queue(node: CheckedNode, bridge: CoreBridgeConfig, findings: Findings) -> None:
     queues = {
         queue.name for address in node.configuration.broker.addresses for queue in address.queues
     }
@@ -27,7 +27,7 @@ def _check_queue(node: CheckedNode, bridge: BridgeConfig, findings: Findings) ->
         )  # fmt: skip
 
 
-def _check_retries(node: CheckedNode, bridge: BridgeConfig, findings: Findings) -> None:
+def _check_retries(node: CheckedNode, bridge: CoreBridgeConfig, findings: Findings) -> None:
     if bridge.retry_interval_ms > bridge.max_retry_interval_ms:
         findings.add(
             WARNING, node, "bridge", bridge.name,
@@ -37,7 +37,7 @@ def _check_retries(node: CheckedNode, bridge: BridgeConfig, findings: Findings) 
 
 
 def _check_target(
-    node: CheckedNode, bridge: BridgeConfig, nodes: list[CheckedNode], findings: Findings
+    node: CheckedNode, bridge: CoreBridgeConfig, nodes: list[CheckedNode], findings: Findings
 ) -> None:
     """Checks the target among the given files: a bridge to its own queue, or to an address that does not exist."""
     for name in bridge.static_connectors:
@@ -66,12 +66,12 @@ def _check_target(
                 )  # fmt: skip
 
 
-def _refuses(target: CheckedNode, bridge: BridgeConfig) -> bool:
+def _refuses(target: CheckedNode, bridge: CoreBridgeConfig) -> bool:
     security = target.security
     return security is not None and security.enabled and security.authenticate(bridge.user, bridge.password) is None
 
 
-def _returns(node: CheckedNode, bridge: BridgeConfig) -> bool:
+def _returns(node: CheckedNode, bridge: CoreBridgeConfig) -> bool:
     own = node.configuration.own.bridges.get(bridge.name)
     if own is not None and (own.address_prefix or own.address_suffix):
         return False

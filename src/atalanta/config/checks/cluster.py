@@ -95,7 +95,7 @@ def _check_credentials(members: list[CheckedNode], findings: Findings) -> None:
 
 
 def _hears(listener: CheckedNode, speaker: CheckedNode) -> bool:
-    """Tells whether the discovery group of `listener` receives the broadcasts of `speaker`."""
+    """Returns whether the discovery group of `listener` receives the broadcasts of `speaker`."""
     groups = listener.configuration.discovery_groups
     return any(
         hears(groups[connection.discovery_group], speaker.configuration)
@@ -105,7 +105,7 @@ def _hears(listener: CheckedNode, speaker: CheckedNode) -> bool:
 
 
 def _dials(node: CheckedNode, other: CheckedNode) -> bool:
-    """Tells whether a static connector of any cluster connection of `node` leads to `other`."""
+    """Returns whether a static connector of any cluster connection of `node` leads to `other`."""
     connectors = node.configuration.connectors
     return any(
         reaches(connectors[name], acceptor)
@@ -117,7 +117,7 @@ def _dials(node: CheckedNode, other: CheckedNode) -> bool:
 
 
 def _named(node: CheckedNode, other: CheckedNode) -> bool:
-    """Tells whether both nodes look for members behind the same DNS name. Then both are assumed to be listed there."""
+    """Returns whether both nodes look for members behind the same DNS name. Then both are assumed to be listed."""
     mine, theirs = (
         [found.name for text in each.configuration.own.dns_texts() for found in dns_names(text)]
         for each in (node, other)
@@ -161,7 +161,7 @@ def _check_hearing(
 
 
 def _shares(node: CheckedNode, connection: ClusterConnectionConfig, other: CheckedNode) -> bool:
-    """Tells whether `other` may be in the cluster of that connection. Names decide only if there are several."""
+    """Returns whether `other` may be in the cluster of that connection. Names decide only if there are several."""
     theirs = other.configuration.cluster_connections
     if len(theirs) == 1 and len(node.configuration.cluster_connections) == 1:
         return True

@@ -16,7 +16,7 @@ def is_loopback(host: str) -> bool:
 
 
 def same_host(one: str, two: str) -> bool:
-    """Tells whether both names are of one host, as far as they say: loopback addresses are one."""
+    """Returns whether both names are of one host, as far as they say: loopback addresses are one."""
     return one == two or (is_loopback(one) and is_loopback(two))
 
 
@@ -33,7 +33,7 @@ def host_of(configuration: Configuration, otherwise: str) -> str:
 
 
 def reaches(connector: ConnectorConfig, acceptor: AcceptorConfig) -> bool:
-    """Tells whether connections of this connector may arrive at the acceptor. A wildcard acceptor matches any host."""
+    """Returns whether this connector's connections may arrive at the acceptor. A wildcard acceptor matches any host."""
     if connector.port != acceptor.port:
         return False
     if acceptor.host in WILDCARD_HOSTS or connector.host == acceptor.host:
@@ -42,7 +42,7 @@ def reaches(connector: ConnectorConfig, acceptor: AcceptorConfig) -> bool:
 
 
 def hears(group: DiscoveryGroupConfig, speaker: Configuration) -> bool:
-    """Tells whether `group` receives the broadcasts of that node."""
+    """Returns whether `group` receives the broadcasts of that node."""
     return any(group_key(each) == group_key(group) and each.connectors for each in speaker.broadcast_groups)
 
 

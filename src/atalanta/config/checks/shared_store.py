@@ -40,7 +40,7 @@ def pairs_of(configurations: list[Configuration]) -> list[SharedStorePair]:
 
 
 def share_a_store(one: Configuration, two: Configuration) -> bool:
-    """Tells whether both nodes are of the same pair."""
+    """Returns whether both nodes are of the same pair."""
     return any(len(pair.nodes) > 1 for pair in pairs_of([one, two]))
 
 

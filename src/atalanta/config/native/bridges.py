@@ -39,7 +39,7 @@ def read_own_bridges(value: object, problem: Problem) -> dict[str, OwnBridge]:
 
 
 def is_function(text: str) -> bool:
-    """Tells whether the text has the form `package.module:function`."""
+    """Returns whether the text has the form `package.module:function`."""
     module, separator, function = text.partition(":")
     parts: list[Any] = [*module.split("."), function]
     return bool(separator) and all(part.isidentifier() for part in parts)

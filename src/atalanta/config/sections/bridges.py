@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.core_bridges.config import BridgeConfig
+from atalanta.cluster.core_bridges.config import CoreBridgeConfig
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report, nearest
 from atalanta.config.sections.message import read_filter, read_transformer
@@ -19,7 +19,7 @@ WITHOUT_USER: Final = (
 )
 
 
-class BridgeSection:
+class CoreBridgeSection:
     """Reads bridges into the configuration; a bridge that could never work is a problem."""
 
     def __init__(self, configuration: Configuration, report: Report) -> None:
@@ -27,7 +27,7 @@ class BridgeSection:
         self.report = report
         self.reader = XmlReader(report)
         self.references = References(configuration, report, self.reader)
-        self.transformers: list[tuple[XmlElement, BridgeConfig]] = []  # transformers with unknown classes
+        self.transformers: list[tuple[XmlElement, CoreBridgeConfig]] = []  # transformers with unknown classes
 
     def handlers(self) -> dict[str, Handler]:
         return {"bridges": self._section}
@@ -63,7 +63,7 @@ class BridgeSection:
         self.reader.read(section, [], {"bridge": self._bridge})
 
     def _bridge(self, node: XmlElement) -> None:
-        config = BridgeConfig()
+        config = CoreBridgeConfig()
         handlers: dict[str, Handler] = {
             "filter": lambda child: self._filter(child, config),
             "transformer": lambda child: self._transformer(child, config),
@@ -79,7 +79,7 @@ class BridgeSection:
         self.configuration.positions["bridge", config.name] = (node.file, node.line)
         self.configuration.bridges.append(config)
 
-    def _missing(self, config: BridgeConfig) -> str:
+    def _missing(self, config: CoreBridgeConfig) -> str:
         if not config.name:
             return "a <bridge> needs a name"
         if any(known.name == config.name for known in self.configuration.bridges):
@@ -92,15 +92,15 @@ class BridgeSection:
             return f"bridge '{config.name}' needs <static-connectors> or a <discovery-group-ref>"
         return ""
 
-    def _filter(self, node: XmlElement, config: BridgeConfig) -> None:
+    def _filter(self, node: XmlElement, config: CoreBridgeConfig) -> None:
         config.filter_text = read_filter(self.reader, node)
 
-    def _transformer(self, node: XmlElement, config: BridgeConfig) -> None:
+    def _transformer(self, node: XmlElement, config: CoreBridgeConfig) -> None:
         read_transformer(
             self.reader, node, config.transformer_properties, lambda name: self._class_name(name, config)
         )
 
-    def _class_name(self, node: XmlElement, config: BridgeConfig) -> None:
+    def _class_name(self, node: XmlElement, config: CoreBridgeConfig) -> None:
         name = node.text.strip()
         if not name:
             return
@@ -108,7 +108,7 @@ class BridgeSection:
         if name != ADD_HEADERS:
             self.transformers.append((node, config))
 
-    def _static(self, node: XmlElement, config: BridgeConfig) -> None:
+    def _static(self, node: XmlElement, config: CoreBridgeConfig) -> None:
         def connector(child: XmlElement) -> None:
             name = self.references.connector(child)
             if name:
@@ -116,5 +116,5 @@ class BridgeSection:
 
         self.reader.read(node, [], {"connector-ref": connector})
 
-    def _discovery(self, node: XmlElement, config: BridgeConfig) -> None:
+    def _discovery(self, node: XmlElement, config: CoreBridgeConfig) -> None:
         config.discovery_group = self.references.discovery_group(node) or config.discovery_group

@@ -54,7 +54,7 @@ class UserFileNames:
 
     @property
     def passwords(self) -> bool:
-        """Tells whether users of the properties files can log in."""
+        """Returns whether users of the properties files can log in."""
         return not self.modules or any(kind == PASSWORD for kind, _ in self.modules)
 
 

@@ -158,5 +158,5 @@ class SslContexts:
 
 
 def _is_alias(text: str) -> bool:
-    """Tells whether the text is a single alias, not a filter such as `ALL:-old`."""
+    """Returns whether the text is a single alias, not a filter such as `ALL:-old`."""
     return bool(text) and not any(character in text for character in ":,+-*")

@@ -216,15 +216,15 @@ def system_properties(root: Any) -> dict[str, str]:
 
 
 def is_wildfly(root: XmlElement) -> bool:
-    """Tells whether `root` is a standalone.xml of WildFly, or its subsystem alone."""
+    """Returns whether `root` is a standalone.xml of WildFly, or its subsystem alone."""
     return root.name in WILDFLY_ROOTS and root.namespace.startswith("urn:jboss:domain:")
 
 
 def has_classic_names(name: str, namespace: str) -> bool:
-    """Tells whether a root element of this name is that of ActiveMQ Classic's activemq.xml."""
+    """Returns whether a root element of this name is that of ActiveMQ Classic's activemq.xml."""
     return name in CLASSIC_NAMESPACES and namespace.startswith(CLASSIC_NAMESPACES[name])
 
 
 def is_classic(root: XmlElement) -> bool:
-    """Tells whether `root` is the `<beans>` of an activemq.xml, or its `<broker>` alone."""
+    """Returns whether `root` is the `<beans>` of an activemq.xml, or its `<broker>` alone."""
     return has_classic_names(root.name, root.namespace)

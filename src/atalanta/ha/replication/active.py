@@ -62,13 +62,13 @@ class Active:
     # --- service --------------------------------------------------------------------------------------------
 
     def serves(self, now: int) -> bool:
-        """Tells whether a batch of deliveries may leave at `now`: only records up to `commit` count."""
+        """Returns whether a batch of deliveries may leave at `now`: only records up to `commit` count."""
         if self.stopped or self.successor:
             return False
         return self.lease.holds(now, self.required())
 
     def accepts(self) -> bool:
-        """Tells whether records may be appended."""
+        """Returns whether records may be appended."""
         return not self.stopped and not self.successor
 
     def required(self) -> list[str]:

@@ -4,7 +4,7 @@ A block has a name: number of its segment, offset, length, lsns, epoch, and chec
 covers the journal's id and the segment number, so members of a group share the journal id, and a block fits in one
 place only.
 
-The stream has four parts: the header of a segment, a block, the deletion of the oldest segments, and a jump. After a
+The stream has four items: the header of a segment, a block, the deletion of the oldest segments, and a jump. After a
 jump the journal begins again with a later segment, because the active node has deleted those in between. What lived
 there was appended again further on, so a journal that has jumped is complete when it reaches the end.
 
@@ -50,7 +50,7 @@ class BlockName:
 
 
 @dataclass(frozen=True)
-class SegmentPart:
+class SegmentItem:
     """The header of segment `number`, a file of `size` bytes; its first block follows."""
 
     number: int
@@ -59,7 +59,7 @@ class SegmentPart:
 
 
 @dataclass(frozen=True)
-class BlockPart:
+class BlockItem:
     """The block at `offset` of segment `number`: header and records, up to lsn `last`."""
 
     number: int
@@ -69,18 +69,18 @@ class BlockPart:
 
 
 @dataclass(frozen=True)
-class DropPart:
+class DropItem:
     """The deletion of all segments before `first`: what is sent so far replaces them."""
 
     first: int
 
 
 @dataclass(frozen=True)
-class JumpPart:
+class JumpItem:
     """The journal begins again with the segment that follows; all former segments go."""
 
 
-StreamPart: TypeAlias = SegmentPart | BlockPart | DropPart | JumpPart
+StreamItem: TypeAlias = SegmentItem | BlockItem | DropItem | JumpItem
 
 
 @dataclass(frozen=True)
@@ -138,32 +138,32 @@ class BlockReceiver:
         self.last = last
         self.epoch = epoch
 
-    def on_segment(self, part: SegmentPart) -> Write:
+    def on_segment(self, item: SegmentItem) -> Write:
         """Accepts the header of the next segment file, or of the last one again while it is empty. BlockRefused."""
-        number = part.number
+        number = item.number
         if self.segment is not None and self.last > 0:
             expected = self.segment.number + (self.offset > SEGMENT_HEAD_SIZE)
             if number != expected:
                 raise BlockRefused(f"segment {number} where {expected} belongs")
         try:
-            segment = decode_segment_head(part.head, segment_name(number), part.size, self.journal_id)
+            segment = decode_segment_head(item.head, segment_name(number), item.size, self.journal_id)
         except (JournalDamaged, JournalForeign) as error:
             raise BlockRefused(str(error)) from None
-        if segment is None or len(part.head) != SEGMENT_HEAD_SIZE:
-            raise BlockRefused(f"the header of segment {number} does not match its checksum or its size, {part.size}")
+        if segment is None or len(item.head) != SEGMENT_HEAD_SIZE:
+            raise BlockRefused(f"the header of segment {number} does not match its checksum or its size, {item.size}")
         self.segment = segment
         self.offset = SEGMENT_HEAD_SIZE
-        return Write(segment, 0, part.head)
+        return Write(segment, 0, item.head)
 
-    def on_block(self, part: BlockPart) -> tuple[BlockName, Write]:
+    def on_block(self, item: BlockItem) -> tuple[BlockName, Write]:
         """Accepts the next block: header and records. Raises BlockRefused."""
         segment = self.segment
         number = segment.number if segment is not None else 0
-        here = f"the block for segment {part.number}, offset {part.offset}"
-        if segment is None or part.number != number or part.offset != self.offset:
+        here = f"the block for segment {item.number}, offset {item.offset}"
+        if segment is None or item.number != number or item.offset != self.offset:
             raise BlockRefused(f"{here}, where segment {number}, offset {self.offset} belongs")
-        name = name_of(segment, part.offset, part.data)
-        if name is None or name.length != len(part.data):
+        name = name_of(segment, item.offset, item.data)
+        if name is None or name.length != len(item.data):
             raise BlockRefused(f"{here} does not match its checksum")
         # The first block of a journal that begins late may have any lsn.
         if name.first != self.last + 1 and (self.last or number == 1):
@@ -175,7 +175,7 @@ class BlockReceiver:
         self.offset = name.end
         self.last = name.last
         self.epoch = name.epoch
-        return name, Write(segment, part.offset, part.data)
+        return name, Write(segment, item.offset, item.data)
 
     def on_jump(self) -> None:
         """Forgets the journal so far: any segment may follow."""

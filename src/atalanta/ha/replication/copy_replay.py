@@ -41,14 +41,14 @@ class CopyReplay:
         self._dropped_at = 0  # what replaces the deleted segments ends at this lsn, if that is not 0
 
     def has_work(self) -> bool:
-        """Tells whether durable records are left."""
+        """Returns whether durable records are left."""
         copy = self._copy
         if self._segment is None and (not copy.segments or copy.segments[0].first > copy.stored):
             return False  # what is durable was deleted meanwhile
         return self.last < copy.stored
 
     def overtaken(self) -> bool:
-        """Tells whether a segment is gone that was not replayed: another replay must begin."""
+        """Returns whether a segment is gone that was not replayed: another replay must begin."""
         segment, segments = self._segment, self._copy.segments
         if segment is None or not segments:
             return False

@@ -83,7 +83,7 @@ class Follower:
         return actions
 
     def takes(self, block: Block) -> bool:
-        """Tells whether a block continues the journal. An empty one may begin anywhere: its beginning was deleted."""
+        """Returns whether a block continues the journal. An empty one may begin anywhere: its beginning was deleted."""
         if self.asked is not None or block.epoch != self.epoch:
             return False
         return block.first == self.last + 1 or self.last == 0
@@ -134,7 +134,7 @@ class Follower:
     # --- taking over ------------------------------------------------------------------------------------------
 
     def may_ask(self) -> bool:
-        """Tells whether no request of this member has an unknown outcome."""
+        """Returns whether no request of this member has an unknown outcome."""
         return self.asked is None and self.view.pending is None
 
     def take_over(self, now: int) -> list[Action]:

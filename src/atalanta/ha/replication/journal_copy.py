@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections import deque
 
 from atalanta.ha.replication.block_stream import (
-    BlockPart,
+    BlockItem,
     BlockReceiver,
-    DropPart,
-    JumpPart,
-    SegmentPart,
-    StreamPart,
+    DropItem,
+    JumpItem,
+    SegmentItem,
+    StreamItem,
     Write,
 )
 from atalanta.kernel.ports import Disk
@@ -72,21 +72,21 @@ class JournalCopy:
 
     # --- the stream ---------------------------------------------------------------------------------------
 
-    def on_part(self, part: StreamPart) -> None:
-        """Accepts the next part of the stream. BlockRefused: nothing of it was accepted; the stream begins again."""
+    def on_item(self, item: StreamItem) -> None:
+        """Accepts the next item of the stream. BlockRefused: nothing of it was accepted; the stream begins again."""
         if self.failed is not None:
             return
-        if isinstance(part, BlockPart):
-            self._on_block(part)
-        elif isinstance(part, SegmentPart):
-            self._opened = self._receiver.on_segment(part)
-        elif isinstance(part, DropPart):
-            self._on_drop(part)
+        if isinstance(item, BlockItem):
+            self._on_block(item)
+        elif isinstance(item, SegmentItem):
+            self._opened = self._receiver.on_segment(item)
+        elif isinstance(item, DropItem):
+            self._on_drop(item)
         else:
-            self._on_jump(part)
+            self._on_jump(item)
 
-    def _on_block(self, part: BlockPart) -> None:
-        name, write = self._receiver.on_block(part)
+    def _on_block(self, item: BlockItem) -> None:
+        name, write = self._receiver.on_block(item)
         epochs = self._report.epochs
         if not epochs or name.epoch > epochs[-1][0]:
             epochs.append((name.epoch, name.first))
@@ -119,12 +119,12 @@ class JournalCopy:
             self.disk.create(segment.name, segment.size, head.data)
         self.segments.append(segment)
 
-    def _on_drop(self, part: DropPart) -> None:
+    def _on_drop(self, item: DropItem) -> None:
         segments = self.segments
-        while len(segments) > 1 and segments[0].number < part.first:
+        while len(segments) > 1 and segments[0].number < item.first:
             self.disk.delete(segments.pop(0).name)
 
-    def _on_jump(self, part: JumpPart) -> None:
+    def _on_jump(self, item: JumpItem) -> None:
         """Deletes all segments, the last one first: what a crash leaves is a journal."""
         self._receiver.on_jump()
         self._opened = None

@@ -1,4 +1,4 @@
-"""The reader of a journal for one follower: the parts of the stream (block_stream.py), from an lsn on.
+"""The reader of a journal for one follower: the items of the stream (block_stream.py), from an lsn on.
 
 It reads sealed segments, oldest first, and then the growing one, while the journal goes on. The block that is being
 written comes from memory, so it leaves before the own disk has it. All others are read from the disk, in steps of
@@ -11,11 +11,11 @@ follower whose answers are required: the compaction waits for them (Journal.conf
 from __future__ import annotations
 
 from atalanta.ha.replication.block_stream import (
-    BlockPart,
-    DropPart,
-    JumpPart,
-    SegmentPart,
-    StreamPart,
+    BlockItem,
+    DropItem,
+    JumpItem,
+    SegmentItem,
+    StreamItem,
 )
 from atalanta.store.block import BlockHead, decode_block_head
 from atalanta.store.errors import JournalDamaged
@@ -39,7 +39,7 @@ class JournalReader:
         self._segment = journal.segments[0]
         self._offset = SEGMENT_HEAD_SIZE
         self._opened = False  # the header of the segment was sent
-        self._jumps = False  # the first part is a jump
+        self._jumps = False  # the first item is a jump
         # The follower may have segments before this one; they can go when `last` is `_drop_at`, if that is not 0.
         self._first = 0
         self._drop_first = 0
@@ -111,18 +111,18 @@ class JournalReader:
 
     # --- the stream ---------------------------------------------------------------------------------------
 
-    def take(self, size_bytes: int) -> list[StreamPart]:
-        """Returns the next parts: about `size_bytes`, at least one block. An empty list: nothing is left to send."""
-        parts: list[StreamPart] = []
+    def take(self, size_bytes: int) -> list[StreamItem]:
+        """Returns the next items: about `size_bytes`, at least one block. An empty list: nothing is left to send."""
+        items: list[StreamItem] = []
         if self._journal.failed is not None:
-            return parts
+            return items
         left = size_bytes
-        while left > 0 and self._to_next_block(parts):
-            left -= self._read(parts, left)
-        self._drop(parts)
-        return parts
+        while left > 0 and self._to_next_block(items):
+            left -= self._read(items, left)
+        self._drop(items)
+        return items
 
-    def _to_next_block(self, parts: list[StreamPart]) -> bool:
+    def _to_next_block(self, items: list[StreamItem]) -> bool:
         """Goes on to the segment with the next block. Returns False if there is none yet."""
         segments = self._journal.segments
         first = segments[0].number
@@ -133,7 +133,7 @@ class JournalReader:
                 self.last = 0
                 self._drop_at = 0
                 self._first = first
-                parts.append(JumpPart())
+                items.append(JumpItem())
             if not self._opened:
                 # An empty segment may have been replaced by a larger one of its number.
                 self._segment = segments[self._segment.number - first]
@@ -145,7 +145,7 @@ class JournalReader:
             self._go_to(segments[following])
 
     def _overtaken(self, first: int) -> bool:
-        """Tells whether a segment with blocks that were not sent is gone."""
+        """Returns whether a segment with blocks that were not sent is gone."""
         following = 1 if self._opened and self._offset >= self._segment.end else 0
         return self._segment.number + following < first
 
@@ -154,15 +154,15 @@ class JournalReader:
         self._offset = SEGMENT_HEAD_SIZE
         self._opened = False
 
-    def _read(self, parts: list[StreamPart], size_bytes: int) -> int:
+    def _read(self, items: list[StreamItem], size_bytes: int) -> int:
         """Reads blocks of the current segment. Returns their size: more than `size_bytes` for a large first one."""
         segment = self._segment
         if not self._opened:
             self._opened = True
-            parts.append(SegmentPart(segment.number, segment.size, segment.head()))
+            items.append(SegmentItem(segment.number, segment.size, segment.head()))
         flight = self._journal.block_in_flight
         if flight is not None and flight.segment is segment and flight.offset == self._offset:
-            self._add(parts, flight.head + flight.records, flight.last)
+            self._add(items, flight.head + flight.records, flight.last)
             return len(flight.head) + len(flight.records)
         room = self._end(segment) - self._offset
         data = self._disk.read(segment.name, self._offset, min(room, max(size_bytes, segment.block_head_size)))
@@ -177,16 +177,16 @@ class JournalReader:
             block = data[position : position + size]
             if head is None or not head.matches(block[segment.block_head_size :]):
                 raise JournalDamaged(segment.name, self._offset, "no whole block begins here")
-            self._add(parts, block, head.first + head.count - 1)
+            self._add(items, block, head.first + head.count - 1)
             position += size
         return position
 
-    def _add(self, parts: list[StreamPart], block: bytes, last: int) -> None:
-        parts.append(BlockPart(self._segment.number, self._offset, block, last))
+    def _add(self, items: list[StreamItem], block: bytes, last: int) -> None:
+        items.append(BlockItem(self._segment.number, self._offset, block, last))
         self._offset += len(block)
         self.last = last
 
-    def _drop(self, parts: list[StreamPart]) -> None:
+    def _drop(self, items: list[StreamItem]) -> None:
         """Tells the follower which segments it can delete: it has what replaces them."""
         if self._drop_at == 0:
             first = self._journal.segments[0].number
@@ -196,4 +196,4 @@ class JournalReader:
         if 0 < self._drop_at <= self.last:
             self._drop_at = 0
             self._first = self._drop_first
-            parts.append(DropPart(self._first))
+            items.append(DropItem(self._first))

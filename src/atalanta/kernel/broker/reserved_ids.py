@@ -51,7 +51,7 @@ class FoundIds:
         self.announced = max(self.announced, announced)
 
     def trusted(self) -> bool:
-        """Tells whether no id is used above the marks. An earlier version that ran in between knew of none."""
+        """Returns whether no id is used above the marks. An earlier version that ran in between knew of none."""
         below = self.message_id_max < self.message_mark and self.binding_id_max < self.binding_mark
         return self.marked and below
 
@@ -96,7 +96,7 @@ class ReservedIds:
         return self.announced
 
     def are_used_up(self) -> bool:
-        """Tells whether half of a block is used."""
+        """Returns whether half of a block is used."""
         return self._store.next_message_id >= self._message_limit or self._bindings.next_id >= self._binding_limit
 
     def renew(self) -> int:

@@ -55,7 +55,7 @@ class SettledMessages:
         self._paging = paging
 
     def takes(self, stored: StoredMessage) -> bool:
-        """Tells whether the message may enter its queues now."""
+        """Returns whether the message may enter its queues now."""
         if stored.file >= 0 or not stored.message.durable:
             return False
         for route in stored.routes:
@@ -67,7 +67,7 @@ class SettledMessages:
         return len(stored.routes) > 0
 
     def ended(self, stored: StoredMessage) -> bool:
-        """Tells whether log views have acknowledged the message, and no retention keeps it.
+        """Returns whether log views have acknowledged the message, and no retention keeps it.
 
         A retention is stored with each acknowledgement, and keeps nothing that was acknowledged before it began.
         """

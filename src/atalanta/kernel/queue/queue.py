@@ -52,7 +52,7 @@ class Queue:
     `alike`: it is plain, and all consumers have one priority and take every message: they are offered messages in turn,
         and nobody looks at selectors (consumers.py, `arrange`).
     `groupable`: a message with a group id makes `groups`. False where each consumer gets every message.
-    `guarded`: it refuses messages at times: its definition purges it without consumers, or disables it
+    `closable`: it refuses messages at times: its definition purges it without consumers, or disables it
         (kernel/routing/bindings.py). Then no message takes the short path.
     `counted_first`: the journal has the count of a delivery before the message goes out. Excludes `plain`.
     `leased`: `log` has leases, so no message is forgotten before its readers have it (invariants.py checks it).
@@ -91,7 +91,7 @@ class Queue:
         self.deleted: bool = False
         self.ownerless: bool = False  # its connection is closed, and its deletion waits in a task
         self.dirty: bool = False
-        self.guarded: bool = False  # refuses messages at times, see kernel/routing/bindings.py
+        self.closable: bool = False  # refuses messages at times, see kernel/routing/bindings.py
         self.groupable: bool = False
         self.unattended: bool = False
         self.paused: bool = False
@@ -129,7 +129,7 @@ class Queue:
         """Sets the flags that the queue's definition decides."""
         spec = self.spec
         self.keeps_messages = spec.non_destructive
-        self.guarded = spec.purge_on_no_consumers or not spec.enabled
+        self.closable = spec.purge_on_no_consumers or not spec.enabled
         # In a queue whose consumers all get every message, a group cannot belong to one consumer.
         self.groupable = (
             not self.internal

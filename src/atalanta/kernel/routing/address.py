@@ -89,7 +89,7 @@ class Address:
     def sole_queue(self, message: Message) -> Queue | None:
         """Returns the queue that takes the message without any choice; None if `router.route` must choose."""
         queue = self.sole
-        if queue is None or queue.filter is not None or queue.guarded or queue.special is not None:
+        if queue is None or queue.filter is not None or queue.closable or queue.special is not None:
             return None
         routing_type = message.routing_type
         if routing_type >= 0 and routing_type != self.sole_type:

@@ -60,7 +60,7 @@ NOBODY_HASHED: Final = "ENC(1:00:" + "00" * 64 + ")"
 
 
 def is_public_password(cluster_password: str) -> bool:
-    """Tells if everybody knows this cluster password: it is the default, or empty. Artemis warns of it (AMQ222007)."""
+    """Returns whether everybody knows this cluster password: the default, or empty. Artemis warns of it (AMQ222007)."""
     return cluster_password in ("", DEFAULT_CLUSTER_PASSWORD)
 
 
@@ -135,7 +135,7 @@ class Security:
 
     @property
     def has_default_password(self) -> bool:
-        """Tells if the cluster user can log in with a password that everybody knows."""
+        """Returns whether the cluster user can log in with a password that everybody knows."""
         return self.cluster_password is not None and is_public_password(self.cluster_password)
 
     def add_user(self, name: str, password: str, roles: Sequence[str]) -> None:

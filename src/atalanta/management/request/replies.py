@@ -43,7 +43,7 @@ class Replies:
         self.send(now, call, why, False, False)
 
     def is_awaited(self, call: Call) -> bool:
-        """Tells whether the request has a reply address."""
+        """Returns whether the request has a reply address."""
         return isinstance(call.request.properties.get("JMSReplyTo"), str)
 
     def send(self, now: int, call: Call, result: object, succeeded: bool, changed: bool) -> None:

@@ -97,7 +97,7 @@ class FileDisk(Disk):
     # --- what the shell asks ----------------------------------------------------------------------
 
     def idle(self) -> bool:
-        """Tells whether every job was done and answered; true after a failure too."""
+        """Returns whether every job was done and answered; true after a failure too."""
         return self._open_jobs == 0 or self._broken
 
     def close(self) -> None:
@@ -186,7 +186,7 @@ class FileDisk(Disk):
         self._add(lambda: self._do_delete(name))
 
     def recycles(self) -> bool:
-        """Tells whether files may be used again: not those that a successor may have linked."""
+        """Returns whether files may be used again: not those that a successor may have linked."""
         return self._check is None
 
     def set_aside(self, name: str, spare_name: str) -> None:
@@ -202,7 +202,7 @@ class FileDisk(Disk):
 
     @property
     def commit_waits(self) -> bool:
-        """Tells whether `end_turn` has a commit to do."""
+        """Returns whether `end_turn` has a commit to do."""
         return self._own_commit is not None
 
     def end_turn(self) -> int:

@@ -40,7 +40,7 @@ class OwnCommits:
         self._hung = False
 
     def wanted(self, size: int) -> bool:
-        """Tells whether the node's thread does a commit of `size` bytes now."""
+        """Returns whether the node's thread does a commit of `size` bytes now."""
         return size <= BYTES_MAX and not self._hung and self._pace(size).wanted()
 
     def own(self, size: int, took_s: float) -> None:

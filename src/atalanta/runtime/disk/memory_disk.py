@@ -21,7 +21,7 @@ class MemoryDisk(Disk):
         self.busy_since = 0.0  # as of FileDisk: no job is ever under way
 
     def idle(self) -> bool:
-        """Tells whether every commit was answered."""
+        """Returns whether every commit was answered."""
         return self._open_jobs == 0
 
     def close(self) -> None:

@@ -53,12 +53,12 @@ class EpochFolders:
 
     @property
     def adopted(self) -> bool:
-        """Tells whether the files are those of an earlier epoch."""
+        """Returns whether the files are those of an earlier epoch."""
         return self.base != self.number
 
 
 def present(folder: Path, name: str, files: DescriptorReserve | None = None) -> bool:
-    """Tells whether the folder has that name now. OSError for everything else but that the name is missing."""
+    """Returns whether the folder has that name now. OSError for everything else but that the name is missing."""
     flags = os.O_RDONLY | os.O_DIRECTORY
     opened = os.open(folder, flags | os.O_CLOEXEC) if files is None else files.open(folder, flags)
     try:
@@ -121,7 +121,7 @@ class Epochs:
         return [0, *epochs_of(self.journal)]
 
     def exists(self, number: int) -> bool:
-        """Tells whether the epoch was made. Raises OSError if that is unknown."""
+        """Returns whether the epoch was made. Raises OSError if that is unknown."""
         return present(self.marks, epoch_name(number))
 
     def newest(self) -> int:
@@ -145,7 +145,7 @@ class Epochs:
         sync_folder(self.marks)
 
     def is_complete(self, number: int) -> bool:
-        """Tells whether the epoch has inherited everything. Raises OSError if that is unknown."""
+        """Returns whether the epoch has inherited everything. Raises OSError if that is unknown."""
         mark = self.marks / epoch_name(number)
         return number == 0 or present(mark, COMPLETE_NAME) or present(mark, ADOPTED_NAME)
 

@@ -34,5 +34,5 @@ def epochs_of(journal: Path) -> list[int]:
 
 
 def has_epochs(journal: Path) -> bool:
-    """Tells whether the journal folder belongs to processes with a shared store."""
+    """Returns whether the journal folder belongs to processes with a shared store."""
     return (journal / EPOCHS_NAME).is_dir()

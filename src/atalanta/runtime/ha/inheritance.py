@@ -125,7 +125,7 @@ def is_large(name: str) -> bool:
 
 
 def is_plain_journal(name: str) -> bool:
-    """Tells whether it is a file of a journal in the folder of a node without a shared store."""
+    """Returns whether it is a file of a journal in the folder of a node without a shared store."""
     return segment_number(name) > 0 or is_spare(name) or name in RESERVE_NAMES or name.startswith(SETTINGS_NAME)
 
 

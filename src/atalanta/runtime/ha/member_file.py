@@ -59,7 +59,7 @@ def read_members(folder: Path) -> list[MemberRecord]:
 
 
 def has_members(folder: Path) -> bool:
-    """Tells whether any process has a file there. Raises OSError."""
+    """Returns whether any process has a file there. Raises OSError."""
     try:
         return any(name.endswith(SUFFIX) for name in os.listdir(folder))
     except FileNotFoundError:

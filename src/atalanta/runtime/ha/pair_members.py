@@ -82,7 +82,7 @@ class PairMembers:
         return at_ns >= 0 and now < at_ns + GONE_NS
 
     def primary_waits(self) -> bool:
-        """Tells whether a primary is alive and waits for the store."""
+        """Returns whether a primary is alive and waits for the store."""
         return any(each.role == PRIMARY for each in self.alive)
 
     def leave(self) -> None:

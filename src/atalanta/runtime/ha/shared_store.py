@@ -191,7 +191,7 @@ class SharedStore:
         return held
 
     def has_begun(self, number: int) -> bool:
-        """Tells whether this process has made the epoch, and could not complete it.
+        """Returns whether this process has made the epoch, and could not complete it.
 
         Nobody reads the folders of an incomplete epoch, and no other process writes there.
         """

@@ -22,7 +22,7 @@ def post_request(journal: Path, request: str) -> None:
 
 
 def take_request(journal: Path, request: str) -> bool:
-    """Tells whether this was asked for; only one process gets the answer True. Raises OSError."""
+    """Returns whether this was asked for; only one process gets the answer True. Raises OSError."""
     try:
         (journal / FOLDER_NAME / request).unlink()
     except FileNotFoundError:

@@ -33,13 +33,13 @@ class ScaleDownAtStop(Protocol):
     frozen: bool  # clients were redirected to other nodes
 
     def wanted_at_stop(self) -> bool:
-        """Tells whether a stop includes scale-down."""
+        """Returns whether a stop includes scale-down."""
 
     def under_way(self) -> bool:
-        """Tells whether scale-down has begun and has not ended."""
+        """Returns whether scale-down has begun and has not ended."""
 
     def over(self) -> bool:
-        """Tells whether scale-down has ended."""
+        """Returns whether scale-down has ended."""
 
     def left(self) -> int:
         """Returns the number of messages that are still on this node."""

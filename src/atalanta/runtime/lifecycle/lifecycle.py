@@ -21,14 +21,14 @@ class ActiveMember(Protocol):
 
     @property
     def handed_over(self) -> bool:
-        """Tells whether another member has the service."""
+        """Returns whether another member has the service."""
 
     @property
     def deposed(self) -> str:
         """Returns why another member has the service, against the will of this node; "" if none has."""
 
     def has_successor(self) -> bool:
-        """Tells whether a member is there that could take it."""
+        """Returns whether a member is there that could take it."""
 
     def hand_over(self, now: int) -> bool:
         """Gives the service to a member that has everything. False: not now, perhaps a little later."""

@@ -52,11 +52,11 @@ class TakeoverScaleDown:
 
     @property
     def has_ended_run(self) -> bool:
-        """Tells whether the run has ended because of it: the process goes on."""
+        """Returns whether the run has ended because of it: the process goes on."""
         return self._shell.left and (self._wanted or self._resumed)
 
     def messages_left(self) -> bool:
-        """Tells whether messages are still on the node."""
+        """Returns whether messages are still on the node."""
         return self._scale_down is not None and self._scale_down.left() > 0
 
     async def _empty(self, scale_down: ScaleDownAtStop) -> None:

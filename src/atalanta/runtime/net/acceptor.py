@@ -107,7 +107,7 @@ class Acceptor:
             bound.close()
 
     def admit(self) -> bool:
-        """Tells whether the limits allow one more connection, after one without a login has made room for it."""
+        """Returns whether the limits allow one more connection, after one without a login has made room for it."""
         own_max = self.listen.connections_max
         limits = self.connections.limits
         room = True
@@ -126,7 +126,7 @@ class Acceptor:
         self._trace.event("connection_refused", {"acceptor": self.listen.name, "limit": limit})
 
     def enter(self, transport: asyncio.BaseTransport) -> bool:
-        """Tells whether the connection is allowed; closes it if not."""
+        """Returns whether the connection is allowed; closes it if not."""
         if not self.admit():
             cast(asyncio.Transport, transport).abort()
             return False

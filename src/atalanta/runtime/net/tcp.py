@@ -178,7 +178,7 @@ class Connections(Wire):
         self.driver.write_all()
 
     def all_closed(self) -> bool:
-        """Tells whether only exempt connections are open."""
+        """Returns whether only exempt connections are open."""
         return all(connection.exempt for connection in self._open.values())
 
     def abort_clients(self) -> None:

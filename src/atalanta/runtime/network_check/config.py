@@ -68,7 +68,7 @@ class NetworkCheckConfig(OptionGroup):
     )
 
     def custom(self) -> bool:
-        """Tells whether a command is not the default: then only the commands decide."""
+        """Returns whether a command is not the default: then only the commands decide."""
         return self.ping_command not in ("", PING) or self.ping6_command not in ("", PING6)
 
 
@@ -103,7 +103,7 @@ class PingCommand:
 
     @property
     def takes_address(self) -> bool:
-        """Tells whether the command uses the address; otherwise its result is equal for all addresses."""
+        """Returns whether the command uses the address; otherwise its result is equal for all addresses."""
         return any(ADDRESS in word for word in self.words)
 
     def arguments(self, timeout_s: int, address: str, interface: str = "") -> list[str]:

@@ -40,7 +40,7 @@ class NodeRun(Protocol):
 
     @property
     def paused(self) -> bool:
-        """Tells whether the node stops in order to start again."""
+        """Returns whether the node stops in order to start again."""
 
     def pause(self, why: str) -> bool:
         """Stops the node in order to start it again; False if it cannot stop so now."""

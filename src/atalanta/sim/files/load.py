@@ -68,11 +68,11 @@ class FileClient(SimClient):
     """A client of a node that a file describes. It uses the node's first acceptor, and those of its group in turn."""
 
     def at_node(self, hosts: list[Host]) -> None:
-        self.doors = [(host.address, host.port) for host in hosts]
+        self.servers = [(host.address, host.port) for host in hosts]
         self.retry_ns = SECOND // 2
 
     def _dial(self) -> None:
-        host, port = self.doors[self.attempts % len(self.doors)]
+        host, port = self.servers[self.attempts % len(self.servers)]
         self.network.dial(self, f"{self.life}", host, port)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.cluster.config import STRICT
-from atalanta.cluster.core_bridges.config import BridgeConfig
+from atalanta.cluster.core_bridges.config import CoreBridgeConfig
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.message.message import Message
@@ -66,7 +66,7 @@ class CoreBridgeLoad(SenderLoad):
                 # A redelivery after the next message would break the order.
                 config.settings.add(name, {"redelivery_delay_ms": 0})
         if sends:
-            bridge = BridgeConfig(name="away", queue_name=EXPORTS, forwarding_address=IMPORTS)
+            bridge = CoreBridgeConfig(name="away", queue_name=EXPORTS, forwarding_address=IMPORTS)
             bridge.user = USER
             bridge.password = PASSWORD
             bridge.static_connectors = self.target_machines

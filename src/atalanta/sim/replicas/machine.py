@@ -17,8 +17,8 @@ from atalanta.cluster.replication.passive.backup import Backup
 from atalanta.cluster.replication.passive.backup_config import (
     BackupConfig,
     BackupPorts,
-    DoorsShut,
     MemberIdentity,
+    NotTakenOver,
     TakenOver,
 )
 from atalanta.ha.last_instant import NO_INSTANT, LastInstant
@@ -320,7 +320,7 @@ class ReplicaMachine(SimMember):
                 last = replace(last, seen_ns=last.seen_ns - self.now() + self.clock.monotonic())
             self._end_run(lambda: self._serve(outcome.follower, last, outcome.replay))
             self.backlog.listen()
-        elif isinstance(outcome, DoorsShut):
+        elif isinstance(outcome, NotTakenOver):
             self.backlog.clear()  # the ports are bound anew
             self._end_run(self._follow)
         elif isinstance(outcome, MemberIdentity):
@@ -365,7 +365,7 @@ class ReplicaMachine(SimMember):
                 call()
 
     def may_send(self) -> bool:
-        """Tells whether output to clients may leave now."""
+        """Returns whether output to clients may leave now."""
         return self.node is not None and self.node.failed is None and self.node.may_send(self.now())
 
     # -- the end --------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ class SimMember(Host):
             super().on_closed(conn, why)
 
     def may_send(self) -> bool:
-        """Tells whether output to clients may leave now."""
+        """Returns whether output to clients may leave now."""
         raise NotImplementedError
 
     def end_process(self) -> None:
@@ -61,11 +61,11 @@ class SimMember(Host):
         raise NotImplementedError
 
     def open_port(self) -> bool:
-        """Tells whether clients can connect to the machine."""
+        """Returns whether clients can connect to the machine."""
         return any(owner is self for owner in self.network.listening.values())
 
     def has_dropped(self, number: int) -> bool:
-        """Tells whether the machine has deleted a segment because a later epoch has compacted it."""
+        """Returns whether the machine has deleted a segment because a later epoch has compacted it."""
         found = [segment_number(name) for name in self.disk.files]
         return number < min([each for each in found if each] or [0])
 
@@ -108,7 +108,7 @@ class SimMembers:
         return self.names[-1] if len(self.names) > 2 and drawn else ""
 
     def is_far(self, machine: SimMember) -> bool:
-        """Tells whether the machine is asynchronous."""
+        """Returns whether the machine is asynchronous."""
         return machine.name == self.far
 
     def order(self, machine: SimMember) -> None:
@@ -142,7 +142,7 @@ class SimMembers:
         return found[0] if found else self.machines[0]
 
     def quiet(self) -> bool:
-        """Tells whether the active node has everything confirmed, and no machine is writing."""
+        """Returns whether the active node has everything confirmed, and no machine is writing."""
         node = self.serving().node
         if node is None or node.failed is not None or not self.serving().current():
             return False

@@ -421,7 +421,7 @@ def test_a_guard_and_what_was_started_are_small() -> None:
 
 
 def is_small(process: int) -> bool:
-    """Tells whether the process has one thread and little memory. It is large before its exec."""
+    """Returns whether the process has one thread and little memory. It is large before its exec."""
     with open(f"/proc/{process}/status", encoding="ascii") as file:
         fields = dict(line.split(":", 1) for line in file)
     return int(fields["Threads"]) == 1 and int(fields["VmRSS"].split()[0]) < 16 * 1024

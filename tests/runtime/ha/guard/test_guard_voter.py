@@ -89,7 +89,7 @@ async def watched(guarded: GuardedProcess) -> tuple[GuardWatch, asyncio.Event]:
 
 
 def gone(process: int) -> bool:
-    """Tells whether the process has ended."""
+    """Returns whether the process has ended."""
     return not alive(process)
 
 
@@ -146,7 +146,7 @@ def test_the_voter_outlives_a_broker_that_nobody_watches(tmp_path: Path) -> None
 
 
 def unshares() -> bool:
-    """Tells whether this machine lets a test have process ids of its own."""
+    """Returns whether this machine lets a test have process ids of its own."""
     found = shutil.which(UNSHARE[0])
     return found is not None and subprocess.run([*UNSHARE, "true"], capture_output=True).returncode == 0
 

@@ -56,7 +56,7 @@ class OutgoingFiles:
         self.overflowed: bool = False
 
     def holds_journal(self) -> bool:
-        """Tells whether files must be sent before further parts of the journal."""
+        """Returns whether files must be sent before further parts of the journal."""
         return bool(self.pages) or bool(self.ended)
 
     def next_body(self) -> int:

@@ -20,7 +20,7 @@ from atalanta.cluster.replication.member_codec import (
     StoredFiles,
 )
 from atalanta.ha.replication.active import Active
-from atalanta.ha.replication.block_stream import BlockPart, JumpPart
+from atalanta.ha.replication.block_stream import BlockItem, JumpItem
 from atalanta.ha.replication.journal_reader import JournalReader
 from atalanta.ha.replication.messages import Answer, Block
 from atalanta.kernel.ports import LargeFiles, PageError, Trace
@@ -114,7 +114,7 @@ class FollowerStream:
 
     @property
     def begun(self) -> bool:
-        """Tells whether the follower has named its files: its answers count from then on."""
+        """Returns whether the follower has named its files: its answers count from then on."""
         return self._files is not None
 
     def on_answer(self, answer: Answer) -> None:
@@ -127,13 +127,13 @@ class FollowerStream:
             self.failed = f"the journal cannot be sent from record {answer.last} on: {error}"
 
     def wants_block(self) -> bool:
-        """Tells whether any further block would leave at once, and tell that the files before it have arrived."""
+        """Returns whether any further block would leave at once, and tell that the files before it have arrived."""
         if not self._needs_block or self.blocked or self._reader is None or self._files is None:
             return False
         return not self._files.holds_journal()
 
     def has_caught_up(self, now: int, durable: int) -> bool:
-        """Tells whether everything was sent a short time ago, or is there still, and the follower has that. Each end
+        """Returns whether everything was sent a short time ago, or is there still, and the follower has that. Each end
         counts once."""
         if self._end < 0:
             return False
@@ -257,18 +257,18 @@ class FollowerStream:
         if reader is None:
             return 0
         size = 0
-        for part in reader.take(STEP_BYTES):
-            if isinstance(part, BlockPart):
+        for item in reader.take(STEP_BYTES):
+            if isinstance(item, BlockItem):
                 if self._jumped:
                     self._jumped = False
-                    self._active.jump(self.member, first_lsn(part.data))
-                block = self._active.block(self.member, part.last).message
+                    self._active.jump(self.member, first_lsn(item.data))
+                block = self._active.block(self.member, item.last).message
                 assert isinstance(block, Block)
-                self.connection.send(JournalBlock(block, part))
+                self.connection.send(JournalBlock(block, item))
                 self._needs_block = False
-                size += len(part.data)
+                size += len(item.data)
             else:
-                self._jumped = self._jumped or isinstance(part, JumpPart)
-                self.connection.send(part)
+                self._jumped = self._jumped or isinstance(item, JumpItem)
+                self.connection.send(item)
                 size += 128
         return size

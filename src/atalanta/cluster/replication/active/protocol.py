@@ -1,4 +1,4 @@
-"""The door of an active node for its followers: a protocol of the ordinary acceptors, and its connections.
+"""The protocol of an active node for its followers, at the ordinary acceptors, and its connections.
 
 A follower dials, both prove the cluster password, and the follower says who it is. Nothing else is read before that.
 """

@@ -143,7 +143,7 @@ class Replicator(Part):
         return now if self.seat.steady_ns is None else self.seat.steady_ns()
 
     def serves(self, now: int) -> bool:
-        """Tells whether output to clients may leave at `now`."""
+        """Returns whether output to clients may leave at `now`."""
         return self.active.serves(self._steady_ns(now))
 
     # --- the journal ------------------------------------------------------------------------------------------
@@ -351,15 +351,15 @@ class Replicator(Part):
 
     @property
     def handed_over(self) -> bool:
-        """Tells whether the successor has read that it has the service: then it closes its connection."""
+        """Returns whether the successor has read that it has the service: then it closes its connection."""
         return self.successor != "" and self.successor not in self.streams
 
     def has_successor(self) -> bool:
-        """Tells whether a follower is in sync and connected."""
+        """Returns whether a follower is in sync and connected."""
         return bool(self._successors())
 
     def has_wanted(self) -> bool:
-        """Tells whether the follower that an operator wants to serve is in sync."""
+        """Returns whether the follower that an operator wants to serve is in sync."""
         return self.followers.wanted in self._successors()
 
     def _successors(self) -> list[str]:

@@ -159,7 +159,7 @@ class ActiveSearch:
         self._end_link(now, why)
 
     def nobody(self) -> bool:
-        """Tells whether nobody of this group answers at any candidate's port, and nobody else can be heard."""
+        """Returns whether nobody of this group answers at any candidate's port, and nobody else can be heard."""
         return not self.hears and all([attempt.unreachable for attempt in self._attempts.values()])
 
     def on_heard(self, candidate: Candidate) -> None:

@@ -28,11 +28,11 @@ from atalanta.cluster.replication.passive.backup_config import (
     BackupPorts,
     BackupStatus,
     Damaged,
-    DoorsShut,
     MemberIdentity,
+    NotTakenOver,
     TakenOver,
 )
-from atalanta.cluster.replication.passive.doors import Doors
+from atalanta.cluster.replication.passive.client_backlog import ClientBacklog
 from atalanta.cluster.replication.passive.first_register import FirstRegister
 from atalanta.cluster.replication.passive.follower_store import FollowerStore
 from atalanta.cluster.replication.passive.incoming_stream import IncomingStream, StreamFailed
@@ -91,7 +91,7 @@ class Backup(NodeInputs):
         self.config = config
         self.ports = ports
         self.failed: str | None = None
-        self.outcome: MemberIdentity | TakenOver | Damaged | DoorsShut | None = None
+        self.outcome: MemberIdentity | TakenOver | Damaged | NotTakenOver | None = None
         self.damage = ""
         self.follower: Follower | None = None
         self.store: FollowerStore | None = None
@@ -104,7 +104,7 @@ class Backup(NodeInputs):
             self, config.candidates, hello, config.key, ports.wire, ports.links, ports.timers, ports.ids, ports.trace
         )
         self._stream: IncomingStream | None = None
-        self._doors = Doors(config, ports)
+        self._backlog = ClientBacklog(config, ports)
         self._order = ""  # of an operator: PROMOTED or FORCED
         self._last_barrier = 0  # the one before the outcome
         self._alone_since_ns = 0
@@ -182,7 +182,7 @@ class Backup(NodeInputs):
         if self.follower is not None and not self._over():
             self.follower.on_ended(now, Ended(epoch))
             if self.follower.epoch == epoch:
-                self._doors.on_proof(now, self.follower.promise.wait_ns)
+                self._backlog.on_proof(now, self.follower.promise.wait_ns)
             self._consider(now, at_once=True)
 
     def status(self) -> BackupStatus:
@@ -197,7 +197,7 @@ class Backup(NodeInputs):
         return BackupStatus(follower.epoch, active, follower.durable, behind, in_sync, self._told)
 
     def _over(self) -> bool:
-        """Tells whether the member has ended, or is about to: it has become active."""
+        """Returns whether the member has ended, or is about to: it has become active."""
         return self.failed is not None or self.outcome is not None or self._last_barrier != 0
 
     def _fail(self, why: str) -> None:
@@ -280,7 +280,7 @@ class Backup(NodeInputs):
         stream = self._stream
         if stream is not None:
             if stream.following and not self._over():
-                self._doors.on_loss(now, stream.follower.promise.wait_ns)
+                self._backlog.on_loss(now, stream.follower.promise.wait_ns)
             stream.end()
         self._alone_since_ns = now
         self._read_ns = 0
@@ -384,8 +384,8 @@ class Backup(NodeInputs):
             if stream is None or self._over():
                 return
             follower = stream.follower
-            if self._doors.are_over(now, stream.following and follower.ended != follower.epoch):
-                self.outcome = DoorsShut()
+            if self._backlog.is_over(now, stream.following and follower.ended != follower.epoch):
+                self.outcome = NotTakenOver()
             elif stream.following:
                 self._try(now, lambda: stream.store.check.step(now))
 
@@ -411,7 +411,7 @@ class Backup(NodeInputs):
             self._register.read()
 
     def _may_take_over(self, now: int, follower: Follower) -> bool:
-        """Tells whether the member is in sync, and no other one serves or is about to."""
+        """Returns whether the member is in sync, and no other one serves or is about to."""
         known = follower.view.known
         name = self.config.member
         if known is None or name not in known.in_sync or follower.durable < follower.last:
@@ -567,7 +567,7 @@ def turn_of(member: str, register: Register) -> int:
 
 
 def has_older_register(follower: Follower) -> bool:
-    """Tells whether the register is older than the member's journal, as no manager's is that keeps what it has.
+    """Returns whether the register is older than the member's journal, as no manager's is that keeps what it has.
 
     Then the member follows nobody, because that would cut what may have been confirmed. It does not take over,
     because that would begin an epoch for the second time.

@@ -107,7 +107,7 @@ class Damaged:
 
 
 @dataclass(frozen=True)
-class DoorsShut:
+class NotTakenOver:
     """The outcome of a member at whose ports clients wait, though it does not take over.
 
     The shell binds them anew, which ends the connections, and begins again.

@@ -68,7 +68,7 @@ class DiskCheck:
                 yield from self._page(number)
 
     def _exists(self, segment: Segment) -> bool:
-        """Tells whether the active node has not deleted the segment meanwhile."""
+        """Returns whether the active node has not deleted the segment meanwhile."""
         return segment in self._segments()
 
     def _segment(self, segment: Segment) -> Iterator[None]:

@@ -21,7 +21,7 @@ class FirstRegister:
         self.until_ns: int | None = None  # None: nobody is looked for
 
     def may_found(self, now: int, wait_ns: int, search: ActiveSearch) -> bool:
-        """Tells whether no other member serves. Begins to look for one, at most for `wait_ns`."""
+        """Returns whether no other member serves. Begins to look for one, at most for `wait_ns`."""
         if self.learned or self.serving:
             return False
         if self.until_ns is None:

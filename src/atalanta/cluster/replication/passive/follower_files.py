@@ -166,7 +166,7 @@ class FollowerFiles:
         self._large.rename(end.file | INCOMPLETE, end.file)
 
     def is_complete(self, file: int) -> bool:
-        """Tells whether a large body that has ended is synced."""
+        """Returns whether a large body that has ended is synced."""
         return file not in self._ending
 
     def on_large_written(self, size: int) -> None:

@@ -17,7 +17,7 @@ from atalanta.cluster.replication.member_codec import (
 from atalanta.cluster.replication.passive.backup_config import nothing
 from atalanta.cluster.replication.passive.disk_check import DiskCheck
 from atalanta.cluster.replication.passive.follower_files import FollowerFiles, WriteBarrier
-from atalanta.ha.replication.block_stream import DropPart, JumpPart, SegmentPart
+from atalanta.ha.replication.block_stream import DropItem, JumpItem, SegmentItem
 from atalanta.ha.replication.copy_replay import CopyReplay
 from atalanta.ha.replication.journal_copy import JournalCopy
 from atalanta.kernel.broker.damaged_records import DamagedRecords, RecordedQueueNames
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from atalanta.store.recovery_report import RecoveredState, RecoveryReport
 
 FileMessage: TypeAlias = PageFile | LargeData | LargeEnd | FileDeletion | KeptFiles
-JournalMessage: TypeAlias = JournalBlock | SegmentPart | DropPart | JumpPart
+JournalMessage: TypeAlias = JournalBlock | SegmentItem | DropItem | JumpItem
 
 
 class FollowerStore:
@@ -158,7 +158,7 @@ class FollowerStore:
         """Adds a part of the journal: `next` returns it."""
         self._waiting.append(message)
         if isinstance(message, JournalBlock):
-            self._waiting_bytes += len(message.part.data)
+            self._waiting_bytes += len(message.item.data)
 
     def next(self) -> JournalMessage | None:
         """Returns the next part of the journal, None if there is none or a large body before it is not synced."""
@@ -172,6 +172,6 @@ class FollowerStore:
                 continue
             waiting.popleft()
             if isinstance(message, JournalBlock):
-                self._waiting_bytes -= len(message.part.data)
+                self._waiting_bytes -= len(message.item.data)
             return message
         return None

@@ -25,7 +25,7 @@ from atalanta.cluster.replication.member_codec import (
     encode_message,
 )
 from atalanta.ha.last_instant import NO_INSTANT, LastInstant
-from atalanta.ha.replication.block_stream import JumpPart
+from atalanta.ha.replication.block_stream import JumpItem
 from atalanta.ha.replication.follower import Follower
 from atalanta.ha.replication.messages import (
     Action,
@@ -104,7 +104,7 @@ class IncomingStream:
             self._wire.write(link.conn, encode_message(message))
 
     def is_silent(self, now: int) -> bool:
-        """Tells whether the active node has sent no heartbeat for a long time: the connection may be dead at its end
+        """Returns whether the active node has sent no heartbeat for a long time: the connection may be dead at its end
         only, if a reset got lost.
         """
         if self.paused:
@@ -284,17 +284,17 @@ class IncomingStream:
     def _store_parts(self, now: int) -> None:
         """Stores the parts of the journal that need not wait for a large body."""
         follower, store = self.follower, self.store
-        while (part := store.next()) is not None:
-            if not isinstance(part, JournalBlock):
-                store.copy.on_part(part)
-                if isinstance(part, JumpPart):
+        while (item := store.next()) is not None:
+            if not isinstance(item, JournalBlock):
+                store.copy.on_item(item)
+                if isinstance(item, JumpItem):
                     follower.on_emptied()
                     store.begin_replay()
                 continue
-            block = part.block
+            block = item.block
             self.end_lsn = max(self.end_lsn, block.last)
             if not follower.takes(block):
                 self._do(now, follower.on_block(now, follower.active, block))
                 raise ProtocolError(f"record {block.first} of epoch {block.epoch} behind record {follower.last}")
-            store.copy.on_part(part.part)
+            store.copy.on_item(item.item)
             self._do(now, follower.on_block(now, follower.active, replace(block, last=store.copy.last)))

@@ -56,7 +56,7 @@ def groups_of(configurations: list[Configuration]) -> list[ReplicatedGroup]:
 
 
 def is_member(configuration: Configuration) -> bool:
-    """Tells whether the node is a member of a group. Without a manager it serves alone; a colocated one has a backup
+    """Returns whether the node is a member of a group. Without a manager it serves alone; a colocated one has a backup
     without a file."""
     policy = configuration.ha
     return policy.form == REPLICATION and policy.colocation is None and policy.manager is not None
@@ -91,7 +91,7 @@ def announced(member: Configuration) -> ConnectorConfig | None:
 
 
 def _meet(one: Configuration, two: Configuration, members: list[Configuration]) -> bool:
-    """Tells whether one of the two dials the other one and is not refused because of its group."""
+    """Returns whether one of the two dials the other one and is not refused because of its group."""
     mine, theirs = one.ha, two.ha
     fixed = mine.coordination_id, theirs.coordination_id
     if mine.group_name != theirs.group_name or (None not in fixed and fixed[0] != fixed[1]):

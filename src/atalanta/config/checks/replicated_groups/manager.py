@@ -61,7 +61,7 @@ class GroupManager:
         return len(self.servers) // 2 + 1 if self.servers else 0
 
     def is_that_of(self, other: GroupManager) -> bool:
-        """Tells whether both may be one manager. One of etcd or ZooKeeper is named by any of its servers."""
+        """Returns whether both may be one manager. One of etcd or ZooKeeper is named by any of its servers."""
         if (self.kind, self.place, self.namespace) != (other.kind, other.place, other.namespace):
             return False
         if self.kind == QUORUM:
@@ -77,7 +77,7 @@ class GroupManager:
         return [each for each in self.servers if same_host(host_part(each), host)]
 
     def lies_with(self, members: list[Configuration]) -> bool:
-        """Tells whether its folder is inside the instance of one of `members`, on the disk of that one's host."""
+        """Returns whether its folder is inside the instance of one of `members`, on the disk of that one's host."""
         return any(Path(self.place).is_relative_to(os.path.realpath(each.instance)) for each in members if self.place)
 
 

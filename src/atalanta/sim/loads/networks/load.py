@@ -116,7 +116,7 @@ class NetworksLoad(Subject):
         return [each.queue for each in self.subscribers if self._reaches(int(at[1]), each)]
 
     def _reaches(self, source: int, subscriber: NetworkSubscriber) -> bool:
-        """Tells whether each node on the way has the subscription; of a ring that is not followed."""
+        """Returns whether each node on the way has the subscription; of a ring that is not followed."""
         target = int(subscriber.home[1])
         if (target, subscriber.queue) not in self.known:
             return False
@@ -128,7 +128,7 @@ class NetworksLoad(Subject):
         return all(self._passes(here, there, subscriber) for here, there in zip(way, way[1:], strict=False))
 
     def _passes(self, here: int, there: int, subscriber: NetworkSubscriber) -> bool:
-        """Tells whether the bridge between these nodes has a durable subscription for the subscriber."""
+        """Returns whether the bridge between these nodes has a durable subscription for the subscriber."""
         bridge = f"_n{there}_inbound_n{here}."
         own = "" if self.plan.conduit else f".{subscriber.name}:"
         return any(index == here and bridge in name and own in name for index, name in self.known)

@@ -128,7 +128,7 @@ class LargeIncoming:
             self._pieces.clear()
 
     def too_large(self) -> bool:
-        """Tells whether the body was dropped."""
+        """Returns whether the body was dropped."""
         return self.sink is None and self.received > self.bytes_max
 
     def complete(self) -> Message:

@@ -18,7 +18,7 @@ DIGITS_MAX: Final = 9
 
 
 def hears_of_load(theirs: WireFormatOptions | None) -> bool:
-    """Tells if the other side of a connection is an Atalanta node."""
+    """Returns whether the other side of a connection is an Atalanta node."""
     return theirs is not None and theirs.provider_name == PROVIDER
 
 

@@ -40,7 +40,7 @@ def scheme_of(connection: OpenWireOutput) -> str:
 
 
 def can_be_told(connection: OpenWireOutput) -> bool:
-    """Tells if the version of a client has lists of brokers."""
+    """Returns whether the version of a client has lists of brokers."""
     options = connection.decoder.format.options
     return options.version >= VERSION_MIN
 
@@ -74,7 +74,7 @@ class AcceptorList:
         self.turn: int = 0
 
     def matches(self, peer: PeerBroker) -> bool:
-        """Tells if clients may be told of a broker, and sent there (updateClusterFilter)."""
+        """Returns whether clients may be told of a broker, and sent there (updateClusterFilter)."""
         if not self.patterns:
             return True
         found = self.passed.get(peer.name)
@@ -203,7 +203,7 @@ class ClusterClients:
         return found
 
     def may_be_told(self, connection: OpenWireOutput, peer: PeerBroker) -> bool:
-        """Tells if a client may be told of a broker, and sent there."""
+        """Returns whether a client may be told of a broker, and sent there."""
         brokers = self.list_of(connection)
         return brokers is not None and brokers.matches(peer)
 

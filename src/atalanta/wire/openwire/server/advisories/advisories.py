@@ -31,9 +31,9 @@ from atalanta.wire.openwire.server.advisories.endpoints import (
     EndpointAdvisories,
     topic_of,
 )
-from atalanta.wire.openwire.server.advisories.guarded_observer import GuardedObserver
 from atalanta.wire.openwire.server.advisories.subscription_name import subscription_parts
 from atalanta.wire.openwire.server.advisories.temporary_destinations import TemporaryDestinations
+from atalanta.wire.openwire.server.advisories.tolerant_observer import TolerantObserver
 from atalanta.wire.openwire.server.advisories.watchers import AdvisorySource, Watchers
 
 if TYPE_CHECKING:
@@ -186,4 +186,4 @@ class Advisories:
             DestinationWatch(destinations),
             MessageEvents(self.watchers, node_id, wildcard, self.temporary.kinds),
         ]
-        self.observers: list[ClientObserver] = [GuardedObserver(self.watchers, each) for each in told]
+        self.observers: list[ClientObserver] = [TolerantObserver(self.watchers, each) for each in told]

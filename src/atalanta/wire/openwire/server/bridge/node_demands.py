@@ -180,7 +180,7 @@ def _choose(now: int, ways: Ways, again: bool) -> None:
 
 
 def _is_met(demand: Demand, owner: DemandOwner, better: dict[ConsumerId, list[DemandOwner]]) -> bool:
-    """Tells whether a demand needs not be used beside better ones: they lead to the same consumer of an application.
+    """Returns whether a demand needs not be used beside better ones: they lead to the same consumer of an application.
 
     The queue of a durable subscription gets messages also while its way is not used, and nobody would take them: only
     another demand of its own bridge, which has the same queue, replaces it.

@@ -1,4 +1,4 @@
-"""The guard around what makes advisories of the changes of the kernel.
+"""The observer that hears of the changes of the kernel for the advisories, and bears their exceptions.
 
 The kernel has changed when its observers hear of it, so an exception would end the node, and a refusal would answer a
 command that was done. What cannot be told is left out: watchers are told of other things, and nothing else hears of it.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.advisories.watchers import Watchers
 
 
-class GuardedObserver(ClientObserver):
+class TolerantObserver(ClientObserver):
     """An observer whose exceptions are reported, and cost an advisory. It passes on all that advisories tell of."""
 
     def __init__(self, watchers: Watchers, inner: ClientObserver) -> None:

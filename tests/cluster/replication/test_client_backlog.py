@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.cluster.replication.passive.backup_config import DoorsShut, TakenOver
+from atalanta.cluster.replication.passive.backup_config import NotTakenOver, TakenOver
 from tests.cluster.replication.group_rig import LEASE, MS, publish
 from tests.cluster.replication.machine_rig import Machine
 from tests.cluster.replication.replica_rig import World, client, drain
@@ -18,7 +18,7 @@ def begun(names: str = "ab") -> World:
 
 def shut(machine: Machine) -> int:
     """The number of times that its ports were bound anew."""
-    return sum(isinstance(outcome, DoorsShut) for outcome in machine.outcomes)
+    return sum(isinstance(outcome, NotTakenOver) for outcome in machine.outcomes)
 
 
 def test_a_member_that_follows_refuses_clients() -> None:

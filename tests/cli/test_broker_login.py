@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cli.target import with_option
+from atalanta.cli.broker_login import with_option
 from atalanta.client.options import parse_url
 
 

@@ -1,4 +1,4 @@
-"""The doors of a passive member: when clients may wait at its ports.
+"""The backlog of a passive member: when clients may wait at its ports.
 
 Its ports are bound and do not listen, so clients go on to the next server of their list. When this member may soon
 serve, they listen: clients that have lost the active node wait in the backlog, instead of for their retry interval.
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
 PATIENCE_NS: Final = 3_000_000_000
 
 
-class Doors:
-    """The doors of one passive run."""
+class ClientBacklog:
+    """The backlog of one passive run."""
 
     def __init__(self, config: BackupConfig, ports: BackupPorts) -> None:
         # In a larger group another member may take over, and clients must find it.
         self._opens_on_loss = len(config.candidates) == 1 and not config.asynchronous
         self._listen = ports.listen
-        self._until_ns = 0  # 0: they are shut
+        self._until_ns = 0  # 0: nobody may wait
 
     def on_loss(self, now: int, wait_ns: int) -> None:
-        """Opens them in a pair, because the connection to the active node is lost: that proves nothing, but clients
-        dial again within milliseconds. `wait_ns`: how long this member waits for the end of the lease."""
+        """Lets clients wait in a pair: the connection to the active node is lost. That proves nothing, but clients dial
+        again within milliseconds. `wait_ns`: how long this member waits for the end of the lease."""
         if self._opens_on_loss:
             self._open(now, wait_ns)
 
     def on_proof(self, now: int, wait_ns: int) -> None:
-        """Opens them, because the active process has provably ended. `wait_ns` as in `on_loss`."""
+        """Lets clients wait, because the active process has provably ended. `wait_ns` as in `on_loss`."""
         self._open(now, wait_ns)
 
-    def are_over(self, now: int, served: bool) -> bool:
-        """Tells whether nobody may wait any longer: no takeover came in time, or another member serves (`served`)."""
+    def is_over(self, now: int, served: bool) -> bool:
+        """Returns whether nobody may wait any longer: no takeover came in time, or another member serves (`served`)."""
         return self._until_ns != 0 and (served or now >= self._until_ns)
 
     def _open(self, now: int, wait_ns: int) -> None:
