@@ -45,7 +45,7 @@ IMPURE_MODULES = {
 IMPURE_ALLOWED = {
     # random.Random(seed) is the simulator's subject; module-level functions are refused below.
     "sim": {"random"},
-    # lxml keeps names until the end of a thread; selector/xpath.py waits for one that parses strange names.
+    # lxml keeps names until the end of a thread; message/selector/xpath.py waits for one that parses strange names.
     "message": {"threading"},
 }
 

@@ -152,7 +152,7 @@ def test_bridges_that_the_node_dials_schedule_as_its_acceptors_do() -> None:
 
 
 def test_the_life_of_a_scheduled_message_never_overflows() -> None:
-    """Found by `o_exp.py`: an expiration of 2^63-1 with a delay ended the node."""
+    """An expiration of 2^63-1 with a delay ended the node."""
     server = server_with("")
     client = server.openwire_client()
     for number, (expiration, timestamp) in enumerate(((2**63 - 1, 1), (2**63 - 1, -(2**63)), (5, 2**63 - 1))):

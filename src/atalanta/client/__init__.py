@@ -21,7 +21,7 @@ from atalanta.client.discovery.load_balancing import (
     RandomSticky,
     RoundRobin,
 )
-from atalanta.client.log.log_view import Chunk, Lease, LogView, Plan, Position
+from atalanta.client.log.log_view import Chunk, Lease, LogView, Plan
 from atalanta.client.management import Management, ManagementFailed
 from atalanta.client.message import Message, Property, ReceivedMessage
 from atalanta.client.options import Server
@@ -29,6 +29,7 @@ from atalanta.client.producer import Producer
 from atalanta.client.queue_kind import QueueKind
 from atalanta.client.transactions.branch import Branch, XaResource
 from atalanta.client.transactions.transaction import Transaction
+from atalanta.message.log_position import Position
 from atalanta.message.properties import Byte, Char, Float, Int, Short
 from atalanta.wire.core.client.errors import (
     AddressDoesNotExist,

@@ -128,7 +128,6 @@ class Node(NodeInputs):
         self.management = ManagementService(
             self.broker, self.notifications, resources, self.status, ports.process
         )
-        self._turning = [part for part in self.parts.values() if type(part).flush is not Part.flush]
         self.clusters = parts.clusters
         self.scale_down = parts.scale_down
         self.bridges = parts.bridges
@@ -596,7 +595,7 @@ class Node(NodeInputs):
         self.broker.flush(now)
         if self.host.unsent:
             self.host.settle_unsent(now)
-        for part in self._turning:
+        for part in self.parts.values():
             if part.wants_turn:
                 part.flush(now)
         if self.host.dirty:

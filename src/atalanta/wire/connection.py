@@ -278,10 +278,6 @@ class Redirect:
         self.sent_at: int = 0
         self.on_answer: Callable[[Redirect, int], None] | None = None
 
-    def notify(self, on_answer: Callable[[Redirect, int], None]) -> None:
-        """Registers who decides behind each answer if the client may go."""
-        self.on_answer = on_answer
-
     def begin(self) -> None:
         """Stops the deliveries to the client."""
         raise NotImplementedError

@@ -19,7 +19,7 @@ from tests.cluster.parameters import having, sent
 
 
 def test_defaults() -> None:
-    """The code's, where Artemis' schema says otherwise (fact sheet C5)."""
+    """The defaults are those of Artemis' code, where its schema says otherwise."""
     found = ClusterConnectionConfig()
     assert (found.address, found.max_hops, found.message_load_balancing) == ("", 1, "ON_DEMAND")
     assert (found.check_period_ms, found.connection_ttl_ms) == (30_000, 60_000)

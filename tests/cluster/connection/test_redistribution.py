@@ -1,4 +1,4 @@
-"""Messages follow consumers: redistribution (fact sheet, "Redistribution")."""
+"""Messages follow consumers: redistribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which queue gets a message: the rules of BindingsImpl (fact sheet, "Routing algorithm"), one by one.
+"""Which queue gets a message: the rules of Artemis' BindingsImpl, one by one.
 
 The group under test is `orders`, with one queue here and one at each of two peers.
 """

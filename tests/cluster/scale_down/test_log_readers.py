@@ -39,7 +39,7 @@ class Stream(Client):
         if isinstance(packet, LogLeaseResponse):
             self.epoch = packet.epoch
         elif isinstance(packet, LogPositionResponse):
-            self.position = packet.last
+            self.position = packet.position.last
         elif isinstance(packet, LogPlanResponse):
             self.planned = packet.end
         elif isinstance(packet, LogAckThroughResponse):

@@ -88,11 +88,8 @@ class LogGateway:
         return [GatewayMember(node_id, f"{host}:{port}") for node_id, (host, port) in view]
 
     def position(self, queue: str) -> Position:
-        answer = self._log(LogPosition(0, queue))
-        return Position(
-            answer.node_id, answer.incarnation, answer.first, answer.last, answer.messages,
-            answer.bytes, answer.acked_through, answer.first_timestamp_ms, answer.last_timestamp_ms,
-        )  # fmt: skip
+        found: Position = self._log(LogPosition(0, queue)).position
+        return found
 
     def plan(
         self, queue: str, incarnation: str, start: int, max_messages: int, max_bytes: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from atalanta.message.log_position import Position
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 from atalanta.wire.core.lost_range import LostRange
@@ -20,6 +21,7 @@ from atalanta.wire.core.packets.base import (
     NULLABLE_SIMPLE_STRING,
     NULLABLE_STRING,
     NULLABLE_TRANSPORT,
+    POSITION,
     REST,
     SIMPLE_STRING,
     SIMPLE_STRINGS,
@@ -86,6 +88,7 @@ def sample_values() -> dict[int, object]:
         XIDS: [xid, Xid(6, b"", b"g")],
         LOST_RANGES: [LostRange(3, 9, "expired")],
         REST: b"rest",
+        POSITION: Position("node", "incarnation", 1, 9, 9, 900, 0, 1_700_000_000_000, 1_700_000_000_001),
     }
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from atalanta.client.log.large_entry import BODY_BYTES_MAX
-from atalanta.client.log.log_view import CHUNK_BYTES, Chunk, Lease, Plan, Position, requested_bytes
+from atalanta.client.log.log_view import CHUNK_BYTES, Chunk, Lease, Plan, requested_bytes
 from atalanta.client.log.log_view import LogView as AsyncLogView
 from atalanta.client.message import ReceivedMessage
 from atalanta.client.shells.blocking_shell import BlockingShell
+from atalanta.message.log_position import Position
 from atalanta.wire.core.lost_range import LostRange
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from atalanta.client.log.large_entry import BODY_BYTES_MAX, LargeEntry
 from atalanta.client.message import ReceivedMessage
+from atalanta.message.log_position import Position
 from atalanta.wire.core.client.errors import ClientError, RangeLost
 from atalanta.wire.core.client.request import REPEAT
 from atalanta.wire.core.lost_range import LostRange
@@ -52,21 +53,6 @@ if TYPE_CHECKING:
 CHUNK_BYTES = 1 << 20
 NO_LIMIT = -1
 Answer = TypeVar("Answer", bound=Packet)
-
-
-@dataclass(frozen=True)
-class Position:
-    """The limits of a queue. `first`: lowest live sequence or last + 1; `last`: highest visible sequence."""
-
-    node_id: str
-    incarnation: str
-    first: int
-    last: int
-    messages: int
-    bytes: int
-    acked_through: int
-    first_timestamp_ms: int
-    last_timestamp_ms: int
 
 
 @dataclass(frozen=True)
@@ -138,19 +124,8 @@ class LogView:
         session = await self._session()
         number = session.next_correlation()
         answer = await self._ask(session, LogPosition(number, self.queue), LogPositionResponse)
-        position = Position(
-            answer.node_id,
-            answer.incarnation,
-            answer.first,
-            answer.last,
-            answer.messages,
-            answer.bytes,
-            answer.acked_through,
-            answer.first_timestamp_ms,
-            answer.last_timestamp_ms,
-        )
-        self.incarnation = self.incarnation or position.incarnation
-        return position
+        self.incarnation = self.incarnation or answer.position.incarnation
+        return answer.position
 
     async def plan(
         self, start: int, max_messages: int | None = None, max_bytes: int | None = None

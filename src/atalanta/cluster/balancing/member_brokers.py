@@ -88,8 +88,7 @@ class MemberBrokers(ClusterMembers):
 
     def successor(self, connection: ClientConnection) -> PeerBroker | None:
         """Returns the target of a scale-down, or the backup of this node, at the connector that it announces."""
-        clusters = self.balancers.clusters
-        chosen = clusters.host.successor
+        chosen = self.balancers.clusters.host.successor
         if chosen is not None:
             return self.of_node(connection, chosen.node_id)
         rebalance = self.balancers.of(connection.conn)

@@ -154,7 +154,7 @@ class NeighbourMoves(Part):
     def _begin(self, now: int, connection: ClientConnection, neighbour: str) -> None:
         if connection.can_reach(neighbour) and self.eligibility.obstacle(connection, now) is None:
             redirect = connection.begin_redirect(now, neighbour)
-            redirect.notify(self._try)
+            redirect.on_answer = self._try
             self.pending[connection.conn] = redirect
             self.leaving[connection.conn] = True
 

@@ -53,7 +53,7 @@ class Redirects:
 
     def _begin(self, now: int, connection: ClientConnection, node_id: str) -> None:
         redirect = connection.begin_redirect(now, node_id)
-        redirect.notify(self._try)
+        redirect.on_answer = self._try
         self.pending[connection.conn] = redirect
         self.broker.clients.leaving[connection.conn] = True
         self._try_idle(now, redirect)

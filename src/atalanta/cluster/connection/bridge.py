@@ -252,7 +252,7 @@ class ClusterBridge(ClusterLink):
             local = self.local
             count = read_count(now, packet.message, member, local.config, local.settings)
             if count is not None:
-                self.record.counted(count)
+                self.record.clients = count
         self.send(FlowToken(0, packet.message.size + 64), NOTIFICATION_CHANNEL)
 
     def on_blocked(self, now: int, blocked: bool) -> None:

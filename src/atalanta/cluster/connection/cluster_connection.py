@@ -210,7 +210,7 @@ class ClusterConnection(MemberListener, ClusterBridgeListener):
         if bridge is not None and former is not None and former.followed_by(member):
             if not record.leads_to(member.primary):
                 # The other half has taken over. The former one may be silent for a long time, but not closed.
-                record.closed()
+                record.bridge = None
                 self._away(now, record, "its backup has taken over")
                 bridge.close("its backup has taken over")
         if record.bridge is None and not (record.dialing and record.leads_to(member.primary)):
@@ -306,7 +306,7 @@ class ClusterConnection(MemberListener, ClusterBridgeListener):
             return
         record = self.peers.get(rest[len(BRIDGE) :])
         if record is not None:
-            record.dial_failed()
+            record.dialing = False
             if record.member is not None:
                 self.dial_back.on_unreachable(record.member, why)
             self._retry(now, record)
@@ -342,7 +342,7 @@ class ClusterConnection(MemberListener, ClusterBridgeListener):
         record = bridge.record
         if record.bridge is not bridge:
             return  # the peer has failed over: its link leads elsewhere
-        record.closed()
+        record.bridge = None
         member = self.topology.members.get(record.node_id)
         if member is not None:
             removal = self.members.left if bridge.said_goodbye else self.members.lost

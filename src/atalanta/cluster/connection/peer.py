@@ -34,10 +34,6 @@ class PeerRecord:
         self.dialing = True
         self.target = target
 
-    def dial_failed(self) -> None:
-        """Records that the attempt has failed."""
-        self.dialing = False
-
     def opened(self, bridge: ClusterBridge) -> None:
         """Records the bridge of a connection that is open."""
         self.dialing = False
@@ -48,14 +44,6 @@ class PeerRecord:
         before = self.member
         self.member = member
         return before
-
-    def closed(self) -> None:
-        """Records that the bridge is lost."""
-        self.bridge = None
-
-    def counted(self, count: ClientCount) -> None:
-        """Records the member's client count."""
-        self.clients = count
 
     def leads_to(self, connector: TransportConfiguration) -> bool:
         """Returns whether the link, or the attempt to open it, is to that connector."""

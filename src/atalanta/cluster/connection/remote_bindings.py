@@ -317,7 +317,7 @@ class RemoteBindings:
         """Removes a route. The queue itself may still exist."""
         remote = self.bindings.get(cluster_name)
         if remote is not None:
-            self.routes.remember_lost(remote)
+            self.routes.bindings.add_lost(remote)
         self.remove(now, cluster_name)
 
     def remove(self, now: int, cluster_name: str) -> None:

@@ -79,10 +79,6 @@ class RemoteRoutes:
                 self.addresses.remove(address)
         self.notifications.remote_binding(now, "BINDING_REMOVED", remote)
 
-    def remember_lost(self, remote: RemoteBinding) -> None:
-        """Records that the route is removed because it was lost. The queue itself may still exist."""
-        self.bindings.add_lost(remote)
-
     def _address(self, name: str) -> Address:
         address = self.addresses.by_name.get(name)
         if address is None:

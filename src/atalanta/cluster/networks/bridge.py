@@ -111,15 +111,13 @@ class NetworkBridge(LinkOwner):
         peers.introduce(now, self.prefix, link.remote_name(), None if link.remote is None else link.remote.broker_url)
 
     def heard(self, command: ConnectionControl) -> None:
-        peers = self.node_clients.peers
-        peers.hear(self.prefix, command)
+        self.node_clients.peers.hear(self.prefix, command)
 
     def on_lost(self, now: int, link: NetworkLink, why: str) -> None:
         self.sent_before = self.sent()
         self.received_before = self.received()
         self.link = None
-        peers = self.node_clients.peers
-        peers.tell(now, self.prefix, None)
+        self.node_clients.peers.tell(now, self.prefix, None)
         if self.stopped:
             return
         up_ns = now - link.connected_at if link.connected_at else 0
@@ -175,8 +173,7 @@ class NetworkBridge(LinkOwner):
             self.link.fail("the bridge leads to this broker")
 
     def tell(self, event: str, why: str) -> None:
-        trace = self.host.broker.trace
-        trace.event(event, {"bridge": self.config.name, "to": self.place(), "why": why})
+        self.host.broker.trace.event(event, {"bridge": self.config.name, "to": self.place(), "why": why})
 
 
 def _without_numbers(why: str) -> str:

@@ -48,9 +48,9 @@ from atalanta.wire.openwire.wire_format import WireFormat
 
 if TYPE_CHECKING:
     from atalanta.cluster.networks.config import NetworkConnectorConfig
+    from atalanta.wire.heart_beats import Beat
     from atalanta.wire.openwire.encoding.structure import Command, DataStructure
     from atalanta.wire.openwire.server.node_clients import NodeClients
-    from atalanta.wire.openwire.server.sessions.keep_alive import KeepAlive
     from atalanta.wire.server import WireServer
 
 OPEN_TIMEOUT_NS: Final = 30_000_000_000
@@ -135,7 +135,7 @@ class NetworkLink(TransportConnection, DuplexOwner):
         self.out: BytesWriter = BytesWriter()
         self.decoder = FrameDecoder(options)
         self.decoder.open()
-        self.keep_alive: KeepAlive | None = None
+        self.keep_alive: Beat | None = None
         self.remote: BrokerInfo | None = None
         self.outgoing: DemandBridge | None = None
         self.incoming: DuplexInput | None = None
@@ -210,7 +210,7 @@ class NetworkLink(TransportConnection, DuplexOwner):
             self.out.truncate(0)
             self.host.wire.write(self.conn, data)
             if self.keep_alive is not None:
-                self.keep_alive.written(now)
+                self.keep_alive.last_written = now
         if self.outgoing is not None:
             self.outgoing.flush(now)
 
@@ -294,8 +294,7 @@ class NetworkLink(TransportConnection, DuplexOwner):
     def _negotiated(self, now: int) -> None:
         agreed = self.decoder.format
         self.ttl_ns = agreed.options.ttl_ns()
-        node_clients = self.bridge.node_clients
-        self.keep_alive = node_clients.begin_keep_alive(now, self.host.wire, self.conn, agreed)
+        self.keep_alive = self.bridge.node_clients.begin_keep_alive(now, self.host.wire, self.conn, agreed)
 
     def _meet(self, now: int, remote: BrokerInfo) -> None:
         """Begins the bridge to the broker that has introduced itself."""
@@ -324,8 +323,7 @@ class NetworkLink(TransportConnection, DuplexOwner):
         config = self.bridge.config
         words = (config.name, self.remote_name(), "duplex", self.own_name)
         client_id = config.client_id_token.join(words)
-        node_clients = self.bridge.node_clients
-        self.incoming = DuplexInput(self, self.host, node_clients.bridges, now, client_id, identity)
+        self.incoming = DuplexInput(self, self.host, self.bridge.node_clients.bridges, now, client_id, identity)
         self._log_in(now)
         self._begin(now)
 
@@ -338,8 +336,7 @@ class NetworkLink(TransportConnection, DuplexOwner):
         """Introduces this broker and logs in. The bridge of a duplex connection gives no answer to a login."""
         broker = self.host.broker
         config = self.bridge.config
-        peers = self.bridge.node_clients.peers
-        url = peers.own_url(self.host.wire.local_address(self.conn))
+        url = self.bridge.node_clients.peers.own_url(self.host.wire.local_address(self.conn))
         self.answer(greeting(config, broker.node_id, self.own_name, url))
         rules = rules_of(config, self.own_name, self.remote_name())
         self.answer(
@@ -388,8 +385,7 @@ class NetworkLink(TransportConnection, DuplexOwner):
         if self.connected_at == 0:
             self.connected_at = now
             self.bridge.on_connected(now, self)
-            peers = self.bridge.node_clients.peers
-            peers.listen(self.conn, self.decoder.theirs, self.answer)
+            self.bridge.node_clients.peers.listen(self.conn, self.decoder.theirs, self.answer)
 
     # -- life -----------------------------------------------------------------------------------
     def on_blocked(self, now: int, blocked: bool) -> None:
@@ -427,11 +423,10 @@ class NetworkLink(TransportConnection, DuplexOwner):
             return
         self.gone = True
         if self.keep_alive is not None:
-            self.keep_alive.end()
+            self.bridge.node_clients.keep_alives.remove(self.keep_alive)
         if self.outgoing is not None:
             self.outgoing.close(now)
         if self.incoming is not None:
             self.incoming.local.closed(now, why)
-        peers = self.bridge.node_clients.peers
-        peers.end(self.conn)
+        self.bridge.node_clients.peers.end(self.conn)
         self.bridge.on_lost(now, self, self.why or why)

@@ -46,10 +46,6 @@ class LocalNode:
         self.real: dict[str, bool] = {}  # addresses whose peer has answered a challenge as a real Artemis does
         self.taken: dict[str, bool] = {}  # names of store-and-forward queues that other queues have, told once
 
-    def set_backup(self, backup: TransportConfiguration) -> None:
-        """Records the connector of the backup. `renew` and an announcement follow."""
-        self.backup = backup
-
     def renew(self, now: int) -> None:
         """Begins an announcement: it has an event id that this node never had, and no member has heard of it."""
         self.event_id = self.reserved_ids.take_number(now, self.event_id)

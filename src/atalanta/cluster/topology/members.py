@@ -72,7 +72,7 @@ class Members:
 
     def set_backup(self, now: int, backup: TransportConfiguration) -> None:
         """Announces this node with another backup, again notification-attempts times."""
-        self.local.set_backup(backup)
+        self.local.backup = backup
         self.announcements_left = self.local.config.notification_attempts
         self.announce_again(now)
 

@@ -174,7 +174,9 @@ class Broker:
             self.caches,
             self.trace,
         )
-        self.log_views = LogViews(self.queue_registry, self.plans, self.values, self.timers, self.trace)
+        self.log_views = LogViews(
+            self.node_id, self.queue_registry, self.plans, self.values, self.timers, self.trace
+        )
         self.observers.append(self.log_views.retention)
 
     def _build_publisher(self) -> None:

@@ -22,7 +22,6 @@ from atalanta.kernel.journal import records
 from atalanta.kernel.log.chunk import READ_BYTES_MAX, LogChunk, cost_of
 from atalanta.kernel.log.first_lease import FirstLease
 from atalanta.kernel.log.lease import ReaderLease
-from atalanta.kernel.log.position import ViewPosition
 from atalanta.kernel.log.retention import Retention
 from atalanta.kernel.queue.delivery.freed_references import FreedReferences
 from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
@@ -33,6 +32,7 @@ from atalanta.kernel.queue.reference import DONE, Reference
 from atalanta.kernel.routing.wildcard import WildcardMatch
 from atalanta.kernel.trace import trace_message
 from atalanta.message.encoding.buffer import Writer
+from atalanta.message.log_position import Position
 
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import Reply
@@ -72,12 +72,14 @@ class LogViews:
 
     def __init__(
         self,
+        node_id: str,
         queues: QueueRegistry,
         plans: PlanWriter,
         values: NamedValues,
         timers: Timers,
         trace: Trace,
     ) -> None:
+        self.node_id = node_id
         self.queues = queues
         self.plans = plans
         self.retention = Retention(plans, values)
@@ -113,23 +115,27 @@ class LogViews:
             if match.matches(name) and not refusal(by_name[name])
         ]
 
-    def position(self, name: str) -> ViewPosition:
+    def position(self, name: str) -> Position:
         queue = self.queue_for(name, "")
-        result = ViewPosition(queue)
-        for reference in self._after(queue, result.acked_through):
+        acked_through = queue.log.reader_position()
+        last = queue.stable_end()
+        first = last + 1
+        first_timestamp_ms = last_timestamp_ms = 0
+        for reference in self._after(queue, acked_through):
             # Non-durable ones count: the first lease makes them durable.
-            if reference.durable or reference.sequence < result.last:
-                result.first = reference.sequence
-                result.first_timestamp_ms = reference.message.timestamp
+            if reference.durable or reference.sequence < last:
+                first = reference.sequence
+                first_timestamp_ms = reference.message.timestamp
                 break
         for reference in reversed(self._last(queue)):
             if reference.state != DONE and reference.durable:
-                result.last_timestamp_ms = reference.message.timestamp
+                last_timestamp_ms = reference.message.timestamp
                 break
-        result.messages = queue.message_count
-        result.bytes = queue.bytes
-        queue.log.show(result.last)
-        return result
+        queue.log.show(last)
+        return Position(
+            self.node_id, queue.incarnation, first, last, queue.message_count, queue.bytes, acked_through,
+            first_timestamp_ms, last_timestamp_ms,
+        )  # fmt: skip
 
     def plan(
         self, name: str, incarnation: str, start: int, messages_max: int, bytes_max: int

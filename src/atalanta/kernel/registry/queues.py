@@ -146,7 +146,7 @@ class QueueRegistry:
             self.dispatcher.store_counts_first(queue)
         address.add_queue(queue)
         if temporary:
-            address.set_temporary()
+            address.temporary = True
         if spec.internal:
             address.internal = True
             self.addresses.apply_settings(address)

@@ -41,7 +41,7 @@ class Address:
         self.account: Account = Account()
         self.unrouted: int = 0
         self.swept: bool = False
-        self.temporary: bool = False
+        self.temporary: bool = False  # created with a temporary queue: it is deleted with its last queue
         self.rules: AddressRules | None = None  # None: no special rules, see kernel/routing/address_rules.py
         self.retained: Retained | None = None  # messages for later queues: kernel/registry/retroactive_addresses.py
         # Wildcard addresses that match this one: their queues receive its messages too.
@@ -120,10 +120,6 @@ class Address:
     def set_wildcards(self, wildcards: list[Address] | None) -> None:
         self.wildcards = wildcards
         self._note_sole()
-
-    def set_temporary(self) -> None:
-        """Records that the address was created with a temporary queue, and is deleted with its last queue."""
-        self.temporary = True
 
     def add_queue(self, queue: Queue) -> None:
         self.group(queue.routing_name()).locals.append(queue)

@@ -40,14 +40,10 @@ class QueueOwner:
     """
 
     def __init__(self) -> None:
-        self.bridge: bool = False
+        self.bridge: bool = False  # a network bridge of this node
         self.connection_id: str = ""
         self.temporary_queues: dict[str, Queue] = {}
         self.transient_queues: dict[str, Queue] = {}
-
-    def become_bridge(self) -> None:
-        """Records that this client is a network bridge of this node, before its first session."""
-        self.bridge = True
 
     def names(self, temporary: str) -> bool:
         """Returns True if the client makes that name of a temporary destination: of its connection's id and a number.

@@ -402,7 +402,7 @@ class Like(Condition):
 
 
 class XPath(Condition):
-    """`XPATH 'expression'`, with the test that selector/xpath.py makes of the expression; never unknown."""
+    """`XPATH 'expression'`, with the test that message/selector/xpath.py makes of the expression; never unknown."""
 
     def __init__(self, matches: Callable[[Message], bool]) -> None:
         self.matches = matches

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import BrokerError
 from atalanta.wire.connection import DEFAULT_TTL_NS, ProtocolError
+from atalanta.wire.heart_beats import Beat, HeartBeats
 from atalanta.wire.login import LoginRequest
 from atalanta.wire.stomp.acceptor import StompAcceptor
 from atalanta.wire.stomp.decoder import FrameDecoder
 from atalanta.wire.stomp.destination import Destinations
 from atalanta.wire.stomp.frame import V10, VERSION_NAMES, VERSIONS, Frame
-from atalanta.wire.stomp.heart_beat import Beat, HeartBeat, HeartBeats
+from atalanta.wire.stomp.heart_beat import HeartBeat
 from atalanta.wire.stomp.output import StompOutput
 from atalanta.wire.stomp.requests import answer
 from atalanta.wire.stomp.session import StompSession

@@ -191,7 +191,7 @@ class FrameDecoder:
             body = b"".join(self.pieces)
             self.pieces = []
             self.piece_bytes = 0
-        frame.complete(body)
+        frame.body = body
         self.position = self.searched = end + 1
         self.frame = None
         return frame

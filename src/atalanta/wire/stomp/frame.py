@@ -33,10 +33,6 @@ class Frame:
         self.body: bytes = b""
         self.sized: bool = "content-length" in headers
 
-    def complete(self, body: bytes) -> None:
-        """Adds the body."""
-        self.body = body
-
     def get(self, name: str) -> str | None:
         """Returns the value of a header, None without it."""
         return self.headers.get(name)

@@ -1,4 +1,4 @@
-"""Heart-beats: what both sides promise at the login, and those that the node owes.
+"""Heart-beats: what both sides promise at the login.
 
 Follows AbstractStompProtocolHandler and HeartBeater of Artemis, but for a client that promises nothing: it has a time
 to live only if the operator has set one.
@@ -6,20 +6,16 @@ to live only if the operator has set one.
 
 from __future__ import annotations
 
-import heapq
 from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.stomp.acceptor import StompAcceptor
 
 if TYPE_CHECKING:
-    from atalanta.kernel.ports import Timers, Wire
     from atalanta.wire.endpoint import AcceptorConfig
 
 OWN_PERIOD_MS_MIN: Final = 500
 PERIOD_DIGITS_MAX: Final = 9
-BEAT_TIMER: Final = "wire.stomp"
-ENDED_MAX: Final = 100
 
 
 class HeartBeat:
@@ -65,81 +61,3 @@ def periods(header: str | None) -> tuple[int, int]:
     if len(found) != 2 or header.count(",") != 1:
         raise ProtocolError(f"the header heart-beat is {header[:40]!r}, not two numbers of milliseconds")
     return found[0], found[1]
-
-
-class Beat:
-    """The heart-beats that the node owes to one connection: `data`. `last_written`: time (ns) of its latest output."""
-
-    def __init__(self, wire: Wire, conn: int, now: int, period_ns: int, data: bytes) -> None:
-        self.data = data
-        self.wire = wire
-        self.conn = conn
-        self.period_ns = period_ns
-        self.last_written: int = now
-        self.held: bool = False
-        self.ended: bool = False
-
-    def hold(self, held: bool) -> None:
-        """Stops the heart-beats inside a frame that is written in pieces, or lets them go on."""
-        self.held = held
-
-    def written(self, now: int) -> None:
-        """Records other output, which counts as a heart-beat."""
-        self.last_written = now
-
-    def end(self) -> None:
-        """Records that the connection is closed."""
-        self.ended = True
-
-    def next_at(self, now: int) -> int:
-        """Writes a heart-beat if it is due, and returns the time (ns) of the next one."""
-        if self.last_written + self.period_ns <= now:
-            if not self.held:
-                self.wire.write(self.conn, self.data)
-            self.last_written = now
-        return self.last_written + self.period_ns
-
-
-class HeartBeats:
-    """The heart-beats that a node owes, by one timer. `due`: time (ns), number of the entry, connection.
-
-    Entries of closed connections (`ended`) may be due in days: they are removed when they are the greater part.
-    """
-
-    def __init__(self, timers: Timers) -> None:
-        self.ended: int = 0
-        self.timers = timers
-        self.due: list[tuple[int, int, Beat]] = []
-        self.number: int = 0
-
-    def add(self, now: int, beat: Beat) -> None:
-        """Begins the heart-beats of a connection."""
-        self._push(now + beat.period_ns, beat)
-        self._arm()
-
-    def remove(self, beat: Beat) -> None:
-        """Ends the heart-beats of a connection."""
-        beat.end()
-        self.ended += 1
-        if self.ended > ENDED_MAX and self.ended * 2 > len(self.due):
-            self.due = [entry for entry in self.due if not entry[2].ended]
-            heapq.heapify(self.due)
-            self.ended = 0
-
-    def _push(self, at: int, beat: Beat) -> None:
-        self.number += 1
-        heapq.heappush(self.due, (at, self.number, beat))
-
-    def on_timer(self, now: int) -> None:
-        """Writes what is due."""
-        while self.due and self.due[0][0] <= now:
-            beat = heapq.heappop(self.due)[2]
-            if beat.ended:
-                self.ended -= 1
-            else:
-                self._push(beat.next_at(now), beat)
-        self._arm()
-
-    def _arm(self) -> None:
-        if self.due:
-            self.timers.set(BEAT_TIMER, self.due[0][0])

@@ -14,8 +14,8 @@ from atalanta.wire.web_socket import WebSocket, framed
 if TYPE_CHECKING:
     from atalanta.kernel.memory.large_body import LargeStream
     from atalanta.wire.endpoint import AcceptorConfig
+    from atalanta.wire.heart_beats import Beat
     from atalanta.wire.server import WireServer
-    from atalanta.wire.stomp.heart_beat import Beat
 
 ERROR_CHARACTERS_MAX: Final = 1_000
 
@@ -75,7 +75,7 @@ class StompOutput(ClientOutput):
     def write(self, now: int, data: bytes) -> None:
         super().write(now, data if self.web_socket is None else framed(data))
         if self.heart_beat is not None:
-            self.heart_beat.written(now)
+            self.heart_beat.last_written = now
 
     def flush(self, now: int) -> None:
         self.write_out(now)
@@ -137,7 +137,7 @@ class StompOutput(ClientOutput):
         """Records that the frame of the large message has begun. A heart-beat would be a part of it."""
         self.in_frame = True
         if self.heart_beat is not None:
-            self.heart_beat.hold(True)
+            self.heart_beat.held = True
 
     def stream_waits(self) -> bool:
         """Returns True while the large message must wait: the peer does not read, or enough is written."""
@@ -150,7 +150,7 @@ class StompOutput(ClientOutput):
         if self.gone:
             return
         if self.heart_beat is not None:
-            self.heart_beat.hold(False)
+            self.heart_beat.held = False
         for frame in self.later:
             self.writer().write(frame)
         self.later.clear()

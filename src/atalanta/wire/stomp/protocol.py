@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.wire.heart_beats import HeartBeats
 from atalanta.wire.protocol import MORE, NO, YES, Peer, Protocol
 from atalanta.wire.stomp.connection import StompConnection
-from atalanta.wire.stomp.heart_beat import BEAT_TIMER, HeartBeats
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from atalanta.wire.server import WireServer
 
 BEGINNINGS: Final = (b"CONNECT\n", b"CONNECT\r\n", b"STOMP\n", b"STOMP\r\n")
+BEAT_TIMER: Final = "wire.stomp"
 
 
 class StompProtocol(Protocol):
@@ -24,7 +25,7 @@ class StompProtocol(Protocol):
         self.host = host
         self.name = "STOMP"
         self.subprotocols = ("v12.stomp", "v11.stomp", "v10.stomp")
-        self.beats = HeartBeats(timers)
+        self.beats = HeartBeats(timers, BEAT_TIMER)
 
     def recognises(self, first: bytes) -> int:
         for beginning in BEGINNINGS:

@@ -100,8 +100,7 @@ def _destination(session: StompSession, now: int, frame: Frame, kind: str) -> De
 def _make_temporary(session: StompSession, now: int, text: str) -> None:
     """Creates the queue behind a `/temp-queue/` name when the connection first uses it."""
     if session.names.wants_temporary(text):
-        registry = session.kernel.services.queue_registry
-        name = uuid_text(registry.ids.uuid())
+        name = uuid_text(session.kernel.services.queue_registry.ids.uuid())
         temporary_queue(session.kernel, now, name)
         session.names.add_temporary(text, name)
 

@@ -104,8 +104,7 @@ class StompSession(SenderControl):
 
     def has_queue(self, name: str) -> bool:
         """Returns True if the queue exists."""
-        registry = self.kernel.services.queue_registry
-        return name in registry.by_name
+        return name in self.kernel.services.queue_registry.by_name
 
     def take_consumer_number(self) -> int:
         """Returns the number of a new subscription."""

@@ -13,6 +13,7 @@ from atalanta.kernel.errors import (
     RANGE_LOST,
 )
 from atalanta.kernel.log import chunk
+from atalanta.message.log_position import Position
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse
 from atalanta.wire.core.packets.consumer import Acknowledge
@@ -51,10 +52,10 @@ def filled(server: Server, count: int) -> Client:
     return client
 
 
-def position(client: Client) -> LogPositionResponse:
+def position(client: Client) -> Position:
     answer = client.call(LogPosition(1, QUEUE))
     assert isinstance(answer, LogPositionResponse) and answer.correlation == 1
-    return answer
+    return answer.position
 
 
 def read_request(
@@ -145,10 +146,10 @@ def test_a_position_tells_where_the_log_begins_and_ends(server: Server) -> None:
     assert now.first_timestamp_ms == now.last_timestamp_ms == 1_700_000_000_000
 
 
-def position_without_disk(server: Server, client: Client) -> LogPositionResponse:
+def position_without_disk(server: Server, client: Client) -> Position:
     client.receive()
     client.send(LogPosition(1, QUEUE))
-    return client.packets(LogPositionResponse)[0]
+    return client.packets(LogPositionResponse)[0].position
 
 
 def test_a_plan_stays_within_its_limits() -> None:

@@ -227,7 +227,7 @@ def test_the_index_finds_the_watchers_that_match() -> None:
         names = [f"ActiveMQ.Advisory.{name(['a', 'b', 'c', '*', '>'], 1)}" for _ in range(chance.randint(1, 3))]
         consumer_id = ConsumerId(client.id, 1, number)
         watcher = Watcher(session.connection, session.kernel, consumer_id, ActiveMQTopic(",".join(names)))
-        watcher.take_number(number)
+        watcher.number = number
         watchers.append((watcher, names))
         index.add(watcher)
     for step in range(400):

@@ -25,7 +25,7 @@ class Bridge(DemandOwner):
             self.places -= 1
             demand.open()
         else:
-            demand.refuse()
+            demand.refused = True
 
     def close_demand(self, now: int, demand: Demand) -> None:
         demand.close()

@@ -88,14 +88,6 @@ class FollowerStream:
         self._reading: int = -1  # the large body that is being read
         self._jumped: bool = False
 
-    def fail(self, why: str) -> None:
-        """Records that the stream cannot go on."""
-        self.failed = why
-
-    def set_blocked(self, blocked: bool) -> None:
-        """Records whether the connection takes no data for now."""
-        self.blocked = blocked
-
     def close(self) -> None:
         """Ends the stream; what is being read is dropped."""
         if self._files is not None:

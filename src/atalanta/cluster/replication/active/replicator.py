@@ -213,7 +213,7 @@ class Replicator(Part):
         elif isinstance(message, Refusal):
             self._do(now, self.active.on_refusal(self._steady_ns(now), stream.member, message.epoch))
             if not self.active.stopped:
-                stream.fail("it refuses the stream, which begins again")
+                stream.failed = "it refuses the stream, which begins again"
         elif isinstance(message, ServiceRequest):
             if message.epoch == self.epoch and not self.active.stopped:
                 self.followers.on_request(stream.member)
@@ -254,7 +254,7 @@ class Replicator(Part):
         """Records that a follower reads too slowly, or reads again."""
         stream = self.streams.get(connection.member)
         if stream is not None and stream.connection is connection:
-            stream.set_blocked(blocked)
+            stream.blocked = blocked
 
     def on_settings_stored(self) -> None:
         """Implements Part.on_settings_stored: sends the settings to all followers, and appends a record behind them.
@@ -284,8 +284,7 @@ class Replicator(Part):
             self._favour_next(now)
         elif key == TICK_TIMER:
             self._tick(now)
-            terms = self.seat.follower.terms
-            self.timers.set(TICK_TIMER, now + terms.length_ns // 4)
+            self.timers.set(TICK_TIMER, now + self.seat.follower.terms.length_ns // 4)
 
     def _tick(self, now: int) -> None:
         active = self.active

@@ -33,6 +33,7 @@ INT8S: Final = 14
 XIDS: Final = 15
 LOST_RANGES: Final = 16
 REST: Final = 17
+POSITION: Final = 18
 
 # Fields that are never printed, not even in traces.
 SECRETS: Final = ("password",)

@@ -6,6 +6,7 @@ from dataclasses import MISSING, fields
 from typing import Any, cast
 
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
+from atalanta.message.log_position import Position, decode_position, encode_position
 from atalanta.wire.core.lost_range import LostRange, decode_lost_range, encode_lost_range
 from atalanta.wire.core.packet_types import NEWEST_VERSION
 from atalanta.wire.core.packets.base import (
@@ -21,6 +22,7 @@ from atalanta.wire.core.packets.base import (
     NULLABLE_SIMPLE_STRING,
     NULLABLE_STRING,
     NULLABLE_TRANSPORT,
+    POSITION,
     REST,
     SIMPLE_STRING,
     SIMPLE_STRINGS,
@@ -119,6 +121,8 @@ def decode_field(reader: Reader, encoding: int, what: str) -> object:
         return [decode_xid(reader, what) for _ in range(reader.count(what, 12))]
     if encoding == LOST_RANGES:
         return [decode_lost_range(reader, what) for _ in range(reader.count(what, 20))]
+    if encoding == POSITION:
+        return decode_position(reader)
     if encoding == REST:
         return reader.rest()
     raise DecodeError(what, int(reader.position), f"encoding {encoding} is unknown")
@@ -151,6 +155,8 @@ def encode_field(writer: Writer, encoding: int, value: object) -> None:
         encode_nullable_transport(writer, cast(TransportConfiguration | None, value))
     elif encoding == XID:
         encode_xid(writer, cast(Xid, value))
+    elif encoding == POSITION:
+        encode_position(writer, cast(Position, value))
     elif encoding == REST:
         writer.raw(cast(bytes, value))
     else:

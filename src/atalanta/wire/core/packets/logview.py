@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from atalanta.message.log_position import Position
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.lost_range import LostRange
 from atalanta.wire.core.packets.base import (
@@ -16,6 +17,7 @@ from atalanta.wire.core.packets.base import (
     INT64,
     LOST_RANGES,
     NULLABLE_SIMPLE_STRING,
+    POSITION,
     REST,
     SIMPLE_STRING,
     SIMPLE_STRINGS,
@@ -52,21 +54,10 @@ class LogPosition(Packet):
 
 @dataclass(eq=False, repr=False)
 class LogPositionResponse(Packet):
-    """LOG_POSITION_RESP.
-
-    `first`: the lowest live sequence, or last + 1. `last`: the highest sequence ever reported.
-    """
+    """LOG_POSITION_RESP."""
 
     correlation: int = field(metadata=wire(INT64))
-    node_id: str = field(metadata=wire(SIMPLE_STRING))
-    incarnation: str = field(metadata=wire(SIMPLE_STRING))
-    first: int = field(metadata=wire(INT64))
-    last: int = field(metadata=wire(INT64))
-    messages: int = field(metadata=wire(INT64))
-    bytes: int = field(metadata=wire(INT64))
-    acked_through: int = field(metadata=wire(INT64))
-    first_timestamp_ms: int = field(metadata=wire(INT64))
-    last_timestamp_ms: int = field(metadata=wire(INT64))
+    position: Position = field(metadata=wire(POSITION))
 
 
 @dataclass(eq=False, repr=False)

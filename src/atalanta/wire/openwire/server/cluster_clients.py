@@ -41,8 +41,7 @@ def scheme_of(connection: OpenWireOutput) -> str:
 
 def can_be_told(connection: OpenWireOutput) -> bool:
     """Returns whether the version of a client has lists of brokers."""
-    options = connection.decoder.format.options
-    return options.version >= VERSION_MIN
+    return connection.decoder.format.options.version >= VERSION_MIN
 
 
 def joined(uris: list[str]) -> str:
@@ -87,8 +86,7 @@ class AcceptorList:
     def own_uri(self, connection: OpenWireOutput) -> str:
         """Returns the URI of this node for a client."""
         scheme = scheme_of(connection)
-        members = self.peers.members
-        own = members.own(connection)
+        own = self.peers.members.own(connection)
         uri = None if own is None else own.uri_for(scheme)
         if uri is None:
             acceptor, local = connection.acceptor, connection.client.local
@@ -123,8 +121,7 @@ class AcceptorList:
         front for about an equal part of the clients.
         """
         scheme = scheme_of(connection)
-        broker = connection.host.broker
-        names = {"": broker.config.name}
+        names = {"": connection.host.broker.config.name}
         known = {self.own_uri(connection): True}
         for key, peer in self.peers.neighbours.items():
             uri = peer.uri_for(scheme)
@@ -242,8 +239,7 @@ class ClusterClients:
         brokers = self.list_of(connection)
         if brokers is None or connection.conn not in self.clients:
             return
-        members = self.peers.members
-        successor = members.successor(connection)
+        successor = self.peers.members.successor(connection)
         uri = None if successor is None else successor.uri_for(scheme_of(connection))
         if successor is not None and uri is not None and brokers.matches(successor):
             own = brokers.own_uri(connection)

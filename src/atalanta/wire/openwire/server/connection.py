@@ -505,7 +505,7 @@ class OpenWireConnection(OpenWireOutput):
         self.forget_unfinished()
         self.node_clients.cluster_clients.forget(self.conn)
         if self.keep_alive is not None:
-            self.keep_alive.end()
+            self.node_clients.keep_alives.remove(self.keep_alive)
         self._leave(now)
         self.client.close(now, self.host.broker.session_services, True)
         self._free_client_id(now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.wire.heart_beats import Beat, HeartBeats
 from atalanta.wire.openwire.commands.connections import KeepAliveInfo
 from atalanta.wire.openwire.conversion.message_id import Correlations
 from atalanta.wire.openwire.options import NS_PER_MS
@@ -13,12 +14,6 @@ from atalanta.wire.openwire.server.cluster_clients import ClusterClients
 from atalanta.wire.openwire.server.held_client_ids import HeldClientIds
 from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
 from atalanta.wire.openwire.server.sessions.inflations import Inflations
-from atalanta.wire.openwire.server.sessions.keep_alive import (
-    PARTS,
-    PERIOD_NS_MIN,
-    KeepAlive,
-    KeepAlives,
-)
 from atalanta.wire.openwire.server.sessions.pulls import Pulls
 from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
 
@@ -29,6 +24,11 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
     from atalanta.wire.openwire.wire_format import WireFormat
 
+KEEP_ALIVE_TIMER: Final = "wire.openwire.alive"
+# A client closes a connection that was silent for the agreed time (InactivityMonitor of activemq-client): the node
+# writes at the latest after a third of it.
+PARTS: Final = 3
+PERIOD_NS_MIN: Final = 50_000_000  # however impatient a client says it is: it may have many connections
 SENT_NS: Final = 60_000_000_000  # a client that comes back within this time did not stay where it was sent
 SENT_MAX: Final = 10_000
 
@@ -43,7 +43,7 @@ class NodeClients:
         self.broker_name: str = config.name
         self.clients: dict[str, OpenWireOutput] = {}
         self.advisories = Advisories(node_id, config, timers, queues)
-        self.keep_alives = KeepAlives(timers)
+        self.keep_alives = HeartBeats(timers, KEEP_ALIVE_TIMER)
         self.pulls = Pulls(timers)
         self.inflations = Inflations(timers)
         self.correlations = Correlations()
@@ -56,13 +56,13 @@ class NodeClients:
         self.held_ids = HeldClientIds(timers)
         self.sent: dict[str, tuple[int, str]] = {}
 
-    def begin_keep_alive(self, now: int, wire: Wire, conn: int, wire_format: WireFormat) -> KeepAlive | None:
+    def begin_keep_alive(self, now: int, wire: Wire, conn: int, wire_format: WireFormat) -> Beat | None:
         """Returns the signs of life that this side has promised, which begin now; None if it has not."""
         inactivity_ns = wire_format.options.inactivity_ms * NS_PER_MS
         if inactivity_ns <= 0:
             return None
         frame = wire_format.encode(KeepAliveInfo())
-        keep_alive = KeepAlive(wire, conn, now, max(inactivity_ns // PARTS, PERIOD_NS_MIN), frame)
+        keep_alive = Beat(wire, conn, now, max(inactivity_ns // PARTS, PERIOD_NS_MIN), frame)
         self.keep_alives.add(now, keep_alive)
         return keep_alive
 

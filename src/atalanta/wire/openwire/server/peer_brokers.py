@@ -47,10 +47,6 @@ class PeerBroker:
         self.uris = uris
         self.clients: int | None = None
 
-    def count(self, clients: int) -> None:
-        """Records how many failover clients it has."""
-        self.clients = clients
-
     def uri_for(self, scheme: str) -> str | None:
         """Returns the first URI of the scheme without its options, which are a server's; None if there is none."""
         for uri in self.uris:
@@ -171,7 +167,7 @@ class PeerBrokers:
         """Records how many clients a neighbour tells that it has."""
         peer, clients = self.neighbours.get(key), load_in(command)
         if peer is not None and clients is not None:
-            peer.count(clients)
+            peer.clients = clients
 
     def counts(self) -> dict[str, int | None]:
         """Returns how many clients each neighbour has, by its key; None for one that does not tell."""

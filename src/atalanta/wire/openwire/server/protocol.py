@@ -14,10 +14,9 @@ from atalanta.wire.openwire.server.bridge.stuck_queues import STUCK_TIMER
 from atalanta.wire.openwire.server.client_load import PROVIDER
 from atalanta.wire.openwire.server.connection import OpenWireConnection
 from atalanta.wire.openwire.server.held_client_ids import IDS_TIMER
-from atalanta.wire.openwire.server.node_clients import NodeClients
+from atalanta.wire.openwire.server.node_clients import KEEP_ALIVE_TIMER, NodeClients
 from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
 from atalanta.wire.openwire.server.sessions.inflations import INFLATION_TIMER
-from atalanta.wire.openwire.server.sessions.keep_alive import KEEP_ALIVE_TIMER
 from atalanta.wire.openwire.server.sessions.pulls import PULL_TIMER
 from atalanta.wire.openwire.server.sessions.wildcard_queues import QUEUES_TIMER
 from atalanta.wire.protocol import MORE, NO, YES, Peer, Protocol
@@ -78,11 +77,9 @@ class OpenWireProtocol(Protocol):
         elif key == IDS_TIMER:
             self.node_clients.held_ids.on_timer(now)
         elif key == ELSEWHERE_TIMER:
-            advisories = self.node_clients.advisories
-            advisories.elsewhere.on_timer(now)
+            self.node_clients.advisories.elsewhere.on_timer(now)
         elif key == ADVISORIES_TIMER:
-            watchers = self.node_clients.advisories.watchers
-            watchers.on_timer()
+            self.node_clients.advisories.watchers.on_timer()
         elif key == STUCK_TIMER:
             bridges = self.node_clients.bridges
             bridges.stuck_queues.on_timer(now)

@@ -96,7 +96,8 @@ def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
         elif isinstance(packet, LogBody):
             _body(session, packet)
         elif isinstance(packet, LogPosition):
-            _position(session, packet)
+            position = session.broker.log_views.position(packet.queue)
+            session.reply(LogPositionResponse(correlation, position))
         elif isinstance(packet, LogPlan):
             end, messages, size = session.broker.log_views.plan(
                 packet.queue,
@@ -128,24 +129,6 @@ def answer_log(session: CoreSession, now: int, packet: Packet) -> None:
         raise
     except BrokerError as error:
         session.failed(correlation, error)
-
-
-def _position(session: CoreSession, packet: LogPosition) -> None:
-    found = session.broker.log_views.position(packet.queue)
-    session.reply(
-        LogPositionResponse(
-            correlation=packet.correlation,
-            node_id=session.broker.node_id,
-            incarnation=found.incarnation,
-            first=found.first,
-            last=found.last,
-            messages=found.messages,
-            bytes=found.bytes,
-            acked_through=found.acked_through,
-            first_timestamp_ms=found.first_timestamp_ms,
-            last_timestamp_ms=found.last_timestamp_ms,
-        )  # fmt: skip
-    )
 
 
 def _queues(session: CoreSession, pattern: str) -> list[str]:

@@ -69,15 +69,10 @@ class Watcher:
         elif self.kinds is not None:
             self.kinds[kind] = True
 
-    def take_number(self, number: int) -> None:
-        """Takes its number in the node."""
-        self.number = number
-
     @property
     def user(self) -> str:
         """Returns the name of the user whose consumer it is."""
-        identity = self.kernel.identity
-        return identity.user
+        return self.kernel.identity.user
 
     def size(self) -> int:
         """Returns the number of its topics that count for its user: of the first consumer of a connection the topics of
@@ -100,5 +95,4 @@ class Watcher:
 
     def may_read(self, topic: str) -> bool:
         """Returns True if its user has the permission to consume from the topic now."""
-        services = self.kernel.services
-        return services.permissions.allows(self.kernel.identity, CONSUME, topic)
+        return self.kernel.services.permissions.allows(self.kernel.identity, CONSUME, topic)

@@ -78,7 +78,7 @@ class Watchers:
                 " are allowed: close others, or name fewer topics",
             )
         self.last += 1
-        watcher.take_number(self.last)
+        watcher.number = self.last
         key = (watcher.connection.conn, watcher.consumer_id)
         self.topics[user] = topics
         self.by_id[key] = watcher  # with its topics counted: `remove` takes back whatever follows

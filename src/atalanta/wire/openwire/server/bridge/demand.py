@@ -78,14 +78,6 @@ class Demand:
         self.opened = True
         self.ending = False
 
-    def refuse(self) -> None:
-        """Records that its consumer was refused."""
-        self.refused = True
-
-    def end(self) -> None:
-        """Records that nothing more is sent; its consumer ends when everything sent is answered."""
-        self.ending = True
-
     def close(self) -> None:
         """Records that its consumer has ended."""
         self.opened = False

@@ -238,7 +238,7 @@ class DemandBridge(DemandOwner):
         if self.local.gone:
             return  # the bridge ends, and this demand with it
         if is_temporary(demand.destination) and demand.destination.physical_name in self.other_ways:
-            demand.refuse()  # until the other way has ended
+            demand.refused = True  # until the other way has ended
             return
         if demand.opened:
             if not demand.ending:
@@ -252,7 +252,7 @@ class DemandBridge(DemandOwner):
                 self.kept.check(queue)
             self.local.give(now, demand.info)
         except BrokerError as error:
-            demand.refuse()
+            demand.refused = True
             self._refuse(now, demand.destination, error)
             return
         demand.open()
@@ -278,7 +278,7 @@ class DemandBridge(DemandOwner):
         self.shared.stuck_queues.unwatch(now, self, demand)
         if not demand.opened:
             return
-        demand.end()
+        demand.ending = True
         if demand.sent == 0:
             self._end(now, demand)
 

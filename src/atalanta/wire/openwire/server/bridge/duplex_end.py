@@ -128,8 +128,7 @@ class DuplexEnd(BridgePeer):
         self.output.end(why)
 
     def tell(self, event: str, why: str) -> None:
-        host = self.output.host
-        trace = host.broker.trace
+        trace = self.output.host.broker.trace
         trace.event(event, {"bridge": self.rules.names.connector, "to": self.other.name, "why": why})
 
 

@@ -51,7 +51,7 @@ class LocalSide(OpenWireOutput):
         self.authenticated = True
         self.client.protocol = "OPENWIRE"
         self.client.implementation = "OpenWireConnection"
-        self.client.become_bridge()
+        self.client.bridge = True
         self.client.client_id = client_id
         self.id = f"ID:{broker.node_id}-bridge{number}:1"
         sender = Sender(client_id, FRAME_BYTES_MAX, host.bridge_scheduler, broker.trace)

@@ -35,9 +35,6 @@ class Watched:
         self.back: Demand | None = None
         self.due_at: int = 0
 
-    def wait(self, until: int) -> None:
-        self.due_at = until
-
     def open(self, now: int) -> None:
         """Opens the way back."""
         self.due_at = 0
@@ -99,7 +96,7 @@ class StuckQueues(ClientObserver):
                 self._wait(now, watched)
 
     def _wait(self, now: int, watched: Watched) -> None:
-        watched.wait(now + watched.bridge.replay_delay_ms() * NS_PER_MS)
+        watched.due_at = now + watched.bridge.replay_delay_ms() * NS_PER_MS
         if self.armed_at == 0 or watched.due_at < self.armed_at:
             self._arm(watched.due_at)
 
@@ -121,7 +118,7 @@ class StuckQueues(ClientObserver):
                     if waiting > 0 or moving:
                         each.open(now)
                     else:
-                        each.wait(now + each.bridge.replay_delay_ms() * NS_PER_MS)
+                        each.due_at = now + each.bridge.replay_delay_ms() * NS_PER_MS
                 if each.due_at and (first == 0 or each.due_at < first):
                     first = each.due_at
         if first:

@@ -196,8 +196,7 @@ def _remove_temporary(session: OpenWireSession, now: int, name: str) -> None:
     if name in session.kernel.services.queue_registry.by_name:
         session.kernel.delete_queue(now, name)
     del session.temporary[name]
-    temporary = session.dispatches.advisories.temporary
-    temporary.remove(name)
+    session.dispatches.advisories.temporary.remove(name)
 
 
 # -- removals -------------------------------------------------------------------------------------
@@ -230,8 +229,7 @@ def remove_session(session: OpenWireSession, now: int, removed: SessionId, last_
 
 def _remove_producer(session: OpenWireSession, producer_id: ProducerId) -> None:
     session.producers.remove(producer_id)
-    advisories = session.dispatches.advisories
-    advisories.producers.remove(session.connection.conn, producer_id)
+    session.dispatches.advisories.producers.remove(session.connection.conn, producer_id)
 
 
 def remove_all(session: OpenWireSession, now: int, last_delivered: int) -> None:

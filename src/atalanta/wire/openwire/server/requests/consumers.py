@@ -116,8 +116,7 @@ def _subscribe(
         _close(session, now, subscription, [])
         raise
     session.subscriptions[consumer_id] = subscription
-    advisories = session.dispatches.advisories
-    advisories.consumers.add(session.connection.conn, consumer_id, info, destination)
+    session.dispatches.advisories.consumers.add(session.connection.conn, consumer_id, info, destination)
     session.refill(subscription)
     if subscription.browser:
         if not subscription.parts:

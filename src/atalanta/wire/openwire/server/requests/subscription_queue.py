@@ -35,8 +35,7 @@ def durable_queue_for(
     session: Session, now: int, target: BrokerDestination, name: str, selector: str | None
 ) -> SubscriptionQueue:
     """Returns the queue of a durable subscription. BrokerError: the subscription has a consumer already."""
-    registry = session.services.queue_registry
-    known = registry.by_name.get(name)
+    known = session.services.queue_registry.by_name.get(name)
     if known is not None and known.consumer_count() > 0:
         raise BrokerError(ILLEGAL_STATE, f"Durable consumer is in use: subscription {name} has a consumer")
     return durable_queue(session, now, name, target.address, selector)

@@ -30,8 +30,7 @@ class TransactionEnd(TransactionOwner):
         """
         self.end_transaction(transaction)
         self.keep(transaction)
-        services = self.session.kernel.services
-        services.redelivery.redeliver(now, transaction.take_acknowledged(), True)
+        self.session.kernel.services.redelivery.redeliver(now, transaction.take_acknowledged(), True)
 
     def keep(self, transaction: SessionTransaction) -> None:
         """Returns the acknowledged messages of a transaction to the consumers that are open."""

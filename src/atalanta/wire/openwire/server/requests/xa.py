@@ -179,7 +179,7 @@ def _prepare(session: OpenWireSession, now: int, info: TransactionInfo, key: byt
     branches = session.kernel.services.branches
     answer = Answer(info.command_id)
     read_only = branch.state == xa.ACTIVE and branch.transaction.empty()
-    answer.set_result(XA_RDONLY if read_only else XA_OK)
+    answer.result = XA_RDONLY if read_only else XA_OK
     token = session.answers.add(answer) if info.response_required else SILENT
     if read_only:
         del branches.by_xid[key]

@@ -40,10 +40,6 @@ class Answer:
         self.producer_id = producer_id
         self.size = size
 
-    def set_result(self, result: int) -> None:
-        """Makes the answer one with a number."""
-        self.result = result
-
     def count_done(self) -> bool:
         """Counts one part; returns True with the last one."""
         self.parts -= 1

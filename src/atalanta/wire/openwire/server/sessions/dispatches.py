@@ -146,8 +146,7 @@ class Dispatches:
         self, kernel: Session, consumer: QueueConsumer, subscription: Subscription, delivery: Delivery, size: int
     ) -> bool:
         """Returns True for a body of so many bytes that no frame to this client has it: it is not read at all."""
-        decoder = self.connection.decoder
-        agreed = decoder.format.options
+        agreed = self.connection.decoder.format.options
         if size <= agreed.frame_bytes_max:
             return False
         why = f"a body of {size} bytes: at most {agreed.frame_bytes_max} are accepted"

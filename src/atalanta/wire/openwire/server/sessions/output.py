@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from atalanta.kernel.errors import BrokerError
     from atalanta.kernel.ports import JournalPort
     from atalanta.wire.endpoint import AcceptorConfig
+    from atalanta.wire.heart_beats import Beat
     from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
     from atalanta.wire.openwire.encoding.structure import Command
     from atalanta.wire.openwire.encoding.throwable import Throwable
-    from atalanta.wire.openwire.server.sessions.keep_alive import KeepAlive
     from atalanta.wire.server import WireServer
 
 # Advisories that wait for a client that does not read.
@@ -49,7 +49,7 @@ class OpenWireOutput(ClientOutput):
         self.decoder = FrameDecoder(options)
         self.end_reason: str = ""
         self.came_back: bool = False
-        self.keep_alive: KeepAlive | None = None
+        self.keep_alive: Beat | None = None
         self.advisories_unread: int = 0
 
     def holds_deliveries(self) -> bool:
@@ -77,8 +77,7 @@ class OpenWireOutput(ClientOutput):
     # -- redirects ------------------------------------------------------------------------------
     def journal(self) -> JournalPort:
         """Returns the journal of the node."""
-        broker = self.host.broker
-        return broker.journal
+        return self.host.broker.journal
 
     def is_busy(self) -> bool:
         """Returns True while answers or commands of the client are on their way."""
@@ -153,7 +152,7 @@ class OpenWireOutput(ClientOutput):
     def write(self, now: int, data: bytes) -> None:
         super().write(now, data)
         if self.keep_alive is not None:
-            self.keep_alive.written(now)
+            self.keep_alive.last_written = now
 
     # -- the end --------------------------------------------------------------------------------
     def end(self, why: str) -> None:

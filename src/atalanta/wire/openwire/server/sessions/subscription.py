@@ -56,10 +56,6 @@ class Delivery:
         self.message_id = message_id
         self.rolled_back: bool = False
 
-    def roll_back(self) -> None:
-        """Records that a transaction with its acknowledgement was rolled back."""
-        self.rolled_back = True
-
 
 class Subscription:
     """A consumer. `parts` by the kernel's number: a composite destination has several, each with its own window.
@@ -147,7 +143,7 @@ class Subscription:
     def hold_again(self, deliveries: list[Delivery]) -> None:
         """Records deliveries whose acknowledgement was rolled back, before those that came later."""
         for delivery in deliveries:
-            delivery.roll_back()
+            delivery.rolled_back = True
             delivery.part.count(1)
             self.held[delivery.number] = delivery
         self.held = {number: self.held[number] for number in sorted(self.held)}
