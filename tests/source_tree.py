@@ -43,7 +43,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("wire",),
     ("wire/core", "wire/openwire/encoding"),
     ("wire/core/packets", "wire/amqp", "wire/stomp", "wire/openwire/commands"),
-    ("wire/core/server/requests", "wire/openwire", "wire/openwire/networks"),
+    ("wire/core/server/requests", "wire/openwire"),
     ("wire/core/client", "wire/core/server", "wire/openwire/conversion"),
     ("wire/openwire/server/advisories",),
     ("wire/openwire/server/sessions",),

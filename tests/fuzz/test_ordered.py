@@ -9,10 +9,10 @@ import pytest
 from atalanta.kernel.journal import records
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.security.security import CONSUME, MANAGE
+from atalanta.wire.openwire.bridge_filter import TTL_MAX
 from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo
 from atalanta.wire.openwire.commands.destinations import ActiveMQQueue
-from atalanta.wire.openwire.networks.bridge_filter import TTL_MAX
 from atalanta.wire.openwire.options import INT_MAX, INT_MIN
 from tests.fuzz.ordered_bridge import BridgeSessions
 from tests.fuzz.ordered_core import CHANNEL, CoreSessions

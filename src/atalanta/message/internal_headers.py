@@ -7,7 +7,7 @@ from typing import Final
 from atalanta.message.message import ROUTE_TO, Message
 
 ORIGIN: Final = "_AMQ_ROUTE_TO_ORIGIN"
-# The brokers of a network of ActiveMQ Classic that a message has passed (wire/openwire/networks).
+# The brokers of a network of ActiveMQ Classic that a message has passed (wire/openwire/broker_path.py).
 BROKER_PATH: Final = "__HDR_BROKER_PATH"
 
 SCALEDOWN_TO: Final = "_AMQ_SCALEDOWN_TO"

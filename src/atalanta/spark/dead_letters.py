@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F
 
 from atalanta.spark.arrow.property_columns import ORIGIN_PREFIXES
+from atalanta.spark.arrow.schema import ALL_COLUMNS
 from atalanta.spark.arrow.typed_properties import is_typed_map
 from atalanta.spark.errors import OptionError
 
@@ -18,10 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 # Columns that the message keeps when it is sent again.
-SENT_AGAIN: Final = (
-    "body", "text", "type", "durable", "priority", "timestamp", "expiration", "group_id",
-    "correlation_id", "reply_to",
-)  # fmt: skip
+SENT_AGAIN: Final = tuple(each.name for each in ALL_COLUMNS if each.kept)
 
 
 def view(frame: DataFrame) -> DataFrame:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from atalanta.message.message import Message
+from atalanta.wire.openwire.broker_path import BROKER_PATH
 from atalanta.wire.openwire.commands.deliveries import MessageDispatch
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.conversion import sent_message
 from atalanta.wire.openwire.conversion.destination import BrokerDestination
 from atalanta.wire.openwire.conversion.sent_message import Sender
-from atalanta.wire.openwire.networks.broker_path import BROKER_PATH
 from atalanta.wire.openwire.server.bridge.demand_bridge import DemandBridge
 from atalanta.wire.openwire.server.requests import sends
 from atalanta.wire.openwire.server.sessions.session import OpenWireSession

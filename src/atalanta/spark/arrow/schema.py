@@ -1,4 +1,4 @@
-"""The columns of the source, and the selection of a query.
+"""The columns of the source and of the sink, and the selection of a query.
 
 A schema given by the user (`spark.readStream.schema(…)`) may name any of these columns in any order, with their types.
 Every other column is the typed property of that name.
@@ -7,7 +7,7 @@ Every other column is the typed property of that name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark.sql.types import (
     BinaryType,
@@ -32,30 +32,53 @@ from atalanta.spark.errors import OptionError
 
 PROPERTIES: Final = "properties"
 
-COLUMNS: Final = StructType(
-    [
-        StructField("body", BinaryType()),
-        StructField("text", StringType()),
-        StructField("address", StringType()),
-        StructField("queue", StringType()),
-        StructField("node", StringType()),
-        StructField("sequence", LongType()),
-        StructField("message_id", LongType()),
-        StructField("timestamp", TimestampType()),
-        StructField("expiration", TimestampType()),
-        StructField("priority", IntegerType()),
-        StructField("durable", BooleanType()),
-        StructField("type", StringType()),
-        StructField("group_id", StringType()),
-        StructField("correlation_id", StringType()),
-        StructField("reply_to", StringType()),
-        StructField("user_id", StringType()),
-        StructField(PROPERTIES, MapType(StringType(), StringType())),
-        StructField("redelivered", BooleanType()),
-        StructField("error", StringType()),
-    ]
+WHOLE: Final = (ByteType, ShortType, IntegerType, LongType)
+
+
+class Column(NamedTuple):
+    """A column of the source, of the sink or of both.
+
+    `read`: its type in the source, None if the source has none. `written`: its types in the sink; without one the sink
+    takes the column and ignores it, so that rows of the source can be written unchanged. `kept`: a dead letter keeps it
+    when it is sent again.
+    """
+
+    name: str
+    read: DataType | None
+    written: tuple[type[DataType], ...] = ()
+    kept: bool = False
+
+
+# In the order of the source. What fills a column of the source is in arrow/columns.py (COLUMN_MAKERS), what the sink
+# makes of one in write/rows.py. `value` is Kafka's name of the payload.
+ALL_COLUMNS: Final = (
+    Column("body", BinaryType(), (BinaryType,), kept=True),
+    Column("text", StringType(), (StringType,), kept=True),
+    Column("value", None, (StringType, BinaryType)),
+    Column("address", StringType(), (StringType,)),
+    Column("routing", None, (StringType,)),
+    Column("queue", StringType()),
+    Column("node", StringType()),
+    Column("sequence", LongType()),
+    Column("message_id", LongType()),
+    Column("timestamp", TimestampType(), (TimestampType,), kept=True),
+    Column("expiration", TimestampType(), (TimestampType,), kept=True),
+    Column("priority", IntegerType(), WHOLE, kept=True),
+    Column("durable", BooleanType(), (BooleanType,), kept=True),
+    Column("type", StringType(), (StringType,), kept=True),
+    Column("group_id", StringType(), (StringType,), kept=True),
+    Column("correlation_id", StringType(), (StringType,), kept=True),
+    Column("reply_to", StringType(), (StringType,), kept=True),
+    Column("duplicate_id", None, (StringType,)),
+    Column("user_id", StringType()),
+    Column(PROPERTIES, MapType(StringType(), StringType()), (MapType,)),
+    Column("redelivered", BooleanType()),
+    Column("error", StringType()),
 )
+COLUMNS: Final = StructType([StructField(each.name, each.read) for each in ALL_COLUMNS if each.read is not None])
 TYPES: Final[dict[str, DataType]] = {field.name: field.dataType for field in COLUMNS.fields}
+SINK_COLUMNS: Final = {each.name: each.written for each in ALL_COLUMNS if each.written}
+SOURCE_ONLY: Final = frozenset({each.name for each in ALL_COLUMNS if not each.written})
 
 # Allowed types of a property column.
 PROPERTY_TYPES: Final = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.types import (
@@ -23,37 +23,18 @@ from pyspark.sql.types import (
 )
 
 from atalanta.client.log.log_entries import BYTES, TEXT, Byte, Float, Int, PropertyValue, Short
-from atalanta.spark.arrow.schema import KIND_NUMBERS, PROPERTIES, PROPERTY_TYPES
+from atalanta.spark.arrow.schema import (
+    KIND_NUMBERS,
+    PROPERTIES,
+    PROPERTY_TYPES,
+    SINK_COLUMNS,
+    SOURCE_ONLY,
+)
 from atalanta.spark.arrow.typed_properties import is_typed_map, property_of
 from atalanta.spark.errors import OptionError, SparkSourceError
 from atalanta.spark.gateway.gateway import OutMessage
 from atalanta.spark.options import WriteOptions
 from atalanta.spark.write.keys import LAST_VALUE, check_key_columns, key_of
-
-WHOLE: Final = (ByteType, ShortType, IntegerType, LongType)
-# Column -> allowed types. `value` is Kafka's name of the payload.
-SINK_COLUMNS: Final[dict[str, tuple[type[DataType], ...]]] = {
-    "body": (BinaryType,),
-    "text": (StringType,),
-    "value": (StringType, BinaryType),
-    "address": (StringType,),
-    "routing": (StringType,),
-    PROPERTIES: (MapType,),
-    "durable": (BooleanType,),
-    "priority": WHOLE,
-    "timestamp": (TimestampType,),
-    "expiration": (TimestampType,),
-    "type": (StringType,),
-    "group_id": (StringType,),
-    "correlation_id": (StringType,),
-    "reply_to": (StringType,),
-    "duplicate_id": (StringType,),
-}
-# Columns of the source without a meaning for a new message. They are accepted, so that rows of the source can be
-# written unchanged.
-SOURCE_ONLY: Final = frozenset(
-    {"queue", "node", "sequence", "message_id", "user_id", "redelivered", "error"}
-)
 
 
 class RowReader:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from atalanta.kernel.errors import BrokerError
+from atalanta.wire.openwire.broker_path import longer_path
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo
 from atalanta.wire.openwire.commands.destinations import (
     ActiveMQDestination,
@@ -16,7 +17,6 @@ from atalanta.wire.openwire.commands.destinations import (
     ActiveMQTopic,
 )
 from atalanta.wire.openwire.commands.identifiers import BrokerId, ConsumerId
-from atalanta.wire.openwire.networks.broker_path import longer_path
 from atalanta.wire.openwire.server.bridge.demand_shares import WANTED_MAX, DemandShares
 from atalanta.wire.openwire.server.bridge.demand_table import PATTERNS_MAX, DemandTable
 from atalanta.wire.openwire.server.bridge.rules import BridgeNames, BridgeRules, DestinationList

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from atalanta.wire.connection import ProtocolError
+from atalanta.wire.openwire.bridge_filter import message_selector
 from atalanta.wire.openwire.commands.destinations import ActiveMQQueue
 from atalanta.wire.openwire.commands.identifiers import BrokerId
-from atalanta.wire.openwire.networks.bridge_filter import message_selector
 from atalanta.wire.openwire.server.bridge.advisory_consumer import AdvisoryConsumer
 from atalanta.wire.openwire.server.bridge.network_properties import NetworkProperties
 

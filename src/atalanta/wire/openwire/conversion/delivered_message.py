@@ -14,6 +14,7 @@ from atalanta.message.properties import (
     decode_value,
     skip_value,
 )
+from atalanta.wire.openwire.broker_path import BROKER_PATH, path_of
 from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.commands.destinations import (
     ActiveMQDestination,
@@ -44,7 +45,6 @@ from atalanta.wire.openwire.conversion.sent_message import (
     TYPE,
 )
 from atalanta.wire.openwire.encoding.primitives import encode_map
-from atalanta.wire.openwire.networks.broker_path import BROKER_PATH, path_of
 
 INT_MIN: Final = -(1 << 31)
 INT_MAX: Final = (1 << 31) - 1

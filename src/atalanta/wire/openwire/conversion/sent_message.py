@@ -33,6 +33,7 @@ from atalanta.message.repetition import (
     wanted_repetition,
 )
 from atalanta.wire.openwire.bodies import properties_of
+from atalanta.wire.openwire.broker_path import BROKER_PATH, path_text
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
 from atalanta.wire.openwire.commands.identifiers import MessageId
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
@@ -50,7 +51,6 @@ from atalanta.wire.openwire.conversion.nested_values import (
 )
 from atalanta.wire.openwire.conversion.sent_pattern import SentPattern, sent_pattern
 from atalanta.wire.openwire.encoding.frame_pattern import CONTENT_BYTES_MAX
-from atalanta.wire.openwire.networks.broker_path import BROKER_PATH, path_text
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Trace

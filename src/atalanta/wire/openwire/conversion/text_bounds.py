@@ -9,10 +9,10 @@ from typing import Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, INVALID_FILTER, BrokerError
 from atalanta.kernel.security.resource_limits import NAME_CHARS_MAX
+from atalanta.wire.openwire.broker_path import BROKERS_MAX
 from atalanta.wire.openwire.encoding.modified_utf8 import encode_modified_utf8
 from atalanta.wire.openwire.encoding.structure import DataStructure
 from atalanta.wire.openwire.encoding.writer import TIGHT_TEXT_BYTES_MAX
-from atalanta.wire.openwire.networks.broker_path import BROKERS_MAX
 
 # Texts that may be longer than a name: a composite destination has many.
 LONG_TEXTS: Final = ("selector", "physical_name")

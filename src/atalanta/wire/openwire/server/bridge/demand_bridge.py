@@ -13,6 +13,8 @@ from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.security.security import CONSUME
+from atalanta.wire.openwire.bridge_filter import returning_selector
+from atalanta.wire.openwire.broker_path import longer_path
 from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.commands.connections import RemoveInfo
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo, RemoveSubscriptionInfo
@@ -27,8 +29,6 @@ from atalanta.wire.openwire.conversion.destination import (
     text_of_destination,
 )
 from atalanta.wire.openwire.conversion.message_id import id_text
-from atalanta.wire.openwire.networks.bridge_filter import returning_selector
-from atalanta.wire.openwire.networks.broker_path import longer_path
 from atalanta.wire.openwire.server.bridge.demand_shares import DemandShares
 from atalanta.wire.openwire.server.bridge.demand_table import DemandTable
 from atalanta.wire.openwire.server.bridge.forwarded_message import forwarded_message

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.wire.openwire.bridge_filter import takes_demand
+from atalanta.wire.openwire.broker_path import longer_path
 from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo
 from atalanta.wire.openwire.commands.identifiers import ConsumerId
@@ -19,8 +21,6 @@ from atalanta.wire.openwire.conversion.destination import (
     is_temporary,
     parts_of,
 )
-from atalanta.wire.openwire.networks.bridge_filter import takes_demand
-from atalanta.wire.openwire.networks.broker_path import longer_path
 from atalanta.wire.openwire.server.bridge.demand import Demand
 from atalanta.wire.openwire.server.bridge.demand_shares import DemandShares
 from atalanta.wire.openwire.server.bridge.local_side import SESSION

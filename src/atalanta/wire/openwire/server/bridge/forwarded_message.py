@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.wire.openwire.bodies import compressed
+from atalanta.wire.openwire.broker_path import longer_path
 from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.commands.messages import (
     ActiveMQBytesMessage,
@@ -14,7 +15,6 @@ from atalanta.wire.openwire.commands.messages import (
     ActiveMQStreamMessage,
     ActiveMQTextMessage,
 )
-from atalanta.wire.openwire.networks.broker_path import longer_path
 
 if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.destinations import ActiveMQDestination

@@ -13,6 +13,7 @@ from atalanta.kernel.security.security import BROWSE, CONSUME
 from atalanta.kernel.sessions.subscription_queue import end_queue
 from atalanta.message.fqqn import join_fqqn
 from atalanta.wire.connection import ProtocolError
+from atalanta.wire.openwire.bridge_filter import message_selector
 from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination, ActiveMQQueue
 from atalanta.wire.openwire.conversion.destination import (
@@ -25,7 +26,6 @@ from atalanta.wire.openwire.conversion.destination import (
     parts_of,
     target_of,
 )
-from atalanta.wire.openwire.networks.bridge_filter import message_selector
 from atalanta.wire.openwire.server.advisories.subscription_name import durable_name
 from atalanta.wire.openwire.server.advisories.watcher import OPEN_TOPICS, Watcher
 from atalanta.wire.openwire.server.requests.subscription_queue import (

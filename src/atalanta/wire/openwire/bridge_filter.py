@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.wire.openwire.networks.broker_path import BROKER_PATH, SEPARATOR, broker_text
+from atalanta.wire.openwire.broker_path import BROKER_PATH, SEPARATOR, broker_text
 
 if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.identifiers import BrokerId

@@ -7,14 +7,14 @@ import pytest
 from atalanta.kernel.errors import BrokerError
 from atalanta.message.message import Message
 from atalanta.message.selector.selector import parse
-from atalanta.wire.openwire.commands.identifiers import BrokerId
-from atalanta.wire.openwire.networks.bridge_filter import message_selector, takes_demand
-from atalanta.wire.openwire.networks.broker_path import (
+from atalanta.wire.openwire.bridge_filter import message_selector, takes_demand
+from atalanta.wire.openwire.broker_path import (
     BROKER_PATH,
     longer_path,
     path_of,
     path_text,
 )
+from atalanta.wire.openwire.commands.identifiers import BrokerId
 
 B = BrokerId("ID:b_1")
 

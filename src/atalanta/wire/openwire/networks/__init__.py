@@ -1,1 +1,0 @@
-"""The broker path of messages, and the filter of network bridges."""
