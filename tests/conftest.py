@@ -20,6 +20,9 @@ TESTS = Path(__file__).parent
 # Folders whose tests wait for processes, and those of which some tests take long, the longest first.
 WAITING = {"app", "cli", "client", "runtime", "stress"}
 EARLY = {"sim": 0, "fuzz": 1, "node": 2, "examples": 3}
+# Their tests take seconds and share nothing: each goes to the worker that is free, else a few files would be the end of
+# the run.
+ONE_BY_ONE = ("tests/sim/", "tests/fuzz/")
 # A file may leave that many descriptors open: Spark, which starts once, has some.
 LEFT_OPEN_MAX = 20
 DESCRIPTORS = Path("/proc/self/fd")
@@ -79,9 +82,13 @@ def open_descriptors() -> set[str]:
 
 
 class SuiteScheduling(LoadFileScheduling):  # type: ignore[misc]
-    """Gives a file to one worker, in the order of collection, and all of tests/spark to the same: Spark starts once."""
+    """Gives a file to one worker, in the order of collection, and all of tests/spark to the same: Spark starts once.
+    Tests that share nothing go one by one.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
+        if nodeid.startswith(ONE_BY_ONE):
+            return nodeid
         file: str = nodeid.split("::", 1)[0]
         return "tests/spark" if file.startswith("tests/spark/") else file
 

@@ -77,7 +77,7 @@ SOAK = pytest.mark.soak
 # From that seed on.
 BY_SEEDS = [
     (journal.confirmed_before_durable, 4, 24),
-    (journal.in_flight_not_given_back, 1, 16),
+    (journal.in_flight_not_given_back, 2, 16),
     (journal.repeat_answered_early, 3, 60),
     (logs.acknowledged_through_without_fencing, 1, 8),
     (logs.epoch_not_durable, 1, 8),
@@ -148,7 +148,7 @@ BY_GROUPS = [
     (replicas.taken_over_out_of_sync, 1, 3),
     (replicas.lease_never_ends, 4, 6),
     (replicas.output_is_not_held, 4, 6),
-    (replicas.tail_is_not_cut, 43, 9),
+    (replicas.tail_is_not_cut, 49, 9),
     (replicas.dropped_before_the_register_says_so, 31, 3),
     (replicas.page_files_follow_their_records, 3, 8),
     (group_rules.lease_is_added_to_the_clock, 9, 4),
