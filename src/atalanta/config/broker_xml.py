@@ -206,6 +206,7 @@ class BrokerXml:
         self.routers.finish(core)
         self.masks.finish()
         check_network(core, network, self.report)
+        self._take_virtual_topics()
         self._check_acceptors()
         self._warn()
 
@@ -365,6 +366,13 @@ class BrokerXml:
         for why, parameters in reasons.items():
             what = f"{node.name} {node.attributes['name']}: {', '.join(parameters)}"
             self.report.without_effect(node.file, node.line, what, why)
+
+    def _take_virtual_topics(self) -> None:
+        """Makes the virtual topics of the OpenWire acceptors those of the broker: its bridges need them, too."""
+        served = [each for each in self.configuration.acceptors if each.serves("OPENWIRE")]
+        texts = [each.options(OpenWireAcceptor).virtual_topic_forms for each in served]
+        if texts:
+            self.configuration.broker.virtual_topic_forms = ",".join(dict.fromkeys(texts))
 
     def _check_acceptors(self) -> None:
         connections = {each.name for each in self.configuration.cluster_connections}

@@ -7,7 +7,6 @@ from typing import Final
 from atalanta.config.activemq import tables
 from atalanta.config.activemq.elements import Core, Elements
 from atalanta.config.xml.tree import XmlElement, made
-from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 
 CONSUMER_WILDCARDS: Final = "virtualTopicConsumerWildcards"
 VIRTUAL_TOPICS: Final = "VirtualTopic.>"
@@ -71,10 +70,10 @@ class Destinations:
         values = self.elements.values(node, tables.VIRTUAL_TOPIC, tables.VIRTUAL_SILENT, tables.VIRTUAL_LOST)
         name, prefix = values.get("name", ">"), values.get("prefix", PREFIX)
         selectors = self.elements.true(node, values, "selectorAware")
-        ours = prefix == PREFIX and name.startswith("VirtualTopic.")
-        if CONSUMER_WILDCARDS in OpenWireAcceptor.UNUSED and not ours:
-            why = "read, no effect yet: only Consumer.*.VirtualTopic.> are consumers of virtual topics"
+        if not prefix.endswith(".") or len(prefix) == 1:
+            why = f"no effect: a prefix has whole words, as {PREFIX}, and '{prefix}' has not"
             self.elements.finding(node, f"virtualTopic {name}", why, True)
+            return
         self.virtual_topics.append(consumers_of(name, prefix, selectors))
 
     def _composite(self, node: XmlElement, queue: bool) -> None:

@@ -142,8 +142,10 @@ class BrokerReader:
             core.put(broker, option, f"{data.path}/{folder}")
         if self.stores.persistent:
             self._pair()
-        if self.elements.true(broker, values, "useVirtualTopics", True) and self.destinations.virtual_topics:
-            self.transports.options_for_openwire[CONSUMER_WILDCARDS] = ",".join(self.destinations.virtual_topics)
+        forms = self.destinations.virtual_topics
+        if not self.elements.true(broker, values, "useVirtualTopics", True):
+            forms = []
+        self.transports.options_for_openwire[CONSUMER_WILDCARDS] = ",".join(forms)
         self._finish()
         configuration = made(broker, "configuration")
         configuration.children.append(core.node)

@@ -9,6 +9,7 @@ from atalanta.kernel.option import OptionGroup, ignored, option
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.routing.divert_config import DivertConfig
+from atalanta.kernel.routing.virtual_topics import CLASSIC
 from atalanta.kernel.routing.wildcard import WildcardConfiguration
 from atalanta.kernel.security.resource_limits import ResourceLimit
 from atalanta.kernel.security.security import (
@@ -403,6 +404,7 @@ class BrokerConfig(OptionGroup):
         5000, "disk-scan-period", "period of the measurement of the disk", unit="ms", minimum=1
     )
     wildcard: WildcardConfiguration = field(default_factory=WildcardConfiguration)
+    virtual_topic_forms: str = CLASSIC  # of all acceptors
     addresses: list[AddressConfig] = field(default_factory=list)
     diverts: list[DivertConfig] = field(default_factory=list)
     notifications: NotificationOptions = field(default_factory=NotificationOptions)

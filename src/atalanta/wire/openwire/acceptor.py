@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from atalanta.kernel.option import option
+from atalanta.kernel.routing.virtual_topics import CLASSIC, virtual_topics
 from atalanta.wire.endpoint import ProtocolOptions
 from atalanta.wire.uri import UriError
 
@@ -23,7 +24,7 @@ class OpenWireAcceptor(ProtocolOptions):
         "openWireDestinationCacheSize": "destinations are not cached",
         "openwireMaxPacketChunkSize": "frames are written as a whole",
         "openwireUseDuplicateDetectionOnFailover": "it is always on for failover clients",
-        "virtualTopicConsumerWildcards": "only Consumer.*.VirtualTopic.> is a virtual topic",
+        "virtualTopicConsumerLruCacheMax": "names are compared, and not cached",
     }
 
     frame_bytes_max: int = option(
@@ -67,6 +68,12 @@ class OpenWireAcceptor(ProtocolOptions):
     discovery_uri: str = option(
         "", "discoveryUri", "`multicast://default`: clients with `discovery:` find this acceptor by UDP multicast"
     )
+    virtual_topic_forms: str = option(
+        CLASSIC,
+        "virtualTopicConsumerWildcards",
+        "queues of virtual topics, for all acceptors of the node, with commas: a name with wildcards, `;`, and how many"
+        " words stand before the topic's name; `;selectorAware=true`: a queue takes only what its consumers select",
+    )
     published_host: str = option(
         "",
         "publishedHost",
@@ -76,8 +83,12 @@ class OpenWireAcceptor(ProtocolOptions):
 
     def check(self) -> None:
         """Implements ProtocolOptions.check."""
+        try:
+            virtual_topics(self.virtual_topic_forms)
+        except ValueError as error:
+            raise UriError(f"virtualTopicConsumerWildcards: {error}") from None
         for part in self.update_cluster_filter.split(","):
             try:
                 re.compile(part)
-            except re.error as error:
-                raise UriError(f"updateClusterFilter: '{part}' is no regular expression: {error}") from None
+            except re.error as damage:
+                raise UriError(f"updateClusterFilter: '{part}' is no regular expression: {damage}") from None

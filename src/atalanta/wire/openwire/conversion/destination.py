@@ -1,12 +1,12 @@
 """Destinations of OpenWire as addresses and queues of the broker (B.5 of AMQSession in Artemis, and Classic's rules).
 
 A queue is an anycast address with a queue of its name. A composite name has parts with commas between them. `*` and `>`
-are wildcards. `Consumer.NAME.VirtualTopic.TOPIC` is a durable queue of the multicast address `VirtualTopic.TOPIC`.
+are wildcards. A queue of a virtual topic (kernel/routing/virtual_topics.py) is a durable one of the topic's address.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
@@ -24,11 +24,12 @@ from atalanta.wire.openwire.commands.destinations import (
     ActiveMQTopic,
 )
 
+if TYPE_CHECKING:
+    from atalanta.kernel.routing.virtual_topics import VirtualTopics
+
 # As clients of ActiveMQ write wildcards, whatever the broker's own are.
 CLASSIC_WILDCARDS: Final = WildcardConfiguration(delimiter=".", any_words=">", single_word="*")
 ADVISORY_PREFIX: Final = "ActiveMQ.Advisory."
-VIRTUAL_CONSUMER: Final = "Consumer"
-VIRTUAL_TOPIC: Final = "VirtualTopic"
 ROUTING_TYPE: Final = "_AMQ_ROUTING_TYPE"
 PARTS_MAX: Final = 100  # of a composite name
 # ActiveMQDestination: how destinations are written as text, in JMSReplyTo and in composite names.
@@ -44,7 +45,8 @@ class BrokerDestination:
     """A destination in the broker. `queue` is that part of a fully qualified name, or "".
 
     `temporary`: it ends with the connection that created it. `again`: a part of a composite destination before it has
-    the same address, as in `queue://a,topic://a`. `encoded` is its name, `encoded_routing_type` its routing
+    the same address, as in `queue://a,topic://a`. `selector_aware`: its queue takes only what its consumers select.
+    `encoded` is its name, `encoded_routing_type` its routing
     type, both as headers of messages have them.
     """
 
@@ -54,6 +56,7 @@ class BrokerDestination:
         self.temporary = temporary
         self.queue = queue
         self.again: bool = False
+        self.selector_aware: bool = False
         self._name = join_fqqn(address, queue) if queue else address
         self.encoded = encoded_address(self._name)
         self.encoded_routing_type = encoded_property(ROUTING_TYPE, Byte(routing_type))
@@ -203,7 +206,9 @@ def names_advisories(destination: ActiveMQDestination) -> bool:
     return parts[0]
 
 
-def target_of(destination: ActiveMQDestination, wildcard: WildcardConfiguration) -> BrokerDestination:
+def target_of(
+    destination: ActiveMQDestination, wildcard: WildcardConfiguration, topics: VirtualTopics
+) -> BrokerDestination:
     """Returns the address or queue behind one destination that is not composite. BrokerError: its name is too long."""
     name = name_of(destination)
     check_name(name)
@@ -212,10 +217,12 @@ def target_of(destination: ActiveMQDestination, wildcard: WildcardConfiguration)
     address, found, queue = name.partition("::")
     if found:
         return BrokerDestination(address, ANYCAST if is_queue(destination) else MULTICAST, False, queue)
+    if is_queue(destination):
+        topic = topics.topic_of(name)
+        if topic is not None:
+            made = BrokerDestination(wildcard_name(topic.name, wildcard), MULTICAST, False, name)
+            made.selector_aware = topic.selector_aware
+            return made
     if has_wildcard(name):
         address = wildcard_name(name, wildcard)
-    elif is_queue(destination):
-        words = name.split(".", 3)
-        if len(words) == 4 and words[0] == VIRTUAL_CONSUMER and words[2] == VIRTUAL_TOPIC:
-            return BrokerDestination(f"{VIRTUAL_TOPIC}.{words[3]}", MULTICAST, False, name)
     return BrokerDestination(address, ANYCAST if is_queue(destination) else MULTICAST)

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.registry.queues import QueueRegistry
-    from atalanta.kernel.routing.wildcard import WildcardConfiguration
     from atalanta.kernel.sessions.client import Client
     from atalanta.kernel.sessions.session import Session
     from atalanta.kernel.sessions.session_consumer import SessionConsumer
@@ -64,14 +63,14 @@ MESSAGE_ID: Final = "orignalMessageId"  # as AdvisorySupport of Classic spells i
 class OtherConsumers(ClientObserver):
     """Reports the consumers of other protocols, and durable subscriptions that end."""
 
-    def __init__(self, advisories: EndpointAdvisories, node_id: str, wildcard: WildcardConfiguration) -> None:
+    def __init__(self, advisories: EndpointAdvisories, node_id: str, config: BrokerConfig) -> None:
         self.advisories = advisories
         self.node_id = node_id
-        self.wildcard = wildcard
+        self.config = config
         self.ids: dict[int, ConsumerId] = {}  # by the broker's number of the consumer
 
     def on_consumer_added(self, now: int, consumer: QueueConsumer) -> None:
-        info = described(consumer, self.node_id, self.wildcard)
+        info = described(consumer, self.node_id, self.config)
         if info is not None and info.consumer_id is not None and info.destination is not None:
             self.ids[consumer.sequential_id] = info.consumer_id
             self.advisories.add(NO_CONNECTION, info.consumer_id, info, info.destination)
@@ -82,8 +81,8 @@ class OtherConsumers(ClientObserver):
             self.advisories.remove(NO_CONNECTION, consumer_id)
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
-        if is_subscription(queue.spec):
-            destination = destination_of(queue.spec, self.wildcard)
+        if is_subscription(queue.spec, self.config):
+            destination = destination_of(queue.spec, self.config)
             client_id, name = subscription_parts(queue.name)
             if not is_composite(destination):
                 self.advisories.subscription_removed(destination, client_id, name)
@@ -93,18 +92,18 @@ class MessageEvents(ClientObserver):
     """Reports what happens to messages. `temporary` as in `delivered_message`."""
 
     def __init__(
-        self, watchers: Watchers, node_id: str, wildcard: WildcardConfiguration, temporary: dict[str, int]
+        self, watchers: Watchers, node_id: str, config: BrokerConfig, temporary: dict[str, int]
     ) -> None:
         self.watchers = watchers
         self.node_id = node_id
-        self.wildcard = wildcard
+        self.config = config
         self.temporary = temporary
 
     def on_expired(self, now: int, reference: Reference) -> None:
         message, spec = reference.message, reference.queue.spec
         if not self.watchers.by_id or message.large is not None or spec.internal or spec.address.startswith(HIDDEN):
             return
-        destination = destination_of(spec, self.wildcard)
+        destination = destination_of(spec, self.config)
         topic = topic_of(EXPIRED, destination)
         if not self.watchers.has_watcher(topic):
             return
@@ -117,7 +116,7 @@ class MessageEvents(ClientObserver):
         self.watchers.publish(NO_CONNECTION, topic, shown, {MESSAGE_ID: id_text(message_id)})
 
     def on_consumer_slow(self, now: int, consumer: SessionConsumer) -> None:
-        info = consumer_info(consumer, self.node_id, self.wildcard)
+        info = consumer_info(consumer, self.node_id, self.config)
         if info.destination is not None:
             topic = topic_of(SLOW, info.destination)
             self.watchers.publish(NO_CONNECTION, topic, info, {"consumerId": str(info.consumer_id)})
@@ -170,7 +169,6 @@ class Advisories:
     """The watchers, and what they hear of. `observers` are to be told what the broker does."""
 
     def __init__(self, node_id: str, config: BrokerConfig, timers: Timers, queues: QueueRegistry) -> None:
-        wildcard = config.wildcard
         self.watchers = Watchers(node_id, config.name, timers, queues.messages)
         self.temporary = TemporaryDestinations(self.watchers)
         self.consumers = EndpointAdvisories(self.watchers, CONSUMER)
@@ -180,10 +178,10 @@ class Advisories:
         destinations = DestinationAdvisories(self.watchers, queues)
         self.watchers.use([self.temporary, self.consumers, self.producers, self.connections, destinations])
         told: list[ClientObserver] = [
-            OtherConsumers(self.consumers, node_id, wildcard),
+            OtherConsumers(self.consumers, node_id, config),
             self.elsewhere,
             ConnectionWatch(self.connections, node_id),
             DestinationWatch(destinations),
-            MessageEvents(self.watchers, node_id, wildcard, self.temporary.kinds),
+            MessageEvents(self.watchers, node_id, config, self.temporary.kinds),
         ]
         self.observers: list[ClientObserver] = [TolerantObserver(self.watchers, each) for each in told]

@@ -147,7 +147,7 @@ def open_network(
         permissions = broker.permissions
         found = [
             each
-            for spec, each in subscriptions(broker.queue_registry, broker.node_id, config.wildcard)
+            for spec, each in subscriptions(broker.queue_registry, broker.node_id, config)
             if permissions.allows(identity, CONSUME, join_fqqn(spec.address, spec.name))
         ]
         output.answer(BrokerSubscriptionInfo(BrokerId(broker.node_id), config.name, found))

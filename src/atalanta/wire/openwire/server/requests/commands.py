@@ -28,7 +28,7 @@ from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.commands.producers import DestinationInfo, ProducerInfo, SessionInfo
 from atalanta.wire.openwire.commands.responses import Response
 from atalanta.wire.openwire.commands.transactions import TransactionInfo
-from atalanta.wire.openwire.conversion.destination import is_queue, is_temporary, name_of, target_of
+from atalanta.wire.openwire.conversion.destination import is_queue, is_temporary, name_of
 from atalanta.wire.openwire.conversion.text_bounds import check_texts
 from atalanta.wire.openwire.server.advisories.temporary_destinations import TemporaryOwner
 from atalanta.wire.openwire.server.requests.acknowledgements import acknowledge
@@ -134,7 +134,7 @@ def _change_destination(session: OpenWireSession, now: int, info: DestinationInf
     if info.operation_type == ADD:
         if not is_temporary(destination):
             if is_queue(destination):
-                queue_for(kernel, now, target_of(destination, session.kernel.services.config.wildcard), None)
+                queue_for(kernel, now, session.target(destination), None)
         elif name not in session.temporary:
             _add_temporary(session, now, info)
     elif info.operation_type == REMOVE:

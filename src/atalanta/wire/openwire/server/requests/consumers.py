@@ -24,7 +24,6 @@ from atalanta.wire.openwire.conversion.destination import (
     name_of,
     names_advisories,
     parts_of,
-    target_of,
 )
 from atalanta.wire.openwire.server.advisories.subscription_name import durable_name
 from atalanta.wire.openwire.server.advisories.watcher import OPEN_TOPICS, Watcher
@@ -90,7 +89,7 @@ def _watch(
     kernel = session.kernel
     for part in parts_of(destination):
         if name_of(part) not in OPEN_TOPICS:
-            kernel.check(CONSUME, target_of(part, session.kernel.services.config.wildcard).address)
+            kernel.check(CONSUME, session.target(part).address)
     advisories = session.dispatches.advisories
     watcher = Watcher(session.connection, kernel, consumer_id, destination, no_local, not session.watchers)
     session.watchers[consumer_id] = True  # before it is added: whatever happens then, it goes with the session
@@ -108,7 +107,7 @@ def _subscribe(
     subscription = Subscription(consumer_id, info)
     try:
         for part in consumed_parts(destination):
-            if is_queue(part) and has_wildcard(name_of(part)):
+            if is_queue(part) and has_wildcard(name_of(part)) and not session.target(part).queue:
                 _add_matching(session, now, subscription, part)
             else:
                 _add_part(session, now, subscription, part)
@@ -166,7 +165,7 @@ def _add_queue(session: OpenWireSession, now: int, subscription: Subscription, q
 def _add_part(session: OpenWireSession, now: int, subscription: Subscription, part: ActiveMQDestination) -> None:
     info = subscription.info
     kernel = session.kernel
-    target = target_of(part, session.kernel.services.config.wildcard)
+    target = session.target(part)
     queue = _queue_of(session, now, info, part, target)
     number = session.take_consumer_number()
     made = SubscribedDestination(number, part, queue.name if queue.own else None)

@@ -13,7 +13,6 @@ from atalanta.wire.openwire.conversion.destination import (
     is_advisory,
     name_of,
     parts_of,
-    target_of,
     text_of_destination,
 )
 from atalanta.wire.openwire.conversion.message_id import same_producer
@@ -75,8 +74,7 @@ def _check_destination(session: OpenWireSession, info: ProducerInfo, destination
 
 def _targets(session: OpenWireSession, parts: list[ActiveMQDestination]) -> list[BrokerDestination]:
     """Returns the targets of the parts of a destination."""
-    wildcard = session.kernel.services.config.wildcard
-    found = [target_of(part, wildcard) for part in parts]
+    found = [session.target(part) for part in parts]
     names: dict[str, bool] = {}
     for target in found:
         target.again = target.name() in names

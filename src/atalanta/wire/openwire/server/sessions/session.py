@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.routing.virtual_topics import virtual_topics
 from atalanta.wire.openwire.commands.deliveries import MessageDispatch
-from atalanta.wire.openwire.conversion.destination import has_wildcard
+from atalanta.wire.openwire.conversion.destination import has_wildcard, target_of
 from atalanta.wire.openwire.server.sessions.answers import Answers
 from atalanta.wire.openwire.server.sessions.dispatches import Dispatches
 from atalanta.wire.openwire.server.sessions.errors import throwable_of
@@ -27,12 +28,14 @@ from atalanta.wire.sender_control import SenderControl
 if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.reference import Reference
+    from atalanta.wire.openwire.commands.destinations import ActiveMQDestination
     from atalanta.wire.openwire.commands.identifiers import (
         ConnectionId,
         ConsumerId,
         SessionId,
     )
     from atalanta.wire.openwire.commands.transactions import TransactionId
+    from atalanta.wire.openwire.conversion.destination import BrokerDestination
     from atalanta.wire.openwire.conversion.message_id import Correlations
     from atalanta.wire.openwire.conversion.sent_message import Sender
     from atalanta.wire.openwire.server.advisories.advisories import Advisories
@@ -80,6 +83,11 @@ class OpenWireSession(SenderControl):
         correlations.add(connection.conn, connection_id.value or "")
         self.last_consumer: int = 0
         self.last_delivery: int = 0
+
+    def target(self, destination: ActiveMQDestination) -> BrokerDestination:
+        """Returns the address or queue behind one destination that is not composite. BrokerError: its name."""
+        config = self.kernel.services.config
+        return target_of(destination, config.wildcard, virtual_topics(config.virtual_topic_forms))
 
     # -- registers ------------------------------------------------------------------------------
     def add_session(self, session_id: SessionId) -> None:

@@ -1,0 +1,92 @@
+"""Virtual topics: the queues of an acceptor's own patterns, wildcards in the topic, and queues that know selectors."""
+
+from __future__ import annotations
+
+import pytest
+
+from atalanta.kernel.routing.virtual_topics import CLASSIC, virtual_topics
+from atalanta.wire.openwire.commands.destinations import ActiveMQTopic
+from atalanta.wire.openwire.server.sessions.subscription import NOTHING_DELIVERED
+from tests.wire.openwire.server.openwire_rig import OpenWireServer
+
+
+def served(forms: str) -> OpenWireServer:
+    made = OpenWireServer()
+    made.broker.config.virtual_topic_forms = forms
+    return made
+
+
+@pytest.mark.parametrize(
+    ("forms", "queue", "topic"),
+    [
+        (CLASSIC, "Consumer.A.VirtualTopic.T", "VirtualTopic.T"),
+        (CLASSIC, "Consumer.A.VirtualTopic.a.b.c", "VirtualTopic.a.b.c"),
+        (CLASSIC, "Consumer.A.VirtualTopic.a.>", "VirtualTopic.a.>"),
+        (CLASSIC, "Consumer.A.VirtualTopic.*.b", "VirtualTopic.*.b"),
+        (CLASSIC, "Consumer.*.VirtualTopic.T", None),  # consumes from several queues
+        (CLASSIC, "Consumer.A.VirtualTopic", None),
+        (CLASSIC, "Consumer.A.Other.T", None),
+        ("VTC.*.>;2", "VTC.A.anything", "anything"),
+        ("VTC.*.>;2", "VTC.A", None),
+        ("A.>;1,B.*.>;2,C.*.*.*.EE;3", "A.SomeTopic", "SomeTopic"),
+        ("A.>;1,B.*.>;2,C.*.*.*.EE;3", "B.b.SomeTopic.B", "SomeTopic.B"),
+        ("A.>;1,B.*.>;2,C.*.*.*.EE;3", "C.c.c.SomeTopic.EE", "SomeTopic.EE"),
+        ("A.>;1,B.*.>;2,C.*.*.*.EE;3", "C.c.c.SomeTopic.other", None),
+        ("", "Consumer.A.VirtualTopic.T", None),
+    ],
+)
+def test_the_topic_of_a_queue_is_what_stands_behind_the_prefix(forms: str, queue: str, topic: str | None) -> None:
+    found = virtual_topics(forms).topic_of(queue)
+    assert (None if found is None else found.name) == topic
+
+
+@pytest.mark.parametrize("damaged", ["A.>", "A.>;x", "A.>;0", "A.>;9", "A..>;1", "A.>;1;selector=true"])
+def test_a_damaged_form_is_named(damaged: str) -> None:
+    with pytest.raises(ValueError, match="NAME;NUMBER|selectorAware"):
+        virtual_topics(damaged)
+
+
+def test_a_queue_of_a_prefix_of_its_own_gets_what_is_published() -> None:
+    server = served("VTC.*.>;2")
+    client = server.openwire_client()
+    client.consume("VTC.A.prices")
+    client.publish("1", ActiveMQTopic("prices"))
+    assert client.texts() == ["1"]
+    client.publish("only this queue", "VTC.A.prices")
+    assert client.texts() == ["only this queue"]
+    client.consume("Consumer.A.VirtualTopic.T")
+    client.publish("2", ActiveMQTopic("VirtualTopic.T"))
+    assert client.texts() == []
+
+
+def test_a_consumer_of_a_virtual_topic_with_wildcards_has_one_queue(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    consumer = client.consume("Consumer.1.VirtualTopic.T.>")
+    other = server.openwire_client("o")
+    other.consume("Consumer.1.VirtualTopic.T.>")
+    for number in range(4):
+        client.publish(str(number), ActiveMQTopic(f"VirtualTopic.T.{number}"))
+    assert sorted([*client.texts(), *other.texts()], key=str) == ["0", "1", "2", "3"]
+    client.close(consumer, NOTHING_DELIVERED)
+    assert server.broker.queues["Consumer.1.VirtualTopic.T.>"].spec.address == "VirtualTopic.T.#"
+
+
+def test_a_queue_that_knows_selectors_takes_what_its_consumers_select() -> None:
+    server = served("Consumer.*.VirtualTopic.>;2;selectorAware=true")
+    client = server.openwire_client()
+    topic = ActiveMQTopic("VirtualTopic.T")
+    queue = "Consumer.A.VirtualTopic.T"
+    first = client.consume(queue, selector="color = 'red'")
+    second = client.consume(queue, selector="color = 'blue'")
+    for color in ("red", "green", "blue"):
+        client.publish(color, topic, properties={"color": color})
+    assert client.texts() == ["red", "blue"]
+    client.close(first, NOTHING_DELIVERED)
+    client.close(second, NOTHING_DELIVERED)
+    assert server.broker.queues[queue].message_count == 2
+    for color in ("red", "green"):
+        client.publish(color, topic, properties={"color": color})
+    assert server.broker.queues[queue].message_count == 3
+    client.consume(queue)
+    client.publish("green", topic, properties={"color": "green"})
+    assert client.texts() == ["red", "blue", "red", "green"]
