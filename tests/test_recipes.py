@@ -18,13 +18,13 @@ from atalanta.cli.application import MESSAGES, application
 from atalanta.config import docs
 from atalanta.config.problems import Report
 from atalanta.config.xml.reader import XmlReader, into
-from atalanta.config.xml.tree import Node
+from atalanta.config.xml.tree import XmlElement
 from atalanta.kernel.option import ignored, option
 from atalanta.management import metrics
 from atalanta.management.request.call import Call, Operations, Parameters, text_of
 from atalanta.runtime.trace import LogTrace
 from atalanta.spark.arrow import schema
-from atalanta.spark.arrow.chunk import Chunk, texts
+from atalanta.spark.arrow.chunk import ArrowChunk, texts
 from atalanta.spark.arrow.columns import COLUMN_MAKERS, BatchBuilder
 from atalanta.spark.dead_letters import SENT_AGAIN
 from tests.management.management_rig import Desk, Refused
@@ -97,10 +97,10 @@ class ToySettings:
 def read_settings(**elements: str) -> tuple[ToySettings, Report]:
     settings, report = ToySettings(), Report()
     children = [
-        Node(name.replace("_", "-"), "", "broker.xml", line, {}, text)
+        XmlElement(name.replace("_", "-"), "", "broker.xml", line, {}, text)
         for line, (name, text) in enumerate(elements.items(), 2)
     ]
-    XmlReader(report).read(Node("address-setting", "", "broker.xml", 1, children=children), [into(settings)])
+    XmlReader(report).read(XmlElement("address-setting", "", "broker.xml", 1, children=children), [into(settings)])
     return settings, report
 
 
@@ -139,7 +139,7 @@ def test_what_a_dead_letter_keeps_can_be_written() -> None:
 
 
 def test_a_column_is_a_row_and_what_fills_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def shouted(kind: pa.DataType, rows: Chunk) -> pa.Array:
+    def shouted(kind: pa.DataType, rows: ArrowChunk) -> pa.Array:
         return texts(kind, [None if text is None else text.upper() for text in rows.texts])
 
     monkeypatch.setitem(schema.TYPES, "shouted", StringType())
