@@ -15,7 +15,7 @@ ORDERS: Final = "orders"
 BOOK: Final = "book"
 
 
-class Sent:
+class AccountedMessage:
     """A message. `nodes` to which it was sent, `due`: queues where it must arrive, `doubtful`: a bridge may repeat it.
     """
 
@@ -35,7 +35,7 @@ class NetworksAccount:
         self.world = world
         self.ledger = ledger
         self.one_way = False
-        self.sent: dict[str, Sent] = {}
+        self.sent: dict[str, AccountedMessage] = {}
         self.moves: dict[str, str] = {}  # the order of a message in `book`
         self.moved: dict[str, bool] = {}  # orders, by a confirmed transaction
         self.taken: dict[tuple[str, str], bool] = {}  # acknowledgements that were sent
@@ -49,7 +49,7 @@ class NetworksAccount:
     def sending(self, key: str, node: str, persistent: bool, due: list[str]) -> None:
         """Records a send, or a repeat. If it is confirmed it must arrive in the queues that were due at each send."""
         self.tell(key, f"{key} is sent to {node}")
-        sent = self.sent.setdefault(key, Sent(key, persistent, due))
+        sent = self.sent.setdefault(key, AccountedMessage(key, persistent, due))
         sent.due = [queue for queue in sent.due if queue in due]
         if node not in sent.nodes:
             sent.nodes.append(node)
@@ -121,7 +121,7 @@ class NetworksAccount:
                 found.extend(f"{sent.key} in {queue}" for queue in self._missing(sent))
         return found
 
-    def _missing(self, sent: Sent) -> list[str]:
+    def _missing(self, sent: AccountedMessage) -> list[str]:
         name = self._origin(sent.key)
         if sent.due == [ORDERS] and (BOOK, name) in self.taken:
             return []

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from atalanta.node.node import Node
 
 
-class Watched:
+class WatchedBridge:
     """A bridge of a node, and the ids of what it had under way at the end of the last turn."""
 
     def __init__(self, bridge: DemandBridge) -> None:
@@ -37,7 +37,7 @@ class NodeWatch:
 
     def __init__(self, node: Node) -> None:
         self.node = node
-        self.bridges: list[Watched] = []
+        self.bridges: list[WatchedBridge] = []
         self.answered: list[tuple[str, int]] = []
         self.ended = 0  # messages of bridges that have ended
 
@@ -45,11 +45,11 @@ class NodeWatch:
         """Returns the ids of messages that bridges had under way when they ended, after a turn of the node."""
         for bridge in bridges_of(self.node):
             if all(each.bridge is not bridge for each in self.bridges):
-                self.bridges.append(Watched(bridge))
+                self.bridges.append(WatchedBridge(bridge))
         journal = self.node.journal
         self.answered = [each for each in self.answered if each[1] > journal.durable]
         doubtful: list[str] = []
-        left: list[Watched] = []
+        left: list[WatchedBridge] = []
         for each in self.bridges:
             if each.bridge.local.gone:
                 doubtful += each.under_way
