@@ -100,7 +100,7 @@ def test_health_follows_the_node() -> None:
     status, text = get(desk, "/health/ready")
     assert status == 503 and '"stopping": true' in text
     assert get(desk, "/health/live")[0] == 200
-    desk.management.status.start(0)
+    desk.management.status.started_at = 0
     desk.broker.stopping = False
     assert get(desk, "/health/ready")[0] == 503
 

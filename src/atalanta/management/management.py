@@ -252,7 +252,7 @@ class ManagementService:
     def start(self, now: int) -> None:
         """Restores the persisted pauses of queues after recovery."""
         broker = self.broker
-        self.status.start(now)
+        self.status.started_at = now
         self.pauses.restore(broker.queues, broker.addresses)
         self.counters.start(now)
         self.notifications.start()

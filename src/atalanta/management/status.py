@@ -76,14 +76,10 @@ class NodeStatus:
 
     def __init__(self, version: str) -> None:
         self.version = version
-        self.started_at: int = 0
+        self.started_at: int = 0  # from when on the node serves clients (ns)
         self.disk_used: float = -1.0
         self.web_started: bool = False
         self.ha = HaStatus()
-
-    def start(self, now: int) -> None:
-        """Records that the node serves clients since `now`."""
-        self.started_at = now
 
     def uptime_ms(self, now: int) -> int:
         """Returns the milliseconds since the start."""

@@ -23,7 +23,7 @@ class Drawn(Ids):
 
 def node(started: int, ids: Ids | None = None) -> ZonePresence:
     made = ZonePresence(STABILITY, ids or Drawn())
-    made.start(started)
+    made.started = started
     return made
 
 

@@ -37,7 +37,7 @@ def guarded(addresses: dict[str, Address]) -> tuple[Security, TemporaryDestinati
     """The rules of a namespace, where guests may do everything."""
     names = TemporaryDestinationRegister(addresses, AddressSettingsRepository())
     security = Security(uuid_namespace="temp")
-    security.know_temporaries(names)
+    security.temporaries = names
     security.add_rule("temp.#", {"send": ["guests"], "consume": ["guests"]})
     return security, names
 

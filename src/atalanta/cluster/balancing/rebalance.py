@@ -89,7 +89,7 @@ class Rebalance:
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
-        self.zones.start(now)
+        self.zones.presence.started = now
         self.calm_at = now + self.own.rebalance_settle_ms * 1_000_000
         self.broker.timers.set(self.prefix + TICK, now + TICK_NS)
         self._tell(now)

@@ -29,12 +29,8 @@ class ZonePresence:
     def __init__(self, stability_ns: int, ids: Ids) -> None:
         self.stability_ns = stability_ns
         self.ids = ids
-        self.started: int = 0
+        self.started: int = 0  # when this node started (ns)
         self.since: dict[str, int] = {}
-
-    def start(self, now: int) -> None:
-        """Records the start of this node."""
-        self.started = now
 
     def observe(self, now: int, members: Sequence[tuple[str | None, int]]) -> None:
         """Records the zones of the members, each with the time (ns) for which the member has been up."""
@@ -82,9 +78,6 @@ class Zones:
         self.preferred = PreferredZones(settings)
         self.presence = ZonePresence(settings.zone_stability_ms * 1_000_000, ids)
         self.bound: int = 0
-
-    def start(self, now: int) -> None:
-        self.presence.start(now)
 
     def count(self, here: Sequence[ClientConnection]) -> None:
         """Counts the clients of this node that prefer a zone."""

@@ -136,7 +136,7 @@ class Broker:
         self.address_registry = AddressRegistry(
             config, settings, self.journal, self.memory, self.observers, self.command
         )
-        self.security.know_temporaries(self.address_registry.temporaries)
+        self.security.temporaries = self.address_registry.temporaries
         self.addresses: dict[str, Address] = self.address_registry.by_name
         self.caches = DuplicateCaches(
             config.id_cache_size, settings, self.addresses, self.journal

@@ -57,7 +57,7 @@ class AddressRegistry:
         self.observers = observers
         self.by_name: dict[str, Address] = {}
         self.temporaries = TemporaryDestinationRegister(self.by_name, settings)
-        settings.know_temporaries(self.temporaries)
+        settings.temporaries = self.temporaries
         self.wildcards = WildcardAddresses(
             config.wildcard,
             [config.management_address, config.management_notification_address],

@@ -116,6 +116,7 @@ class Security:
             wildcard if wildcard is not None else WildcardConfiguration()
         )
         self.uuid_namespace = uuid_namespace
+        # Their permissions are those of `uuid_namespace`.
         self.temporaries: TemporaryNames = TemporaryNames()
         self.users: dict[str, User] = {}
         self.peer: Identity = Identity(cluster_user, (), True)
@@ -193,10 +194,6 @@ class Security:
                 domain.cluster_user, domain.cluster_password = self.cluster_user, self.cluster_password
                 domain.peer = self.peer
                 self.domains[name] = domain
-
-    def know_temporaries(self, temporaries: TemporaryNames) -> None:
-        """Takes the register of the temporary destinations, whose permissions are those of `uuid_namespace`."""
-        self.temporaries = temporaries
 
     def domain(self, name: str) -> Security:
         """Returns the users of that domain, "" the default one; an unknown domain has no users."""

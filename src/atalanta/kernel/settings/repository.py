@@ -99,10 +99,6 @@ class AddressSettingsRepository:
             return self._merge(name)
         return self._merge(f"{self.uuid_namespace}{self.wildcard.delimiter}{name}")
 
-    def know_temporaries(self, temporaries: TemporaryNames) -> None:
-        """Takes the register of the temporary destinations."""
-        self.temporaries = temporaries
-
     def forget(self, name: str) -> None:
         """Forgets the settings of a name that becomes temporary, or is no longer."""
         self.cache.pop(name, None)

@@ -176,7 +176,9 @@ class Advisories:
         self.connections = ConnectionAdvisories(self.watchers)
         self.elsewhere = ConsumersElsewhere(self.consumers, node_id, timers, queues.addresses)
         destinations = DestinationAdvisories(self.watchers, queues)
-        self.watchers.use([self.temporary, self.consumers, self.producers, self.connections, destinations])
+        self.watchers.sources = [
+            self.temporary, self.consumers, self.producers, self.connections, destinations
+        ]  # fmt: skip
         told: list[ClientObserver] = [
             OtherConsumers(self.consumers, node_id, config),
             self.elsewhere,

@@ -57,15 +57,11 @@ class Watchers:
         self.by_id: dict[tuple[int, ConsumerId], Watcher] = {}
         self.index = TopicIndex()
         self.topics: dict[str, int] = {}
-        self.sources: list[AdvisorySource] = []
+        self.sources: list[AdvisorySource] = []  # what new watchers are told of
         self.last: int = 0  # number of a watcher
         self.number: int = 0
         self.sent: int = 0
         self.waiting: list[OpenWireOutput] = []
-
-    def use(self, sources: list[AdvisorySource]) -> None:
-        """Registers what new watchers are told of."""
-        self.sources = sources
 
     def add(self, watcher: Watcher) -> None:
         """Adds a watcher, and sends it what is there already. BrokerError: its user has too many."""
