@@ -21,8 +21,10 @@ PYTHON := $(VENV)/bin/python
 STAMPS := $(VENV)/stamps
 QUIET := $(if $(V),,-q)
 PIP := $(PYTHON) -m pip --disable-pip-version-check install $(QUIET)
-# Four workers for two cores: many tests wait for processes (tests/conftest.py has their order).
-WORKERS ?= 4
+# Six workers for two cores: many tests wait for processes (tests/conftest.py has their order). Tests that only compute
+# need few: each worker collects all of them.
+WORKERS ?= 6
+COMPUTING_WORKERS ?= 3
 # Tests that run against the compiled build too. Of the cluster, links and bridges are compiled; of the shell, what
 # every event-loop iteration passes.
 COMPILED_TESTS := $(wildcard tests/message tests/kernel tests/management tests/wire tests/store tests/sim \
@@ -137,7 +139,7 @@ quick: $(STAMPS)/dev  ## about a minute: lint, types of changed files, the fast 
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m tools.structure --check tools/structure_figures.toml
 	@files=$$($(PYTHON) tools/changed.py); test -z "$$files" || $(PYTHON) -m mypy $$files
-	@PYTHONPATH=$(CURDIR)/src $(PYTEST) -q -m "not process and not soak" tests/test_*.py @tests/quick.txt
+	@PYTHONPATH=$(CURDIR)/src $(PYTEST) -n $(COMPUTING_WORKERS) -q -m "not process and not soak" tests/test_*.py @tests/quick.txt
 	@PYTHONPATH=$(CURDIR)/src $(PYTHON) -m atalanta.sim --seed $(SEED)
 
 .PHONY: interop
@@ -166,7 +168,7 @@ fuzz: $(STAMPS)/installed $(STAMPS)/dev  ## FUZZ_COUNT=N changed inputs for ever
 	 if [ $$status = 2 ]; then echo "the compiled half is left out"; exit 0; fi; \
 	 test $$status = 0; env -u PYTHONPATH $(FUZZ) --blind
 
-PYTEST := $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile
+PYTEST := $(PYTHON) -m pytest --dist loadfile
 
 # $(call in_both_builds,MARKS,WHAT): the marked tests interpreted, then those of COMPILED_TESTS compiled. The compiled
 # run comes last and stands in pytest's own closing line.
@@ -176,11 +178,11 @@ define in_both_builds
  export ATALANTA_BOTH_BUILDS=$$both; \
  echo "== interpreted: $(2)"; \
  PYTHONPATH=$(CURDIR)/src ATALANTA_BUILD=interpreted \
- $(PYTEST) -m "not interop and $(1)" --ignore tests/interop tests; \
+ $(PYTEST) -n $(WORKERS) -m "not interop and $(1)" --ignore tests/interop tests; \
  test -n "$$both" || { echo "the compiled half of the tests is left out"; exit 0; }; \
  echo "== compiled: $(2) in $(COMPILED_TESTS)"; \
  env -u PYTHONPATH ATALANTA_BUILD=compiled \
- $(PYTEST) -m "not interop and not process and $(1)" $(COMPILED_TESTS)
+ $(PYTEST) -n $(COMPUTING_WORKERS) -m "not interop and not process and $(1)" $(COMPILED_TESTS)
 endef
 
 .PHONY: test

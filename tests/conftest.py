@@ -15,8 +15,8 @@ from xdist.scheduler import LoadFileScheduling
 
 import atalanta
 from atalanta.runtime.process.build import compiled_modules
+from tests.share import TESTS, left_to_the_compiled_build
 
-TESTS = Path(__file__).parent
 # Folders whose tests wait for processes, and those of which some tests take long, the longest first.
 WAITING = {"app", "cli", "client", "runtime", "stress"}
 EARLY = {"sim": 0, "fuzz": 1, "node": 2, "examples": 3}
@@ -48,6 +48,11 @@ def pytest_sessionstart() -> None:
     found = "compiled" if compiled_modules() else "interpreted"
     if wanted != found:
         pytest.exit(f"ATALANTA_BUILD={wanted}, but {atalanta.__file__} is {found}", returncode=4)
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leaves out what the compiled build runs after this one."""
+    return True if collection_path.name.startswith("test_") and left_to_the_compiled_build(collection_path) else None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -17,6 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.share import IN_ONE_BUILD, shares
 from tests.source_tree import PURE, ROOT, SOURCE, compiled_paths, product
 
 
@@ -175,9 +176,15 @@ def test_shared_runs_are_in_both_builds() -> None:
     command = ["make", "-s", "--eval", "list:\n\t@echo $(COMPILED_TESTS)", "list"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     compiled = {path for name in listed for path in (ROOT / name, *(ROOT / name).rglob("test_*.py"))}
-    shared = [path for path in (ROOT / "tests").rglob("test_*.py") if "from tests.share import" in path.read_text()]
+    shared = [path for path in (ROOT / "tests").rglob("test_*.py") if shares(path)]
     assert len(shared) > 5
     assert not [path.name for path in shared if path not in compiled and path != Path(__file__)]
+    for name in IN_ONE_BUILD:
+        files = set((ROOT / "tests" / name).rglob("test_*.py"))
+        assert files and files <= compiled, name
+        # The compiled half runs all that is in them.
+        texts = [path.read_text(encoding="utf-8") for path in files]
+        assert not any("mark.process" in text or "compiled_modules" in text for text in texts), name
 
 
 def test_every_line_of_the_quick_tests_names_something() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,14 @@ def until(
     while not holds():
         assert time.monotonic() < deadline, why() if callable(why) else why
         time.sleep(0.02)
+
+
+async def reached(holds: Callable[[], object], why: str | Callable[[], str] = "") -> None:
+    """`until` for coroutines."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not holds():
+        assert time.monotonic() < deadline, why() if callable(why) else why
+        await asyncio.sleep(0.005)
 
 
 def until_stopped(process: int) -> None:

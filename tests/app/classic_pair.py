@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.app.pair import PairProcess
-from tests.broker_process import free_port
+from tests.broker_process import BrokerProcess, BrokerProcesses, free_port
 from tests.config.activemq.classic_files import classic_file
 
 INSIDE = """<destinations><queue physicalName="orders"/></destinations>
@@ -14,15 +13,15 @@ INSIDE = """<destinations><queue physicalName="orders"/></destinations>
 <transportConnectors><transportConnector name="openwire" uri="tcp://127.0.0.1:{port}"/></transportConnectors>"""
 
 
-class ClassicProcess(PairProcess):
+class ClassicProcess(BrokerProcess):
     """One of the brokers; `name` is its brokerName."""
 
     def __init__(self, path: Path, port: int, name: str) -> None:
-        super().__init__(path, port)
+        super().__init__(path, port=port)
         self.name = name
 
 
-class ClassicBrokers:
+class ClassicBrokers(BrokerProcesses[ClassicProcess]):
     """`with ClassicBrokers(tmp_path, 2) as brokers:` ends all of them. Each has the name "shop", unless `names` say
     another one."""
 
@@ -30,34 +29,18 @@ class ClassicBrokers:
         self, folder: Path, count: int, names: tuple[str, ...] = (), attributes: str = "", locker: str = ""
     ) -> None:
         self.store = folder / "store"
-        self.processes: list[ClassicProcess] = []
+        processes: list[ClassicProcess] = []
         for index in range(count):
             port = free_port()
             name = names[index] if names else "shop"
             inside = INSIDE.format(store=self.store, port=port, locker=locker)
             path = classic_file(folder / str(index), inside, f'brokerName="{name}" {attributes}')
             path.with_name("atalanta.toml").write_text("[ha]\nlease_ms = 500\n")
-            self.processes.append(ClassicProcess(path, port, name))
-        servers = ",".join(f"tcp://127.0.0.1:{each.port}" for each in self.processes)
-        self.url = f"({servers})?reconnectAttempts=-1&retryInterval=20"
+            processes.append(ClassicProcess(path, port, name))
+        super().__init__(processes)
 
     def start(self) -> None:
         """Starts all of them: the first one serves."""
         for each in self.processes:
             each.start()
             each.until_role("active" if each is self.processes[0] else "passive")
-
-    def active(self) -> list[ClassicProcess]:
-        """Returns those that serve now."""
-        return [each for each in self.processes if each.process.poll() is None and each.role() == "active"]
-
-    def log(self) -> str:
-        """Returns what all of them have logged."""
-        return "\n".join(each.log() for each in self.processes)
-
-    def __enter__(self) -> ClassicBrokers:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        for each in self.processes:
-            each.__exit__(None, None, None)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 from atalanta.client import ConnectionLost, connect
 from tests.app.group import Group, Member
 from tests.app.load import Load, number_of
-from tests.waiting import DEADLINE_S, until
+from tests.broker_process import free_port
+from tests.broker_xml import REDISTRIBUTED
+from tests.waiting import DEADLINE_S, reached, until
 
-SETTINGS = """<address-settings>
-<address-setting match="#"><redistribution-delay>0</redistribution-delay></address-setting>
-</address-settings>"""
 FORWARDING = "$.artemis.internal.sf."
 
 
@@ -24,22 +22,17 @@ class ClusterOfGroups:
 
     def __init__(self, folder: Path, count: int = 2) -> None:
         self.groups: list[Group] = []
+        ports = [[free_port(), free_port()] for _ in range(count)]
         for number in range(count):
             base = folder / f"group{number}"
             base.mkdir()
             name = f"<group-name>group{number}</group-name>"
-            group = Group(base, policy=name, backup_policy=name, own="[ha]\nlease_ms = 1000\n", more=SETTINGS)
+            foreign = [port for group in ports if group is not ports[number] for port in group]
+            group = Group(
+                base, policy=name, backup_policy=name, own="[ha]\nlease_ms = 1000\n", more=REDISTRIBUTED,
+                ports=ports[number], foreign=foreign,
+            )  # fmt: skip
             self.groups.append(group)
-        everyone = [each for group in self.groups for each in group.members]
-        for each in everyone:
-            others = [other.port for other in everyone if other is not each]
-            connectors = "".join(f'<connector name="to{port}">tcp://127.0.0.1:{port}</connector>' for port in others)
-            references = "".join(f"<connector-ref>to{port}</connector-ref>" for port in others)
-            text = re.sub(r"<static-connectors>.*</static-connectors>",
-                          f"<retry-interval>100</retry-interval><static-connectors>{references}</static-connectors>",
-                          each.broker_xml.read_text())  # fmt: skip
-            text = re.sub(r'<connector name="to.*</connector>', connectors, text)
-            each.broker_xml.write_text(text)
 
     def __enter__(self) -> ClusterOfGroups:
         with contextlib.ExitStack() as stack:
@@ -55,8 +48,8 @@ class ClusterOfGroups:
 
 def active(group: Group) -> Member:
     """Waits until one member serves, and returns it."""
-    until(lambda: [each.role() for each in group.members].count("active") == 1, group.primary.log)
-    return next(each for each in group.members if each.role() == "active")
+    until(lambda: len(group.active()) == 1, group.primary.log)
+    return group.active()[0]
 
 
 class CrossingLoad:
@@ -93,9 +86,7 @@ class CrossingLoad:
     async def past(self, count: int) -> None:
         """Waits until `count` more messages have arrived of those that are sent from now on."""
         begin = self.load.next
-        async with asyncio.timeout(DEADLINE_S):
-            while sum(each >= begin for each in self.arrived) < count:
-                await asyncio.sleep(0.02)
+        await reached(lambda: sum(each >= begin for each in self.arrived) >= count)
 
 
 @contextlib.asynccontextmanager
@@ -112,9 +103,7 @@ async def crossing(cluster: ClusterOfGroups) -> AsyncIterator[CrossingLoad]:
             yield crossing
             crossing.load.stopping = True
             await sending
-            async with asyncio.timeout(DEADLINE_S):
-                while not set(crossing.load.confirmed) <= set(crossing.arrived):
-                    await asyncio.sleep(0.05)
+            await reached(lambda: set(crossing.load.confirmed) <= set(crossing.arrived))
             async with asyncio.timeout(DEADLINE_S):
                 while any([any((await left(group)).values()) for group in cluster.groups]):
                     await asyncio.sleep(0.05)

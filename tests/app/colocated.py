@@ -6,52 +6,19 @@ import socket
 from pathlib import Path
 
 from tests.app.group import Member
-from tests.broker_process import free_port
+from tests.broker_process import BrokerProcesses, free_port
+from tests.broker_xml import ORDERS, RETRIES, SMALL_SEGMENTS, cluster, write_broker_xml
 
-BROKER_XML = """<?xml version="1.0" encoding="UTF-8"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>{name}</name>
-    <security-enabled>false</security-enabled>
-    <journal-directory>data/journal</journal-directory>
-    <paging-directory>data/paging</paging-directory>
-    <large-messages-directory>data/large</large-messages-directory>
-    <journal-file-size>256K</journal-file-size>
-    <connectors>
-      <connector name="here">tcp://127.0.0.1:{port}</connector>
-      {others}
-    </connectors>
-    <cluster-user>cluster</cluster-user>
-    <cluster-password>secret</cluster-password>
-    <cluster-connections>
-      <cluster-connection name="cluster">
-        <connector-ref>here</connector-ref>
-        <retry-interval>100</retry-interval>
-        <static-connectors>{references}</static-connectors>
-      </cluster-connection>
-    </cluster-connections>
-    <ha-policy>
-      <{form}>
-        <colocated>
-          <request-backup>true</request-backup>
-          <backup-request-retry-interval>500</backup-request-retry-interval>
-          <backup-port-offset>{offset}</backup-port-offset>
-          <backup><allow-failback>true</allow-failback></backup>
-        </colocated>
-      </{form}>
-    </ha-policy>
-    <acceptors>
-      <acceptor name="artemis">tcp://127.0.0.1:{port}</acceptor>
-    </acceptors>
-    <addresses>
-      <address name="orders"><anycast><queue name="orders"/></anycast></address>
-    </addresses>
-  </core>
-</configuration>
-"""
+POLICY = """<ha-policy><{form}><colocated>
+      <request-backup>true</request-backup>
+      <backup-request-retry-interval>500</backup-request-retry-interval>
+      <backup-port-offset>{offset}</backup-port-offset>
+      <backup><allow-failback>true</allow-failback></backup>
+    </colocated></{form}></ha-policy>
+    """
 
 
-class Colocated:
+class Colocated(BrokerProcesses[Member]):
     """`with Colocated(tmp_path, "replication") as nodes:` ends all processes. The names are a, b and so on."""
 
     def __init__(self, folder: Path, form: str, count: int = 2) -> None:
@@ -64,20 +31,11 @@ class Colocated:
         self.ports = ports
         self.nodes: list[Member] = []
         for name, port in zip("abc", ports, strict=False):
-            others = [each for each in ports if each != port]
-            etc = folder / name / "etc"
-            etc.mkdir(parents=True)
-            text = BROKER_XML.format(
-                name=name,
-                port=port,
-                others="".join(f'<connector name="to{each}">tcp://127.0.0.1:{each}</connector>' for each in others),
-                references="".join(f"<connector-ref>to{each}</connector-ref>" for each in others),
-                form=form,
-                offset=self.offset,
+            more = SMALL_SEGMENTS + cluster(port, [each for each in ports if each != port], RETRIES)
+            more += POLICY.format(form=form, offset=self.offset) + ORDERS
+            self.nodes.append(Member(write_broker_xml(folder / name, port, name, more, own=own), port=port)
             )
-            (etc / "broker.xml").write_text(text)
-            (etc / "atalanta.toml").write_text(own)
-            self.nodes.append(Member(etc / "broker.xml", port))
+        super().__init__(self.nodes)
 
     def start(self) -> None:
         """Starts all, and waits until each has a backup."""
@@ -85,13 +43,6 @@ class Colocated:
             each.start()
         for each in self.nodes:
             each.until_logged("backup_hosted")
-
-    def __enter__(self) -> Colocated:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        for each in self.nodes:
-            each.__exit__(None, None, None)
 
 
 def free_offset(ports: list[int]) -> int:

@@ -8,68 +8,28 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from atalanta.runtime.ha.group.member_status import read_status
-from tests.app.pair import PairProcess
-from tests.broker_process import free_port
+from tests.broker_process import BrokerProcess, BrokerProcesses, free_port
+from tests.broker_xml import ORDERS, RETRIES, SMALL_SEGMENTS, cluster, write_broker_xml
 from tests.runtime.ha.guard.guarded_process import alive
 from tests.waiting import DEADLINE_S, until
 
 LEASE = "[ha]\nlease_ms = 500\n"
-BROKER_XML = """<?xml version="1.0" encoding="UTF-8"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>{name}</name>
-    <security-enabled>false</security-enabled>
-    <journal-directory>data/journal</journal-directory>
-    <paging-directory>data/paging</paging-directory>
-    <large-messages-directory>data/large</large-messages-directory>
-    <journal-file-size>256K</journal-file-size>
-    <journal-compact-min-files>3</journal-compact-min-files>
-    <connectors>
-      <connector name="here">tcp://127.0.0.1:{port}</connector>
-      {others}
-    </connectors>
-    {groups}
-    <cluster-user>cluster</cluster-user>
-    <cluster-password>secret</cluster-password>
-    <cluster-connections>
-      <cluster-connection name="group">
-        <connector-ref>here</connector-ref>
-        {found}
-      </cluster-connection>
-    </cluster-connections>
-    <ha-policy>
-      <replication>
-        <{role}>
-          {policy}
-          <manager>
-            <class-name>org.apache.activemq.artemis.lockmanager.file.FileBasedLockManager</class-name>
-            <properties><property key="locks-folder" value="{locks}"/></properties>
-          </manager>
-        </{role}>
-      </replication>
-    </ha-policy>
-    <acceptors>
-      <acceptor name="artemis">tcp://127.0.0.1:{port}</acceptor>
-    </acceptors>
-    <addresses>
-      <address name="orders"><anycast><queue name="orders"/></anycast></address>
-    </addresses>
-    {more}
-  </core>
-</configuration>
-"""
-DISCOVERY = '<discovery-group-ref discovery-group-name="d"/>'
-GROUPS = """<broadcast-groups><broadcast-group name="b">{channel}
-      <broadcast-period>200</broadcast-period><connector-ref>here</connector-ref></broadcast-group></broadcast-groups>
-    <discovery-groups><discovery-group name="d">{channel}
-      <initial-wait-timeout>1500</initial-wait-timeout></discovery-group></discovery-groups>"""
+POLICY = """<ha-policy><replication><{role}>
+      {policy}
+      <manager>
+        <class-name>org.apache.activemq.artemis.lockmanager.file.FileBasedLockManager</class-name>
+        <properties><property key="locks-folder" value="{locks}"/></properties>
+      </manager>
+    </{role}></replication></ha-policy>
+    """
 
 
-class Member(PairProcess):
+class Member(BrokerProcess):
     """One member of the group, in a folder of its own: `process`, which was started, its guard, and the broker."""
 
     @property
@@ -125,61 +85,38 @@ class Member(PairProcess):
 
         until(followed, lambda: f"{self.log()}\n{other.log()}")
 
-    @property
-    def instance(self) -> Path:
-        """The folder of the instance."""
-        return self.broker_xml.parent.parent
 
-    @property
-    def data(self) -> Path:
-        """Its data folders."""
-        return self.instance / "data"
-
-
-class Group:
+class Group(BrokerProcesses[Member]):
     """`with Group(tmp_path) as group:` ends all processes. `policy` and `backup_policy` are elements of the roles.
 
     `far`: the last member is asynchronous. `channel`: of a broadcast and a discovery group, by which the members find
-    each other instead of static connectors.
+    each other instead of static connectors. The other members of a cluster of groups have `foreign` ports.
     """
 
     def __init__(
         self, folder: Path, backups: int = 1, policy: str = "", backup_policy: str = "", own: str = "", more: str = "",
-        arguments: tuple[str, ...] = (), far: bool = False, channel: str = "",
+        arguments: tuple[str, ...] = (), far: bool = False, channel: str = "", ports: Sequence[int] = (),
+        foreign: Sequence[int] = (),
     ) -> None:
         self.far = far
         self.locks = folder / "locks"
         self.locks.mkdir()
-        ports = [free_port() for _ in range(1 + backups)]
+        ports = ports or [free_port() for _ in range(1 + backups)]
         self.members: list[Member] = []
         for at, port in enumerate(ports):
-            role = "backup" if at else "primary"
             name = f"backup{at}" if at else "primary"
-            others = [each for each in ports if each != port and not channel]
-            references = "".join(f"<connector-ref>to{each}</connector-ref>" for each in others)
-            etc = folder / name / "etc"
-            etc.mkdir(parents=True)
-            text = BROKER_XML.format(
-                name=name,
-                port=port,
-                others="".join(f'<connector name="to{each}">tcp://127.0.0.1:{each}</connector>' for each in others),
-                found=DISCOVERY if channel else f"<static-connectors>{references}</static-connectors>",
-                groups=GROUPS.format(channel=channel) if channel else "",
-                role=role,
+            others = [*(each for each in ports if each != port), *foreign]
+            form = SMALL_SEGMENTS + cluster(port, others, RETRIES if foreign else "", channel)
+            form += POLICY.format(
+                role="backup" if at else "primary",
                 policy=backup_policy if at else policy,
                 locks=self.locks,
-                more=more,
             )
-            (etc / "broker.xml").write_text(text)
-            text = own
-            if far and at == backups:
-                text = (own or "[ha]\n") + "asynchronous = true\n"
-            if text:
-                (etc / "atalanta.toml").write_text(text)
-            self.members.append(Member(etc / "broker.xml", port, *arguments))
+            text = (own or "[ha]\n") + "asynchronous = true\n" if far and at == backups else own
+            xml = write_broker_xml(folder / name, port, name, form + ORDERS + more, own=text)
+            self.members.append(Member(xml, *arguments, port=port))
+        super().__init__(self.members)
         self.primary, self.backup = self.members[0], self.members[1]
-        servers = ",".join(f"tcp://127.0.0.1:{port}" for port in ports)
-        self.url = f"({servers})?reconnectAttempts=-1&retryInterval=20"
 
     def start(self) -> None:
         """Starts the primary, then the backups, and waits until all are in sync."""
@@ -190,15 +127,6 @@ class Group:
         for each in self.members[1:]:
             each.until_role("passive")
         self.primary.until_logged("replica_connected" if self.far and len(self.members) == 2 else "replica_in_sync")
-
-    def __enter__(self) -> Group:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        for each in self.members:
-            if each._process is not None and each.process.poll() is None:
-                os.kill(each.broker, signal.SIGCONT)
-            each.__exit__(None, None, None)
 
 
 async def has_role(member: Member, role: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from atalanta.client import ConnectionLost, Message, connect
-from tests.waiting import DEADLINE_S
+from tests.waiting import DEADLINE_S, reached
 
 GROUPS = 6
 CONSUMERS = 3
@@ -116,9 +116,7 @@ class GroupedLoad:
         """Ends the sender, and the consumers once everything that was confirmed has arrived."""
         self._stopping = True
         await self._tasks[0]
-        async with asyncio.timeout(DEADLINE_S):
-            while self._missing():
-                await asyncio.sleep(0.05)
+        await reached(lambda: not self._missing())
         self._open = [False] * CONSUMERS
         await asyncio.gather(*self._tasks)
 

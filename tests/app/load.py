@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 
 from atalanta.client import Connection, Message, ReceivedMessage, connect
-from tests.waiting import DEADLINE_S
+from tests.waiting import DEADLINE_S, reached
 
 
 class Load:
@@ -33,9 +33,7 @@ class Load:
     async def past(self, count: int) -> None:
         """Waits until `count` more messages are confirmed."""
         wanted = len(self.confirmed) + count
-        async with asyncio.timeout(DEADLINE_S):
-            while len(self.confirmed) < wanted:
-                await asyncio.sleep(0.005)
+        await reached(lambda: len(self.confirmed) >= wanted)
 
 
 @contextlib.asynccontextmanager
@@ -57,6 +55,28 @@ async def loaded(url: str, body: str = "") -> AsyncIterator[Load]:
             found[number_of(message)] += 1
         assert sorted(set(load.confirmed) - set(found)) == []
         assert [number for number, times in found.items() if times > 1] == []
+
+
+async def send(url: str, numbers: Iterable[int]) -> None:
+    """Sends numbered messages; each is confirmed."""
+    async with asyncio.timeout(DEADLINE_S), connect(url) as connection:
+        producer = await connection.producer("orders", routing="anycast")
+        for number in numbers:
+            await producer.send(Message(str(number)))
+
+
+async def receive(url: str, most: int = 10_000, sure: int = 0) -> list[int]:
+    """Receives and acknowledges up to `most` messages, and returns their numbers. The first `sure` are waited for."""
+    found: list[int] = []
+    async with asyncio.timeout(DEADLINE_S), connect(url) as connection:
+        consumer = await connection.consumer("orders")
+        while len(found) < most:
+            message = await consumer.receive(DEADLINE_S if len(found) < sure else 1)
+            if message is None:
+                break
+            await message.acknowledge()
+            found.append(number_of(message))
+    return found
 
 
 def number_of(message: ReceivedMessage | None) -> int:

@@ -25,6 +25,7 @@ from atalanta.wire.openwire.encoding.structure import Command, DataStructure
 from atalanta.wire.openwire.frame_decoder import FrameDecoder
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
 from atalanta.wire.openwire.wire_format import WireFormat
+from tests.broker_xml import USE, permissions, write_broker_xml, write_users
 
 ANSWER_S = 60.0
 PASSWORD = "secret"
@@ -32,39 +33,22 @@ UPGRADE = (
     b"GET /stomp HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: v12.stomp\r\n\r\n"
 )
-BROKER_XML = """<?xml version="1.0" encoding="UTF-8"?>
-<configuration xmlns="urn:activemq">
-  <core xmlns="urn:activemq:core">
-    <name>raw</name>
-    <journal-directory>data/journal</journal-directory>
-    <acceptors><acceptor name="artemis">tcp://127.0.0.1:{port}</acceptor></acceptors>
-    <security-settings>
-      <security-setting match="#">
-        <permission type="createNonDurableQueue" roles="users"/><permission type="createDurableQueue" roles="users"/>
-        <permission type="createAddress" roles="users"/><permission type="consume" roles="users"/>
-        <permission type="send" roles="users"/>
-      </security-setting>
-    </security-settings>
-    {more}
-  </core>
-</configuration>
-"""
+RIGHTS = [name for name in USE if name != "browse"]
 numbers = itertools.count(1)
 
 
 def write_secured(folder: Path, port: int, iterations: int, more: str = "") -> Path:
     """A broker.xml with the users "anna" and "bert", whose password is hashed in so many iterations; "none" may log
     in only."""
-    etc = folder / "etc"
-    etc.mkdir(parents=True)
     salt = os.urandom(16)
     digest = hashlib.pbkdf2_hmac("sha1", PASSWORD.encode(), salt, iterations, 20)
     stored = f"ENC({iterations}:{salt.hex()}:{digest.hex()})"
-    users = "".join(f"{name} = {stored}\n" for name in ("anna", "bert", "none"))
-    (etc / "artemis-users.properties").write_text(users)
-    (etc / "artemis-roles.properties").write_text("users = anna,bert\nnobody = none\n")
-    path = etc / "broker.xml"
-    path.write_text(BROKER_XML.format(port=port, more=more))
+    path = write_broker_xml(folder, port, more=permissions("users", RIGHTS) + more, security=True)
+    write_users(
+        path,
+        dict.fromkeys(("anna", "bert", "none"), stored),
+        {"users": "anna,bert", "nobody": "none"},
+    )
     return path
 
 

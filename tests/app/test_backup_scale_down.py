@@ -11,52 +11,28 @@ import pytest
 
 from atalanta.client import Message, connect
 from tests.app.group import Group
-from tests.app.load import number_of
-from tests.app.pair import Pair, PairProcess
-from tests.broker_process import BrokerProcess, free_port, write_broker_xml
+from tests.app.load import receive, send
+from tests.app.pair import Pair
+from tests.broker_process import BrokerProcess, free_port
+from tests.broker_xml import RETRIES, cluster, write_broker_xml
 from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.process
 
 OWN = "[ha]\nlease_ms = 500\nfailback_after_s = 1\n"
 SCALE_DOWN = "<scale-down/>"
-THIRD = """<cluster-user>cluster</cluster-user><cluster-password>secret</cluster-password>
-<connectors><connector name="here">tcp://127.0.0.1:{port}</connector>{others}</connectors>
-<cluster-connections><cluster-connection name="{name}"><connector-ref>here</connector-ref>
-<retry-interval>100</retry-interval>
-<static-connectors>{references}</static-connectors></cluster-connection></cluster-connections>"""
 
 
-def third_node(folder: Path, cluster: str, ports: list[int]) -> tuple[BrokerProcess, str]:
+def third_node(folder: Path, ports: list[int]) -> tuple[BrokerProcess, str]:
     """Returns a member of the cluster that dials `ports`, and its URL."""
     port = free_port()
-    others = "".join(f'<connector name="to{each}">tcp://127.0.0.1:{each}</connector>' for each in ports)
-    references = "".join(f"<connector-ref>to{each}</connector-ref>" for each in ports)
-    more = THIRD.format(port=port, name=cluster, others=others, references=references)
-    return BrokerProcess(write_broker_xml(folder / "third", port, "third", more)), f"tcp://127.0.0.1:{port}"
+    xml = write_broker_xml(folder / "third", port, "third", cluster(port, ports, RETRIES))
+    return BrokerProcess(xml), f"tcp://127.0.0.1:{port}"
 
 
-def times_active(process: PairProcess) -> int:
+def times_active(process: BrokerProcess) -> int:
     """Returns how often the process has said since its start that it is active."""
     return sum("role=active" in line for line in process.lines())
-
-
-async def send(url: str, numbers: range) -> None:
-    async with asyncio.timeout(DEADLINE_S), connect(url) as connection:
-        producer = await connection.producer("orders")
-        for number in numbers:
-            await producer.send(Message(str(number)))
-
-
-async def receive(url: str, most: int = 1000) -> list[int]:
-    """Receives and acknowledges up to `most` messages."""
-    found: list[int] = []
-    async with asyncio.timeout(DEADLINE_S), connect(url) as connection:
-        consumer = await connection.consumer("orders")
-        while len(found) < most and (message := await consumer.receive(1)) is not None:
-            await message.acknowledge()
-            found.append(number_of(message))
-    return found
 
 
 async def scenario(nodes: Pair | Group, third: BrokerProcess, third_url: str) -> None:
@@ -87,7 +63,7 @@ async def scenario(nodes: Pair | Group, third: BrokerProcess, third_url: str) ->
 
 def test_the_backup_of_a_shared_store(tmp_path: Path) -> None:
     with Pair(tmp_path, backup=SCALE_DOWN, own=OWN) as pair:
-        third, url = third_node(tmp_path, "pair", [pair.primary.port, pair.backup.port])
+        third, url = third_node(tmp_path, [pair.primary.port, pair.backup.port])
         with third:
             pair.start()
             asyncio.run(scenario(pair, third, url))
@@ -95,7 +71,7 @@ def test_the_backup_of_a_shared_store(tmp_path: Path) -> None:
 
 def test_the_backup_of_a_group(tmp_path: Path) -> None:
     with Group(tmp_path, backup_policy=SCALE_DOWN, own=OWN) as group:
-        third, url = third_node(tmp_path, "group", [group.primary.port, group.backup.port])
+        third, url = third_node(tmp_path, [group.primary.port, group.backup.port])
         with third:
             group.start()
             asyncio.run(scenario(group, third, url))
@@ -123,7 +99,7 @@ async def killed_on_the_way(nodes: Pair | Group, third_url: str) -> None:
     if isinstance(nodes, Group):
         await asyncio.to_thread(primary.until_role, "active")
     await send(nodes.url, range(2000, 2010))
-    found = Counter([*await receive(third_url, 5000), *await receive(nodes.url)])
+    found = Counter([*await receive(third_url), *await receive(nodes.url)])
     assert found == Counter(range(2010))
 
 
@@ -136,8 +112,7 @@ def test_the_backup_is_killed_while_it_moves(tmp_path: Path, form: str) -> None:
     else:
         nodes = Pair(tmp_path, backup=slowly, own=OWN)
     with nodes:
-        cluster = "group" if isinstance(nodes, Group) else "pair"
-        third, url = third_node(tmp_path, cluster, [nodes.primary.port, nodes.backup.port])
+        third, url = third_node(tmp_path, [nodes.primary.port, nodes.backup.port])
         with third:
             nodes.start()
             asyncio.run(killed_on_the_way(nodes, url))

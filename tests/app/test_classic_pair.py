@@ -20,8 +20,7 @@ from atalanta.runtime.ha.lease_file import LEASE_NAME, decode_record, encode_rec
 from atalanta.runtime.process.exit_codes import FOLDER_TAKEN, UNAVAILABLE
 from tests.app.classic_pair import ClassicBrokers
 from tests.app.load import loaded
-from tests.app.pair import PairProcess
-from tests.broker_process import free_port
+from tests.broker_process import BrokerProcess, BrokerProcesses, free_port
 from tests.source_tree import ROOT
 from tests.waiting import until
 
@@ -33,12 +32,12 @@ def connects(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def send(process: PairProcess, text: str) -> None:
+def send(process: BrokerProcess, text: str) -> None:
     with blocking.connect(f"tcp://127.0.0.1:{process.port}") as connection:
         connection.producer("orders", routing="anycast").send(Message(text))
 
 
-def receive(process: PairProcess) -> list[str]:
+def receive(process: BrokerProcess) -> list[str]:
     """Receives and acknowledges everything that is there."""
     found = []
     with blocking.connect(f"tcp://127.0.0.1:{process.port}") as connection:
@@ -56,7 +55,7 @@ def test_the_slave_says_whom_it_waits_for_and_takes_over_from_each_end_of_its_ma
         assert connects(first.port) and not connects(second.port)
         assert f"holder=\"shop (primary, process {first.process.pid} of {os.uname().nodename})\"" in second.log()
         assert "pair_names_differ" not in second.log()
-        third = PairProcess(first.broker_xml, first.port)
+        third = BrokerProcess(first.broker_xml, port=first.port)
         third.log_path = tmp_path / "third.log"
         third.start()
         assert third.wait() == UNAVAILABLE  # it has the ports of the first one
@@ -160,11 +159,11 @@ def test_the_pair_that_a_page_begins_with(tmp_path: Path, name: str) -> None:
         path = tmp_path / host / "conf" / "activemq.xml"
         path.parent.mkdir(parents=True)
         path.write_text(file.replace("/srv/shared", str(tmp_path)).replace("0.0.0.0:61616", f"127.0.0.1:{port}"))
-        each = PairProcess(path, port)
-        each.folder = tmp_path / host
+        each = BrokerProcess(path, port=port)
+        each.working_directory = tmp_path / host
         pair.append(each)
     first, second = pair
-    try:
+    with BrokerProcesses(pair):
         for each, role, line in zip(pair, ("active", "passive"), prints, strict=False):
             each.start()
             each.until_role(role)
@@ -176,6 +175,3 @@ def test_the_pair_that_a_page_begins_with(tmp_path: Path, name: str) -> None:
         assert receive(second) == ["confirmed"]
         shown = CliRunner().invoke(application, ["ha", "status", str(second.broker_xml)], env={"COLUMNS": "1000"})
         assert f"shop (primary, process {second.process.pid} of" in shown.output and "active" in shown.output
-    finally:
-        for each in pair:
-            each.__exit__(None, None, None)

@@ -23,7 +23,8 @@ from atalanta.wire.openwire.encoding.structure import DataStructure
 from atalanta.wire.openwire.frame_decoder import FrameDecoder
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
 from atalanta.wire.openwire.wire_format import WireFormat
-from tests.broker_process import BrokerProcess, free_port, write_broker_xml
+from tests.broker_process import BrokerProcess, free_port
+from tests.broker_xml import write_broker_xml, write_users
 from tests.cli.calls import Cli
 from tests.config.activemq.classic_files import classic_file
 from tests.wire.stomp.stomp_rig import frame
@@ -42,10 +43,8 @@ STANDALONE: Final = """<server xmlns="urn:jboss:domain:20.0"><profile>
 
 def single(folder: Path, port: int, more: str = "") -> Path:
     """A broker.xml with security and one user, admin."""
-    path = write_broker_xml(folder, port, more=more)
-    path.write_text(path.read_text().replace("<security-enabled>false", "<security-enabled>true"))
-    (path.parent / "artemis-users.properties").write_text("admin=admin\n")
-    (path.parent / "artemis-roles.properties").write_text("amq=admin\n")
+    path = write_broker_xml(folder, port, more=more, security=True)
+    write_users(path, {"admin": "admin"}, {"amq": "admin"})
     return path
 
 

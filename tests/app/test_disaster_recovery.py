@@ -5,30 +5,19 @@ from __future__ import annotations
 import asyncio
 import shutil
 import signal
-import subprocess
-import sys
 import time
 import urllib.request
 from pathlib import Path
 
 import pytest
 
-from atalanta.client import Message, connect
 from atalanta.runtime.ha.group.member_status import read_status
-from tests.app.group import Group, Member
-from tests.app.load import loaded
+from tests.app.group import LEASE, Group, Member, command
+from tests.app.load import loaded, receive, send
 from tests.broker_process import free_port
 from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.process
-
-LEASE = "[ha]\nlease_ms = 500\n"
-
-
-def command(*words: object) -> subprocess.CompletedProcess[str]:
-    """Runs `atalanta ha`."""
-    line = [sys.executable, "-m", "atalanta", "ha", *map(str, words)]
-    return subprocess.run(line, capture_output=True, text=True, timeout=DEADLINE_S)
 
 
 def promoted(member: Member, *options: str) -> None:
@@ -47,21 +36,6 @@ def until_equal(active: Member) -> None:
         return status is not None and bool(status.followers) and all(each.behind == 0 for each in status.followers)
 
     until(equal, active.log)
-
-
-async def send(url: str, texts: list[str]) -> None:
-    async with asyncio.timeout(DEADLINE_S), connect(url) as connection:
-        producer = await connection.producer("orders", routing="anycast")
-        for text in texts:
-            await producer.send(Message(text))
-
-
-async def receive(url: str, count: int) -> list[str | None]:
-    async with asyncio.timeout(DEADLINE_S), connect(url) as connection:
-        consumer = await connection.consumer("orders", ack="auto")
-        found = [await consumer.receive(DEADLINE_S) for _ in range(count)]
-        assert await consumer.receive(0.2) is None
-        return [each.text or "" for each in found if each is not None]
 
 
 @pytest.mark.soak
@@ -86,10 +60,10 @@ def test_the_service_moves_to_another_data_centre_and_back_without_a_loss(tmp_pa
 def test_after_the_loss_of_a_data_centre_an_operator_decides(tmp_path: Path) -> None:
     with Group(tmp_path, own=LEASE, far=True) as group:
         group.start()
-        asyncio.run(send(group.url, ["a", "b"]))
+        asyncio.run(send(group.url, [0, 1]))
         until_equal(group.primary)
         group.backup.end(signal.SIGKILL)
-        asyncio.run(send(group.url, ["c"]))
+        asyncio.run(send(group.url, [2]))
         group.primary.end(signal.SIGKILL)
         group.backup.start()
         group.backup.until_role("passive")
@@ -98,13 +72,13 @@ def test_after_the_loss_of_a_data_centre_an_operator_decides(tmp_path: Path) -> 
         refused = command("promote", group.backup.instance)
         assert refused.returncode == 1 and "With --lossy" in refused.stderr
         promoted(group.backup, "--lossy")
-        asyncio.run(send(group.url, ["d"]))
+        asyncio.run(send(group.url, [3]))
         # The old data centre comes back: what the other one lacked is set aside, and told.
         group.primary.start()
         group.backup.until_logged("replica_in_sync")
         assert "confirmed=" in group.primary.log() and "replica_tail_cut" in group.primary.log()
         promoted(group.primary)
-        assert asyncio.run(receive(group.url, 3)) == ["a", "b", "d"]
+        assert asyncio.run(receive(group.url, sure=3)) == [0, 1, 3]
 
 
 @pytest.mark.soak
@@ -112,7 +86,7 @@ def test_the_manager_is_lost_with_the_data_centre(tmp_path: Path) -> None:
     with Group(tmp_path, backups=2, own=LEASE, far=True) as group:
         far = group.members[-1]
         group.start()
-        asyncio.run(send(group.url, ["a", "b"]))
+        asyncio.run(send(group.url, [0, 1]))
         until_equal(group.primary)
         for member in (group.primary, group.backup):
             member.end(signal.SIGKILL)
@@ -129,12 +103,12 @@ def test_the_manager_is_lost_with_the_data_centre(tmp_path: Path) -> None:
         refused = command("promote", far.instance)
         assert refused.returncode == 1 and "no register" in refused.stderr
         promoted(far, "--lossy")
-        asyncio.run(send(group.url, ["c"]))
+        asyncio.run(send(group.url, [2]))
         for member in (group.primary, group.backup):
             member.start()
         until(lambda: far.log().count("replica_in_sync") == 2, far.log)
         promoted(group.primary)
-        assert asyncio.run(receive(group.url, 3)) == ["a", "b", "c"]
+        assert asyncio.run(receive(group.url, sure=3)) == [0, 1, 2]
 
 
 @pytest.mark.soak
@@ -168,7 +142,7 @@ def test_the_loss_of_hosts_and_disks_while_clients_send(tmp_path: Path) -> None:
 def test_the_lag_is_a_metric_also_while_the_member_is_away(tmp_path: Path) -> None:
     web = free_port()
     with Group(tmp_path, own=LEASE, far=True) as group:
-        group.primary._arguments = ("--web", f"127.0.0.1:{web}")
+        group.primary.arguments = ("--web", f"127.0.0.1:{web}")
         group.start()
 
         def lag(what: str) -> float:
@@ -180,7 +154,7 @@ def test_the_lag_is_a_metric_also_while_the_member_is_away(tmp_path: Path) -> No
 
         until(lambda: lag("records") == 0 and lag("seconds") == 0, group.primary.log)
         group.backup.end(signal.SIGKILL)
-        asyncio.run(send(group.url, ["a", "b"]))
+        asyncio.run(send(group.url, [0, 1]))
         until(lambda: lag("records") >= 2 and lag("seconds") > 1, group.primary.log)
         group.backup.start()
         until(lambda: lag("records") == 0 and lag("seconds") == 0, group.primary.log)

@@ -16,23 +16,15 @@ import pytest
 from atalanta.client.blocking import connect
 from atalanta.runtime.ha.managers.voter_folder import VoterFolder
 from atalanta.runtime.process import exit_codes
-from tests.broker_process import BrokerProcess, free_port, refused, write_broker_xml
+from tests.broker_process import BrokerProcess, free_port, refused
+from tests.broker_xml import cluster, write_broker_xml
 from tests.runtime.ha.guard.guarded_process import alive
 from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.process
 
 # The other member does not run.
-CONNECTION = """
-<connectors>
-  <connector name="here">tcp://127.0.0.1:61616</connector>
-  <connector name="other">tcp://127.0.0.1:9</connector>
-</connectors>
-<cluster-connections><cluster-connection name="group">
-  <connector-ref>here</connector-ref>
-  <static-connectors><connector-ref>other</connector-ref></static-connectors>
-</cluster-connection></cluster-connections>
-"""
+CONNECTION = cluster(61616, [9], login="")
 REPLICATED = CONNECTION + """
 <ha-policy><replication><primary><manager>
   <class-name>org.apache.activemq.artemis.lockmanager.file.FileBasedLockManager</class-name>

@@ -18,8 +18,7 @@ from atalanta.client import Message, connect
 from atalanta.runtime.ha.group.member_status import read_status
 from tests.app.colocated import free_offset
 from tests.app.group import Member
-from tests.app.pair import PairProcess
-from tests.broker_process import free_port
+from tests.broker_process import BrokerProcess, BrokerProcesses, free_port
 from tests.source_tree import ROOT
 from tests.waiting import DEADLINE_S, until
 
@@ -27,7 +26,7 @@ PAGE = ROOT / "docs" / "guide" / "high-availability.md"
 PORTS = "61616|61617|5791|5792|5793"
 
 
-class Example:
+class Example(BrokerProcesses[Member]):
     """One form of the guide: its files in `folder`, with ports of its own, and its client."""
 
     def __init__(self, folder: Path, first: int, own: bool = False) -> None:
@@ -44,7 +43,8 @@ class Example:
             (etc / "broker.xml").write_text(file)
             if own:
                 (etc / "atalanta.toml").write_text(self.block("toml"))
-            both.append(Member(etc / "broker.xml", 0))
+            both.append(Member(etc / "broker.xml"))
+        super().__init__(both)
         self.primary, self.backup = both
         self.ready = f"ready role=active artemis=127.0.0.1:{ports['61616']}"
         found = re.search(r"^    (\(tcp://.*)$", self.text, re.MULTILINE)
@@ -78,22 +78,15 @@ class Example:
         self.backup.until_role("passive")
         assert self.backup.lines() == ["ready role=passive"]
 
-    def end(self) -> None:
-        for each in (self.primary, self.backup):
-            each.__exit__(None, None, None)
-
 
 @pytest.mark.process
 def test_the_pair_of_the_guide_survives_a_kill(tmp_path: Path) -> None:
-    pair = Example(tmp_path, 0)
-    try:
+    with Example(tmp_path, 0) as pair:
         pair.start()
         asyncio.run(pair.send())
         pair.primary.end(signal.SIGKILL)
         pair.backup.until_role("active")
         assert asyncio.run(pair.receive()) == "one coffee"
-    finally:
-        pair.end()
 
 
 @contextmanager
@@ -106,9 +99,9 @@ def witnesses_of(example: Example, folder: Path) -> Iterator[list[subprocess.Pop
         for each in witnesses:
             assert each.stdout is not None
             assert each.stdout.readline().startswith(b"ready voter=")
-        yield witnesses
+        with example:
+            yield witnesses
     finally:
-        example.end()
         for each in witnesses:
             each.kill()
             each.wait(DEADLINE_S)
@@ -169,9 +162,9 @@ def test_the_colocated_nodes_of_the_guide_serve_for_each_other(tmp_path: Path) -
         etc = tmp_path / name / "etc"
         etc.mkdir(parents=True)
         (etc / "broker.xml").write_text(text.replace(">one<", f">{name}<").replace("shared/one", f"shared/{name}"))
-        nodes.append(PairProcess(etc / "broker.xml", 0))
+        nodes.append(BrokerProcess(etc / "broker.xml"))
     one, two = nodes
-    try:
+    with BrokerProcesses(nodes):
         for each in nodes:
             each.start()
         for each in nodes:
@@ -184,6 +177,3 @@ def test_the_colocated_nodes_of_the_guide_serve_for_each_other(tmp_path: Path) -
         two.until_logged("node_active role=backup")
         example.url = f"tcp://127.0.0.1:{ports['61617'] + ports['100']}?reconnectAttempts=-1"
         assert asyncio.run(example.receive()) == "one coffee"
-    finally:
-        for each in nodes:
-            each.__exit__(None, None, None)

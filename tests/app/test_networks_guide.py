@@ -9,7 +9,8 @@ import pytest
 
 from atalanta.client import Message
 from atalanta.client.blocking import connect
-from tests.broker_process import BrokerProcess, free_port, write_broker_xml
+from tests.broker_process import BrokerProcess, free_port
+from tests.broker_xml import write_broker_xml
 from tests.source_tree import ROOT
 
 PAGE = ROOT / "docs" / "guide" / "networks.md"

@@ -14,7 +14,7 @@ import pytest
 
 from atalanta.client import Connection, Message, connect
 from tests.app.group import Group
-from tests.app.load import loaded
+from tests.app.load import loaded, send
 from tests.broker_process import BrokerProcess, free_port, refused
 from tests.certificates import PASSWORD, Authority
 from tests.waiting import DEADLINE_S, until
@@ -143,7 +143,7 @@ def test_management_and_metrics_tell_of_the_group_and_settings_follow(tmp_path: 
             return str(error.read().decode())
 
     with Group(tmp_path, own=LEASE) as group:
-        group.primary._arguments = ("--web", f"127.0.0.1:{port}")
+        group.primary.arguments = ("--web", f"127.0.0.1:{port}")
         group.start()
         asyncio.run(main(group))
 
@@ -187,19 +187,13 @@ def test_members_prove_the_password_of_the_cluster(tmp_path: Path) -> None:
 
 
 def test_from_one_node_to_a_group_and_not_back_by_mistake(tmp_path: Path) -> None:
-    async def send(url: str) -> None:
-        async with connect(url) as connection:
-            producer = await connection.producer("orders", routing="anycast")
-            for number in range(100):
-                await producer.send(Message(str(number)))
-
     with Group(tmp_path, own=LEASE) as group:
         xml = group.primary.broker_xml
         member = xml.read_text()
         alone = re.sub(r"<ha-policy>.*</ha-policy>", "", member, flags=re.DOTALL)
         xml.write_text(alone)
         with BrokerProcess(xml) as broker:
-            asyncio.run(send(f"tcp://127.0.0.1:{group.primary.port}"))
+            asyncio.run(send(f"tcp://127.0.0.1:{group.primary.port}", range(100)))
             assert broker.end(signal.SIGTERM) == 0
         xml.write_text(member)
         group.start()

@@ -174,7 +174,7 @@ def test_a_primary_that_was_paused_longer_than_its_lease_serves_nobody_any_more(
         assert len(load.confirmed) > confirmed
 
     group = Group(tmp_path, own=LEASE)
-    group.primary._arguments = ("--no-guard",)  # the process that was started is the node
+    group.primary.arguments = ("--no-guard",)  # the process that was started is the node
     run(group, pause)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from atalanta.client import Message, blocking, connect
-from tests.app.load import Load, loaded, number_of
+from tests.app.load import Load, loaded, receive, send
 from tests.app.pair import Pair
 from tests.broker_process import BrokerProcess, refused
 from tests.waiting import DEADLINE_S
@@ -258,30 +258,19 @@ def test_force_failover_and_the_attributes_of_management(tmp_path: Path) -> None
 
 
 def test_a_node_becomes_a_pair_and_takes_its_messages_along(tmp_path: Path) -> None:
-    async def send(url: str) -> None:
-        async with connect(url) as connection:
-            producer = await connection.producer("orders", routing="anycast")
-            for number in range(100):
-                await producer.send(Message(str(number)))
-
-    async def receive(url: str) -> list[int]:
-        async with connect(url) as connection:
-            consumer = await connection.consumer("orders", ack="auto")
-            return [number_of(await consumer.receive(30)) for _ in range(100)]
-
     with Pair(tmp_path) as pair:
         xml = pair.primary.broker_xml
         of_a_pair = xml.read_text()
         xml.write_text(re.sub(r"<ha-policy>.*</ha-policy>", "", of_a_pair))
         alone = f"tcp://127.0.0.1:{pair.primary.port}"
         with BrokerProcess(xml) as broker:
-            asyncio.run(send(alone))
+            asyncio.run(send(alone, range(100)))
             assert broker.end(signal.SIGTERM) == 0
         xml.write_text(of_a_pair)
         pair.start()
         pair.primary.end(signal.SIGKILL)
         pair.backup.until_role("active")
-        assert asyncio.run(receive(pair.url)) == list(range(100))
+        assert asyncio.run(receive(pair.url, sure=100)) == list(range(100))
         pair.backup.end(signal.SIGKILL)
         # Without the policy the node would not see the messages of the epochs.
         xml.write_text(re.sub(r"<ha-policy>.*</ha-policy>", "", of_a_pair))

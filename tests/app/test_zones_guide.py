@@ -6,14 +6,14 @@ import asyncio
 import contextlib
 import re
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from atalanta.client import ClientError, Connection, Message, connect
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess, BrokerProcesses, free_port
 from tests.source_tree import ROOT
+from tests.waiting import reached
 
 PAGE = ROOT / "docs" / "guide" / "zones.md"
 NODES = {"east-1": "61616", "east-2": "61617", "west-1": "61618"}
@@ -93,21 +93,10 @@ async def receive(connection: Connection, received: set[str]) -> None:
                     await message.acknowledge()
 
 
-async def until(what: str, condition: Callable[[], bool], seconds: float = 40) -> None:
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            while not condition():
-                await asyncio.sleep(0.1)
-    assert condition(), what
-
-
 def test_clients_stay_in_their_zone_leave_it_when_it_is_away_and_return(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path)
-    try:
+    with BrokerProcesses(list(cluster.nodes.values())):
         asyncio.run(day(cluster))
-    finally:
-        for node in cluster.nodes.values():
-            node.__exit__(None, None, None)
 
 
 async def day(cluster: Cluster) -> None:
@@ -129,20 +118,20 @@ async def day(cluster: Cluster) -> None:
                 group.create_task(work.send(each)) for work, each in zip(works, connections, strict=True)
             ]
             receiving = [group.create_task(receive(each, received)) for each in connections]
-            await until(f"all in the east: {cluster.places(connections)}", at_home)
+            await reached(at_home, f"all in the east: {cluster.places(connections)}")
             for name in NODES:
                 await cluster.end(signal.SIGTERM, name)
                 await cluster.start(name)
-                await until("all are back in the east after a restart", at_home)
+                await reached(at_home, "all are back in the east after a restart")
             await cluster.end(signal.SIGKILL, "east-1", "east-2")
-            await until("all are in the west", lambda: cluster.places(connections) == [0, 0, CLIENTS])
+            await reached(lambda: cluster.places(connections) == [0, 0, CLIENTS], "all are in the west")
             await cluster.start("east-1", "east-2")
-            await until("all are back in the east", at_home)
+            await reached(at_home, "all are back in the east")
             for work in works:
                 work.sending = False
             await asyncio.gather(*sending)
             confirmed = {text for work in works for text in work.confirmed}
-            await until("every confirmed message is received", lambda: confirmed <= received)
+            await reached(lambda: confirmed <= received, "every confirmed message is received")
             for task in receiving:
                 task.cancel()
         assert len(confirmed) > 100

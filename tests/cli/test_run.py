@@ -17,7 +17,8 @@ from atalanta.client.blocking import connect
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.build import build_name
 from atalanta.wire.core.client.errors import ClientError
-from tests.broker_process import BrokerProcess, free_port, refused, write_broker_xml
+from tests.broker_process import BrokerProcess, free_port, refused
+from tests.broker_xml import write_broker_xml
 
 DEFAULT_FILE = Path(__file__).parents[1] / "config" / "data" / "artemis-create.xml"
 pytestmark = pytest.mark.process
@@ -187,12 +188,8 @@ def test_a_fatal_error_is_json_too(tmp_path: Path, port: int, broken: str) -> No
         if broken == "port":
             taken.bind(("127.0.0.1", port))
             taken.listen()
-        broker = BrokerProcess(path, "--log-json", *level)
-        broker.start()
-        try:
+        with refused(path, "--log-json", *level) as broker:
             assert broker.wait() == statuses[broken]
-        finally:
-            broker.__exit__(None, None, None)
     last = [json.loads(line) for line in broker.log().splitlines()][-1]
     assert (last["event"], last["level"], last["status"]) == ("start_fatal", "error", statuses[broken])
 
@@ -209,7 +206,7 @@ def test_an_acceptor_with_a_lock_stays_closed_while_the_others_serve(tmp_path: P
             socket.create_connection(("127.0.0.1", locked), timeout=20)
 
 
-def test_what_artemis_default_file_loses_is_one_warning(tmp_path: Path, port: int) -> None:
+def test_the_default_file_of_artemis_gets_one_warning_for_what_has_no_effect(tmp_path: Path, port: int) -> None:
     """`artemis create` writes five acceptors and twenty options of their own: one line for the lost."""
     text = DEFAULT_FILE.read_text(encoding="utf-8")
     acceptors = re.compile(r"<acceptors>.*?</acceptors>", re.DOTALL)

@@ -9,43 +9,25 @@ from pathlib import Path
 import pytest
 
 from tests.broker_process import BrokerProcess, free_port
+from tests.broker_xml import USE, permissions, write_broker_xml
 from tests.cli.calls import Cli
 
 pytestmark = pytest.mark.process
 
-TYPES = (
-    "send",
-    "consume",
-    "browse",
-    "createAddress",
-    "createDurableQueue",
-    "createNonDurableQueue",
-    "manage",
-)
-BROKER_XML = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
-<name>secured</name><journal-directory>data/journal</journal-directory>
-<acceptors><acceptor name="a">tcp://127.0.0.1:{port}</acceptor></acceptors>
-<security-settings><security-setting match="#">{permissions}</security-setting></security-settings>
-</core></configuration>"""
-
 
 @pytest.fixture(scope="module")
 def cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
-    etc: Path = tmp_path_factory.mktemp("node") / "etc"
-    etc.mkdir()
     port = free_port()
-    roles = {name: "amq" if name == "manage" else "amq,workers" for name in TYPES}
-    permissions = "".join(f'<permission type="{name}" roles="{roles[name]}"/>' for name in TYPES)
-    xml = etc / "broker.xml"
-    xml.write_text(BROKER_XML.format(port=port, permissions=permissions))
+    rights = permissions("amq,workers", USE, operators="amq")
+    xml = write_broker_xml(tmp_path_factory.mktemp("node"), port, more=rights, security=True)
     local = Cli()
     for name, role in (("anna", "amq"), ("bert", "guests"), ("carl", "workers")):
-        local("user", "add", name, "--role", role, "--password", "pw", "--etc", str(etc))
+        local("user", "add", name, "--role", role, "--password", "pw", "--etc", str(xml.parent))
     with BrokerProcess(xml):
         yield Cli(f"tcp://127.0.0.1:{port}")
 
 
-def test_who_may_does(cli: Cli) -> None:
+def test_a_user_with_rights_sends_counts_and_consumes(cli: Cli) -> None:
     """No right to delete non-durable queues is needed, although management answers into one."""
     anna = Cli(cli.environment["ATALANTA_URL"])
     anna.environment |= {"ATALANTA_USER": "anna", "ATALANTA_PASSWORD": "pw"}
@@ -101,16 +83,15 @@ visitors {{
 
 
 def test_guests_at_a_door_of_their_own(tmp_path: Path) -> None:
-    etc = tmp_path / "etc"
-    etc.mkdir()
     inner, outer = free_port(), free_port()
-    permissions = "".join(f'<permission type="{name}" roles="amq"/>' for name in TYPES)
-    text = BROKER_XML.format(port=inner, permissions=permissions)
-    door = f'<acceptor name="b">tcp://127.0.0.1:{outer}?securityDomain=visitors</acceptor></acceptors>'
-    (etc / "broker.xml").write_text(text.replace("</acceptors>", door))
-    (etc / "login.config").write_text(LOGIN_CONFIG)
-    Cli()("user", "add", "anna", "--role", "amq", "--password", "pw", "--etc", str(etc))
-    with BrokerProcess(etc / "broker.xml"):
+    xml = write_broker_xml(tmp_path, inner, more=permissions("amq", USE), security=True)
+    door = (
+        f'<acceptor name="b">tcp://127.0.0.1:{outer}?securityDomain=visitors</acceptor></acceptors>'
+    )
+    xml.write_text(xml.read_text().replace("</acceptors>", door))
+    xml.with_name("login.config").write_text(LOGIN_CONFIG)
+    Cli()("user", "add", "anna", "--role", "amq", "--password", "pw", "--etc", str(xml.parent))
+    with BrokerProcess(xml):
         inside, outside = Cli(f"tcp://127.0.0.1:{inner}"), Cli(f"tcp://127.0.0.1:{outer}")
         outside("produce", "x", "--text", "from a guest")
         inside("produce", "x", status=77)

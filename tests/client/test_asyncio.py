@@ -24,6 +24,7 @@ from atalanta.client import (
 )
 from atalanta.client.shells.asyncio_shell import AsyncioShell
 from tests.client.fake_server import FakeServer
+from tests.waiting import reached
 from tests.wire.core.client.fake_broker import PASSWORD
 
 AGAIN = "reconnectAttempts=-1&retryInterval=20&stay=true"
@@ -45,12 +46,6 @@ def test_on(*queues: str) -> Callable[[Callable[[FakeServer], Awaitable[None]]],
 test_on.__test__ = False  # type: ignore[attr-defined]
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    """Polls; the test's own timeout ends it."""
-    while not condition():
-        await asyncio.sleep(0.005)
-
-
 def test_send_receive_acknowledge() -> None:
     async def body(server: FakeServer) -> None:
         async with connect(server.url(), user="u", password=PASSWORD) as connection:
@@ -62,7 +57,7 @@ def test_send_receive_acknowledge() -> None:
                 assert (message.text, message.properties, message.queue) == ("one", {"n": 1}, "q")
                 await message.acknowledge()
             assert (await connection.query_queue("q")).message_count == 0
-            await until(lambda: len(connection.topology) == 1)
+            await reached(lambda: len(connection.topology) == 1)
             assert connection.topology[0].port == server.port
 
     test_on("q")(body)
@@ -77,7 +72,7 @@ def test_the_window_bounds_what_is_unconfirmed() -> None:
             for number in range(9):
                 await producer.send_soon(Message(text=str(number)))
             tenth = asyncio.ensure_future(_awaited(producer.send_soon(Message(text="9"))))
-            await until(lambda: len(server.broker.queues["q"]) == 10)
+            await reached(lambda: len(server.broker.queues["q"]) == 10)
             assert not tenth.done() and producer.unconfirmed == 10
             server.broker.confirm = True
             server.broker.connections[0].release()
@@ -122,7 +117,7 @@ def test_a_lost_connection_comes_back_and_nothing_is_lost_or_doubled() -> None:
             for number in range(300):
                 if number in (100, 200):
                     server.broker.confirm = number == 200
-                    await until(lambda: producer.unconfirmed == 0 or not server.broker.confirm)
+                    await reached(lambda: producer.unconfirmed == 0 or not server.broker.confirm)
                 if number in (150, 250):
                     server.cut()
                     server.broker.confirm = True
@@ -153,7 +148,7 @@ class ClosedTransport(asyncio.Transport):
         return None
 
 
-def test_what_is_written_before_a_loss_is_noticed_is_no_error() -> None:
+def test_bytes_written_before_a_loss_is_noticed_are_no_error() -> None:
     """The message is sent again, as everything that nobody has confirmed."""
 
     async def body(server: FakeServer) -> None:
@@ -164,7 +159,7 @@ def test_what_is_written_before_a_loss_is_noticed_is_no_error() -> None:
             link = shell.link
             link.transport = ClosedTransport()
             sending = asyncio.create_task(producer.send(Message(text="x")))
-            await until(lambda: producer.unconfirmed == 1)
+            await reached(lambda: producer.unconfirmed == 1)
             shell.flush()
             server.cut()
             await sending
@@ -178,7 +173,7 @@ def test_a_server_away_for_a_while_is_waited_for() -> None:
         async with connect(server.url(AGAIN), user="u", password=PASSWORD) as connection:
             producer = await connection.producer("q")
             await server.stop()
-            await until(lambda: not connection.connected)
+            await reached(lambda: not connection.connected)
             sending = asyncio.ensure_future(producer.send(Message(text="patient")))
             question = asyncio.ensure_future(connection.query_queue("q"))
             await asyncio.sleep(0.1)
@@ -200,10 +195,10 @@ def test_messages_of_a_lost_connection_come_again() -> None:
             first = await anext(consumer)
             second = await anext(consumer)
             first.acknowledge()
-            await until(lambda: len(server.links[0].peer.consumers) == 1)
+            await reached(lambda: len(server.links[0].peer.consumers) == 1)
             await connection.query_queue("q")  # the acknowledgement has arrived before this
             server.cut()
-            await until(lambda: second.lost)
+            await reached(lambda: second.lost)
             await second.acknowledge()  # quietly nothing
             again = [await anext(consumer) for _ in range(2)]
             assert [m.text for m in again] == ["1", "2"] and not again[0].lost
@@ -228,7 +223,7 @@ def test_transactions() -> None:
                     await transaction.send("q", Message(text="lost"))
                     await connection.query_queue("q")
                     server.cut()
-                    await until(lambda: connection.lost_count == 1)
+                    await reached(lambda: connection.lost_count == 1)
             assert [m.text() for m in queue] == ["1"]
             transaction = await connection.transaction().open()
             consumer = await transaction.consumer("q")
@@ -318,7 +313,7 @@ def test_without_reconnection_a_loss_ends_everything() -> None:
             server.cut()
             with pytest.raises(ClientError):
                 await waiting
-            await until(lambda: connection.shell.engine.failed is not None)
+            await reached(lambda: connection.shell.engine.failed is not None)
             with pytest.raises(ConnectionLost):
                 await connection.producer("q")
 
@@ -400,9 +395,9 @@ def test_losses_and_reconnects_are_logged(caplog: pytest.LogCaptureFixture) -> N
     async def body(server: FakeServer) -> None:
         async with connect(server.url(AGAIN), user="u", password=PASSWORD) as connection:
             server.cut()
-            await until(lambda: connection.lost_count == 1 and connection.connected)
+            await reached(lambda: connection.lost_count == 1 and connection.connected)
             await connection.query_queue("q")
-            await until(lambda: "again" in caplog.text)
+            await reached(lambda: "again" in caplog.text)
         once = server.url("reconnectAttempts=1&retryInterval=10")
         async with connect(once, user="u", password=PASSWORD) as connection:
             await server.stop()

@@ -11,35 +11,20 @@ import pytest
 from atalanta.client import ConnectionLost, Message, connect
 from atalanta.client.blocking import connect as connect_blocking
 from tests.broker_process import BrokerProcess, free_port
+from tests.broker_xml import ORDERS, REDISTRIBUTED, cluster, write_broker_xml
 
 pytestmark = pytest.mark.process
 
-BROKER_XML = """<configuration><core>
-  <name>{name}</name>
-  <security-enabled>false</security-enabled>
-  <cluster-user>peer</cluster-user><cluster-password>secret</cluster-password>
-  <connectors>
-    <connector name="own">tcp://127.0.0.1:{own}?httpUpgradeEnabled=true;httpUpgradeEndpoint=http-acceptor</connector>
-    <connector name="other">tcp://127.0.0.1:{other}?httpUpgradeEnabled=true;httpUpgradeEndpoint=http-acceptor</connector>
-  </connectors>
-  <acceptors><acceptor name="http-acceptor">tcp://127.0.0.1:{own}?httpUpgradeEnabled={upgrade}</acceptor></acceptors>
-  <addresses><address name="orders"><anycast><queue name="orders"/></anycast></address></addresses>
-  <address-settings><address-setting match="#"><redistribution-delay>0</redistribution-delay>
-  </address-setting></address-settings>
-  <cluster-connections><cluster-connection name="http"><connector-ref>own</connector-ref>
-    <static-connectors><connector-ref>other</connector-ref></static-connectors>
-  </cluster-connection></cluster-connections>
-</core></configuration>
-"""
-OPTIONS = "httpUpgradeEnabled=true&httpUpgradeEndpoint=http-acceptor&useTopologyForLoadBalancing=false"
+UPGRADING = "?httpUpgradeEnabled=true;httpUpgradeEndpoint=artemis"
+OPTIONS = "httpUpgradeEnabled=true&httpUpgradeEndpoint=artemis&useTopologyForLoadBalancing=false"
 
 
 def node(folder: Path, own: int, other: int, upgrade: str = "true") -> BrokerProcess:
-    etc = folder / "etc"
-    etc.mkdir(parents=True)
-    text = BROKER_XML.format(name=folder.name, own=own, other=other, upgrade=upgrade)
-    (etc / "broker.xml").write_text(text, encoding="utf-8")
-    return BrokerProcess(etc / "broker.xml")
+    more = cluster(own, [other], options=UPGRADING) + ORDERS + REDISTRIBUTED
+    path = write_broker_xml(
+        folder, own, folder.name, more, options=f"?httpUpgradeEnabled={upgrade}"
+    )
+    return BrokerProcess(path)
 
 
 def test_clients_and_a_cluster_behind_http(tmp_path: Path) -> None:

@@ -14,18 +14,11 @@ import pytest
 from atalanta.client import Message
 from atalanta.client.blocking import Connection, connect
 from tests.broker_process import BrokerProcess, free_port
+from tests.broker_xml import USE, permissions, write_broker_xml
 from tests.cli.calls import Cli
 from tests.waiting import until
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(120)]
-
-TYPES: Final = "send consume browse createAddress createDurableQueue createNonDurableQueue manage".split()
-BROKER_XML: Final = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core">
-<name>kills</name><journal-directory>data/journal</journal-directory>
-<large-messages-directory>data/largemessages</large-messages-directory>
-<acceptors><acceptor name="a">tcp://127.0.0.1:{port}</acceptor></acceptors>
-<security-settings><security-setting match="#">{permissions}</security-setting></security-settings>
-</core></configuration>"""
 
 # Prints a line when it holds what the test wants to be held, and one for what becomes of it.
 HOLDER: Final = """
@@ -87,10 +80,8 @@ def port() -> int:
 
 @pytest.fixture(scope="module")
 def etc(tmp_path_factory: pytest.TempPathFactory, port: int) -> Path:
-    etc = tmp_path_factory.mktemp("node") / "etc"
-    etc.mkdir()
-    permissions = "".join(f'<permission type="{name}" roles="amq"/>' for name in TYPES)
-    (etc / "broker.xml").write_text(BROKER_XML.format(port=port, permissions=permissions))
+    rights = permissions("amq", [*USE, "manage"])
+    etc = write_broker_xml(tmp_path_factory.mktemp("node"), port, more=rights, security=True).parent
     for name in ("vera", "olga"):
         Cli()("user", "add", name, "--role", "amq", "--password", "pw", "--etc", str(etc))
     return etc
@@ -271,7 +262,7 @@ def test_half_a_large_message_goes_with_its_sender(
     assert operator.query_queue("streams").message_count == 0
 
 
-def test_who_may_not_manage_kills_nobody(node: str, operator: Connection) -> None:
+def test_a_user_without_the_right_to_manage_kills_nobody(node: str, operator: Connection) -> None:
     from atalanta.client.management import ManagementFailed
 
     call = operator.management().call

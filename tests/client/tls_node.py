@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.broker_xml import ORDERS, write_broker_xml
 from tests.certificates import PASSWORD, Authority
 
-BROKER_XML = """<configuration><core>
-  <name>{name}</name>
-  <security-enabled>false</security-enabled>
-  <cluster-user>peer</cluster-user><cluster-password>secret</cluster-password>
-  <acceptors><acceptor name="artemis">tcp://127.0.0.1:{port}?sslEnabled=true;keyStorePath=server.p12;\
-keyStorePassword={password};{acceptor}</acceptor></acceptors>
-  <addresses><address name="orders"><anycast><queue name="orders"/></anycast></address></addresses>
-  {more}
-</core></configuration>
-"""
+SERVER = f"?sslEnabled=true;keyStorePath=server.p12;keyStorePassword={PASSWORD};"
+LOGIN = "<cluster-user>peer</cluster-user><cluster-password>secret</cluster-password>\n"
 ASKING = f"needClientAuth=true;trustStorePath=authority-trust.p12;trustStorePassword={PASSWORD}"
 
 
@@ -29,9 +22,6 @@ def write_node(
     authority.holder("client").key_store(etc)
     authority.trust_store(etc)
     authority.trust_pem(etc)
-    path = etc / "broker.xml"
-    text = BROKER_XML.format(
-        name=folder.name, port=port, password=PASSWORD, acceptor=acceptor, more=more
+    return write_broker_xml(
+        folder, port, folder.name, LOGIN + ORDERS + more, options=SERVER + acceptor
     )
-    path.write_text(text, encoding="utf-8")
-    return path

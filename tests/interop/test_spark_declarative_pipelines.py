@@ -15,7 +15,8 @@ import pytest
 
 from atalanta.client import Message, ReceivedMessage, blocking
 from atalanta.spark.environment.interpreter import quick_python
-from tests.spark.nodes import PASSWORD, QUEUE, ROOT, USER, BrokerCluster
+from tests.source_tree import ROOT
+from tests.spark.nodes import PASSWORD, QUEUE, USER, BrokerCluster
 from tests.spark.pipeline.process import PipelineProcess
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(1_800)]

@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from tests.interop.harness.spark import jars, pyspark_folders
-from tests.spark.nodes import PASSWORD, ROOT, BrokerCluster
+from tests.source_tree import ROOT
+from tests.spark.nodes import PASSWORD, BrokerCluster
 from tests.spark.pipeline.process import ATALANTA, PipelineProcess
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(1_800)]

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.interop.harness.spark import pyspark_folders
-from tests.spark.nodes import ROOT, BrokerCluster
+from tests.source_tree import ROOT
+from tests.spark.nodes import BrokerCluster
 from tests.spark.pipeline.process import PipelineProcess
 from tests.spark.version_job import MESSAGES
 

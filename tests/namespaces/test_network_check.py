@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from tests.broker_process import write_broker_xml
+from tests.broker_xml import write_broker_xml
 from tests.namespaces.network import MARKS, PORT, Namespaces, until
 
 pytestmark = MARKS

@@ -10,6 +10,7 @@ from atalanta.node.clock import AHEAD_NS_MAX, STEP_NS_MIN, Clock
 from atalanta.runtime.clock import system_clock
 from atalanta.runtime.process.event_loop import new_loop
 from atalanta.runtime.timers import LoopTimers
+from tests.waiting import reached
 
 SECOND = 1_000_000_000
 
@@ -74,9 +75,7 @@ def test_timers_fire_by_key_never_early_and_only_once(plain: bool) -> None:
     assert fired == [], "never from within set"
 
     async def until_all() -> None:
-        async with asyncio.timeout(10):
-            while len(fired) < 4:
-                await asyncio.sleep(0.005)
+        await reached(lambda: len(fired) >= 4)
         await asyncio.sleep(0.01)
 
     try:
@@ -168,13 +167,8 @@ def test_timers_wait_for_a_clock_at_half_speed() -> None:
     at_ns = clock.now() + 30_000_000
     timers.set("soon", at_ns)
 
-    async def until_fired() -> None:
-        async with asyncio.timeout(10):
-            while not fired:
-                await asyncio.sleep(0.001)
-
     try:
-        loop.run_until_complete(until_fired())
+        loop.run_until_complete(reached(lambda: fired))
     finally:
         loop.close()
     assert fired[0] >= at_ns

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import sys
 
+from pyspark.sql import SparkSession
+
 from atalanta.spark import session
 from tests.spark.nodes import PASSWORD, QUEUE, USER
 
 BATCH_MESSAGES = 500
 
 
-def main(servers: str, folder: str, partitions: str = "") -> None:
-    spark = session(name="driver")
+def run(spark: SparkSession, servers: str, folder: str, partitions: str = "") -> None:
+    """Reads what is there, from where an earlier run was killed."""
     login = {"servers": servers, "user": USER, "password": PASSWORD, "nodeTimeout": "60s"}
     reader = spark.readStream.format("atalanta").options(
         **login, queue=QUEUE, maxOffsetsPerTrigger=BATCH_MESSAGES, minPartitions=partitions or "3"
@@ -29,8 +31,12 @@ def main(servers: str, folder: str, partitions: str = "") -> None:
     else:
         writer = frame.writeStream.format("parquet").option("path", f"{folder}/out")
     writer = writer.option("checkpointLocation", f"{folder}/checkpoint")
-    query = writer.trigger(availableNow=True).start()
-    query.awaitTermination()
+    writer.trigger(availableNow=True).start().awaitTermination()
+
+
+def main(*arguments: str) -> None:
+    spark = session(name="driver")
+    run(spark, *arguments)
     spark.stop()
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.spark.nodes import ROOT
+from tests.source_tree import ROOT
 
 # Words of the command line of each kind of process.
 KINDS: Final = {

@@ -37,7 +37,7 @@ PROPERTIES: dict[str, PropertyValue] = {
 @pytest.fixture(scope="module")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerCluster]:
     cluster = BrokerCluster(tmp_path_factory.mktemp("brokers"), 1)
-    xml = cluster.nodes[0].folder / "etc" / "broker.xml"
+    xml = cluster.nodes[0].broker_xml
     text = xml.read_text().replace("</address-settings>", SETTING + "</address-settings>")
     xml.write_text(text.replace("</addresses>", ADDRESSES + "</addresses>"))
     with cluster:

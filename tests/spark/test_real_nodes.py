@@ -18,8 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 from atalanta.client import ClientError, blocking
 from atalanta.spark.gateway.core_gateway import connect
 from atalanta.spark.gateway.gateway import Credentials
-from tests.spark.driver import BATCH_MESSAGES
-from tests.spark.nodes import PASSWORD, QUEUE, ROOT, USER, BrokerCluster
+from tests.source_tree import ROOT
+from tests.spark.driver import BATCH_MESSAGES, run
+from tests.spark.nodes import PASSWORD, QUEUE, USER, BrokerCluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.process, pytest.mark.timeout(600)]
 
@@ -81,15 +82,7 @@ class Driver:
 
     def __init__(self, brokers: BrokerCluster, folder: Path) -> None:
         self.folder = folder
-        self.command = [sys.executable, "-m", "tests.spark.driver", brokers.servers, str(folder)]
-
-    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
-        with (self.folder / "log").open("a") as log:
-            return subprocess.Popen(
-                [*self.command, *arguments], start_new_session=True, cwd=self.folder, env=environment,
-                stdout=log, stderr=log,
-            )  # fmt: skip
+        self.arguments = brokers.servers, str(folder)
 
     def batches(self) -> int:
         """Batches the checkpoint has begun."""
@@ -97,18 +90,21 @@ class Driver:
 
     def kill_in_batch(self, number: int, *arguments: str) -> None:
         """Starts the driver, and kills it as soon as this batch has begun."""
-        process = self.start(*arguments)
+        environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+        command = [sys.executable, "-m", "tests.spark.driver", *self.arguments, *arguments]
+        with (self.folder / "log").open("a") as log:
+            process = subprocess.Popen(
+                command, start_new_session=True, cwd=self.folder, env=environment, stdout=log, stderr=log
+            )
         while self.batches() < number:
-            assert process.poll() is None, self.log()
+            assert process.poll() is None, (self.folder / "log").read_text()[-3000:]
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
-    def finish(self, *arguments: str) -> None:
-        assert self.start(*arguments).wait(300) == 0, self.log()
-
-    def log(self) -> str:
-        return (self.folder / "log").read_text()[-3000:]
+    def finish(self, spark: SparkSession, *arguments: str) -> None:
+        """Starts it again, here: its state is in the checkpoint, and another Java would take seconds to start."""
+        run(spark, *self.arguments, *arguments)
 
 
 def test_the_driver_is_killed_and_started_again(
@@ -118,7 +114,7 @@ def test_the_driver_is_killed_and_started_again(
     driver = Driver(brokers, tmp_path)
     driver.kill_in_batch(2)
     assert driver.batches() < len(expected) // BATCH_MESSAGES
-    driver.finish()
+    driver.finish(real)
     assert brokers.waiting() == 0
     assert texts(real, tmp_path) == sorted(expected)
 
@@ -131,7 +127,7 @@ def test_a_batch_is_written_again_in_other_partitions(
     driver = Driver(brokers, tmp_path)
     for batch, partitions in [(2, "3"), (3, "5"), (4, "1")]:
         driver.kill_in_batch(batch, partitions)
-    driver.finish("4")
+    driver.finish(real, "4")
     reader = real.read.format("atalanta").options(**options(brokers, queue="out")).load()
     assert sorted(row.text for row in reader.select("text").collect()) == sorted(expected)
     for node in brokers.nodes:

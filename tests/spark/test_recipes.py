@@ -15,8 +15,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from tests.source_tree import ROOT
 from tests.spark.fake_node import FakeCluster
-from tests.spark.nodes import ROOT
 
 FIELDS = [{"name": "id", "type": "long"}, {"name": "shop", "type": "string"}]
 NOTE = {"name": "note", "type": ["null", "string"], "default": None}

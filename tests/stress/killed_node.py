@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from atalanta.client import ClientError
-from tests.broker_process import free_port, write_broker_xml
+from tests.broker_process import free_port
+from tests.broker_xml import write_broker_xml
 from tests.stress.faults import KILL, KILL_AFTER, TEAR, Plan
 from tests.stress.node_process import Launcher, NodeProcess
 from tests.stress.workload import BUGS, Workload, core_elements
@@ -70,9 +71,7 @@ class SingleNode:
         self.store = folder / "data" if store is None else store
         self.store.mkdir(parents=True, exist_ok=True)
         port = free_port()
-        more = core_elements(self.store)
-        xml = write_broker_xml(folder, port, more=more)
-        xml.write_text(xml.read_text().replace("data/journal", f"{self.store}/journal"))
+        xml = write_broker_xml(folder, port, more=core_elements(), data=self.store)
         self.process = NodeProcess(launcher, xml, self.store)
         self.url = f"tcp://127.0.0.1:{port}"
         self.load = Workload()

@@ -12,6 +12,7 @@ from pathlib import Path
 from atalanta.client import ClientError
 from tests.app.group import Group
 from tests.app.pair import Pair
+from tests.broker_xml import ORDERS, SMALL_SEGMENTS
 from tests.stress.faults import POWER, Plan
 from tests.stress.killed_node import PATIENCE_S, Points
 from tests.stress.node_process import Launcher, NodeProcess
@@ -175,10 +176,10 @@ def lease_toml(lease_ms: int) -> str:
 
 
 def put_load(broker_xml: Path) -> None:
-    """Puts the queues and limits of the load into a broker.xml that has its own folders."""
-    inner = re.sub(r"<(paging|large-messages)-directory>.*\n", "", core_elements(""))
-    text = re.sub(r"<journal-(file|compact).*\n", "", broker_xml.read_text())
-    broker_xml.write_text(re.sub(r"<addresses>.*</addresses>", inner, text, flags=re.DOTALL))
+    """Puts the queues and limits of the load into the broker.xml of a pair or group."""
+    text = broker_xml.read_text()
+    assert SMALL_SEGMENTS in text and ORDERS in text
+    broker_xml.write_text(text.replace(SMALL_SEGMENTS, "").replace(ORDERS, core_elements()))
 
 
 def stands(process: int) -> bool:

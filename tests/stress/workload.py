@@ -30,8 +30,6 @@ BUGS: Final = ("node_bug", "lease_bug")
 CORE: Final = """
     <journal-file-size>64K</journal-file-size>
     <journal-compact-min-files>2</journal-compact-min-files>
-    <paging-directory>{store}/paging</paging-directory>
-    <large-messages-directory>{store}/large</large-messages-directory>
     <address-settings>
       <address-setting match="paged">
         <max-size-bytes>12K</max-size-bytes><page-size-bytes>8K</page-size-bytes>
@@ -42,15 +40,15 @@ CORE: Final = """
 """
 
 
-def core_elements(store: object) -> str:
-    """Returns the elements of <core> for the load, with its files below `store`."""
+def core_elements() -> str:
+    """Returns the elements of <core> for the load."""
     lines = []
     for address, queues in QUEUES.items():
         kind = "anycast" if queues == (address,) else "multicast"
         last_value = ' last-value="true"' if address == "values" else ""
         inner = "".join(f'<queue name="{queue}"{last_value}/>' for queue in queues)
         lines.append(f'<address name="{address}"><{kind}>{inner}</{kind}></address>')
-    return CORE.format(store=store, addresses="".join(lines))
+    return CORE.format(addresses="".join(lines))
 
 
 @dataclass(eq=False)

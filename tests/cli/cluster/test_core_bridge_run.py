@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker_process import BrokerProcess, free_port, write_broker_xml
+from tests.broker_process import BrokerProcess, free_port
+from tests.broker_xml import write_broker_xml
 from tests.certificates import PASSWORD, Authority
 from tests.cli.calls import Cli
 

@@ -120,7 +120,7 @@ def _mode(text: str) -> Callable[[LiveCluster], object]:
         (lambda found: found.nodes[0].connections.clear(), "no cluster connection", "<cluster"),
     ],
 )
-def test_what_keeps_it(change: Callable[[LiveCluster], object], why: str, remedy: str) -> None:
+def test_a_finding_names_its_reason_and_remedy(change: Callable[[LiveCluster], object], why: str, remedy: str) -> None:
     found = stranding()
     change(found)
     finding = the(found, "stranded")
@@ -242,7 +242,7 @@ def test_members_that_are_away() -> None:
     assert the(found, "member_away").severity == "note"
 
 
-def test_what_nodes_have_alike_is_one_row(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finding_that_several_nodes_have_is_one_row(capsys: pytest.CaptureFixture[str]) -> None:
     found = two_nodes()
     for node in found.nodes:
         node.security_enabled = False
@@ -373,7 +373,7 @@ def test_a_stranded_message_in_a_cluster_of_three(nodes: list[Node]) -> None:
 
 @pytest.mark.process
 def test_default_passwords_and_a_wrong_address(tmp_path: Path) -> None:
-    with cluster(tmp_path, 2, user="", security=True, advertised={1: "127.0.0.1:1"}) as (a, b):
+    with cluster(tmp_path, 2, login="", security=True, advertised={1: "127.0.0.1:1"}) as (a, b):
         for node in (a, b):
             node.cli.environment |= {"ATALANTA_USER": "admin", "ATALANTA_PASSWORD": "admin"}
         deadline = time.monotonic() + 30
@@ -393,7 +393,7 @@ def test_default_passwords_and_a_wrong_address(tmp_path: Path) -> None:
 
 @pytest.mark.process
 def test_a_branch_that_nobody_ends(tmp_path: Path) -> None:
-    with cluster(tmp_path, 1, user="") as (node,):
+    with cluster(tmp_path, 1, login="") as (node,):
         with connect(f"tcp://{node.at}") as client:
             for name in (b"first", b"second"):
                 with client.xa_resource.branch(Xid(1, name, b"global")) as branch:

@@ -12,24 +12,13 @@ from pathlib import Path
 import pytest
 
 from atalanta.cli.admin.queues import asked
-from tests.broker_process import BrokerProcess, free_port, write_broker_xml
+from tests.broker_process import BrokerProcess, free_port
+from tests.broker_xml import cluster, write_broker_xml
 from tests.cli.calls import Cli
 from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.process
 
-CLUSTER = """
-    <cluster-user>cu</cluster-user><cluster-password>cp</cluster-password>
-    <connectors>
-      <connector name="own">tcp://127.0.0.1:{own}</connector>
-      <connector name="other">tcp://127.0.0.1:{other}</connector>
-    </connectors>
-    {policy}
-    <cluster-connections><cluster-connection name="c">
-      <connector-ref>own</connector-ref>
-      <static-connectors><connector-ref>other</connector-ref></static-connectors>
-    </cluster-connection></cluster-connections>
-"""
 SCALE_DOWN = "<ha-policy><primary-only><scale-down/></primary-only></ha-policy>"
 ONE_BY_ONE = SCALE_DOWN.replace(
     "<scale-down/>", "<scale-down><commit-interval>1</commit-interval></scale-down>"
@@ -37,7 +26,7 @@ ONE_BY_ONE = SCALE_DOWN.replace(
 
 
 TO_THE_SECOND = ONE_BY_ONE.replace(
-    "<commit", "<connectors><connector-ref>other</connector-ref></connectors><commit"
+    "<commit", "<connectors><connector-ref>to{second}</connector-ref></connectors><commit"
 )
 
 
@@ -50,10 +39,10 @@ class Pair:
         self.nodes: list[BrokerProcess] = []
         for index, own in enumerate(ports):
             other = ports[index + 1] if index + 1 < count else ports[index - 1]
-            more = CLUSTER.format(own=own, other=other, policy="" if index else policy)
-            path = write_broker_xml(folder / f"n{index}", own, f"n{index}", more)
+            more = cluster(own, [other]) + ("" if index else policy.format(second=other))
             timeout_ms = 60_000 if "commit-interval" in policy else 5_000
-            path.with_name("atalanta.toml").write_text(f"scale-down-timeout = {timeout_ms}\n")
+            toml = f"scale-down-timeout = {timeout_ms}\n"
+            path = write_broker_xml(folder / f"n{index}", own, f"n{index}", more, own=toml)
             self.nodes.append(BrokerProcess(path))
 
     def formed(self) -> None:

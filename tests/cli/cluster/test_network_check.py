@@ -17,7 +17,8 @@ import pytest
 from atalanta.client import Message
 from atalanta.client.blocking import connect
 from atalanta.runtime.process import exit_codes
-from tests.broker_process import BrokerProcess, free_port, write_broker_xml
+from tests.broker_process import BrokerProcess, free_port
+from tests.broker_xml import write_broker_xml
 from tests.certificates import Authority
 from tests.cli.cluster_nodes import cluster
 from tests.waiting import DEADLINE_S, until
@@ -130,7 +131,7 @@ def test_a_node_that_starts_without_network_is_ready_when_it_is_there(tmp_path: 
         assert broker.end(signal.SIGTERM) == exit_codes.STOPPED, "while it waits, too"
 
 
-def test_what_was_changed_meanwhile_counts_when_the_node_comes_back(tmp_path: Path) -> None:
+def test_a_file_that_was_changed_while_the_network_was_away_counts_when_the_node_comes_back(tmp_path: Path) -> None:
     network = Network(tmp_path)
     port, other = free_port(), free_port()
     broker_xml = write_broker_xml(tmp_path, port, more=network.xml)

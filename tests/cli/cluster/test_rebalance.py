@@ -12,9 +12,8 @@ import pytest
 
 from atalanta.client import Message
 from atalanta.client.blocking import Connection, connect
-from tests.broker_process import BrokerProcess, free_port, write_broker_xml
 from tests.cli.calls import Cli
-from tests.cli.cluster.rebalance_rig import CLUSTER, members
+from tests.cli.cluster.rebalance_rig import members, two_nodes
 from tests.waiting import DEADLINE_S, until
 
 CLIENTS = 6
@@ -22,15 +21,8 @@ CLIENTS = 6
 
 @pytest.fixture
 def ports(tmp_path: Path) -> Iterator[tuple[int, int]]:
-    """Two nodes that do not balance by themselves."""
-    first, second = free_port(), free_port()
-    with ExitStack() as stack:
-        for name, own, other in (("a", first, second), ("b", second, first)):
-            more = CLUSTER.format(own=own, other=other)
-            path = write_broker_xml(tmp_path / name, own, name, more)
-            path.with_name("atalanta.toml").write_text("rebalance = false\n")
-            stack.enter_context(BrokerProcess(path))
-        yield first, second
+    with two_nodes(tmp_path, "OFF") as found:
+        yield found
 
 
 def at(clients: list[Connection], port: int) -> int:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
-from tests.broker_process import BrokerProcess, free_port, write_broker_xml
 from tests.cli.calls import Cli
 from tests.cli.cluster.busy_clients import (
     CONSUMER_WINDOW,
@@ -19,7 +16,7 @@ from tests.cli.cluster.busy_clients import (
     streaming,
     transacted,
 )
-from tests.cli.cluster.rebalance_rig import CLUSTER, members
+from tests.cli.cluster.rebalance_rig import members, two_nodes
 from tests.waiting import until
 
 CLIENTS = 6
@@ -34,16 +31,8 @@ KINDS: dict[str, Kind] = {
 
 @pytest.fixture(scope="module")
 def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]:
-    """Two nodes that do not balance by themselves."""
-    first, second = free_port(), free_port()
-    folder: Path = tmp_path_factory.mktemp("busy")
-    with ExitStack() as stack:
-        for name, own, other in (("a", first, second), ("b", second, first)):
-            more = CLUSTER.format(own=own, other=other).replace(">OFF<", ">ON_DEMAND<")
-            path = write_broker_xml(folder / name, own, name, more)
-            path.with_name("atalanta.toml").write_text("rebalance = false\n")
-            stack.enter_context(BrokerProcess(path))
-        yield first, second
+    with two_nodes(tmp_path_factory.mktemp("busy"), "ON_DEMAND") as found:
+        yield found
 
 
 @pytest.mark.parametrize("kind", KINDS)

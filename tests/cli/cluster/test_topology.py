@@ -31,7 +31,8 @@ from atalanta.cli.cluster.view import (
 )
 from atalanta.cli.output.tables import show_table
 from atalanta.client.blocking import connect
-from tests.broker_process import BrokerProcess, free_port, write_broker_xml
+from tests.broker_process import BrokerProcess, free_port
+from tests.broker_xml import write_broker_xml
 from tests.cli.calls import Cli
 from tests.cli.cluster_nodes import Node, cluster
 

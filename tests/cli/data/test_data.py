@@ -17,7 +17,8 @@ from atalanta.ha.lease import LeaseTerms
 from atalanta.kernel.journal import records
 from atalanta.runtime.ha.shared_store import SharedStore
 from atalanta.store.block import BLOCK_MAGIC
-from tests.broker_process import BrokerProcess, free_port, write_broker_xml
+from tests.broker_process import BrokerProcess, free_port
+from tests.broker_xml import write_broker_xml
 from tests.cli.calls import Cli
 
 pytestmark = pytest.mark.process
@@ -70,7 +71,7 @@ def queues(cli: Cli, folder: Path) -> dict[str, dict[str, Any]]:
     return {queue["name"]: queue for queue in found["queues"]}
 
 
-def test_what_is_there_is_shown_and_nothing_is_changed(folder: Path) -> None:
+def test_queues_and_messages_of_a_stopped_node_are_shown_and_nothing_is_changed(folder: Path) -> None:
     cli = Cli()
     before = digest(folder)
     found = queues(cli, folder)
@@ -152,7 +153,7 @@ def test_every_kind_of_record_has_a_name() -> None:
     assert len(set(KINDS.values())) == len(KINDS)
 
 
-def test_what_is_not_there(folder: Path, tmp_path: Path) -> None:
+def test_a_missing_queue_folder_or_node_id_is_named(folder: Path, tmp_path: Path) -> None:
     cli = Cli()
     cli("data", "messages", str(folder), "nosuch", status=66)
     cli("data", "show", str(tmp_path / "empty"), status=66)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker_process import BrokerProcess, free_port, write_broker_xml
+from tests.broker_process import BrokerProcess, free_port
+from tests.broker_xml import write_broker_xml
 from tests.cli.calls import Cli
 
 pytestmark = pytest.mark.process
@@ -28,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_it_is_shown(folder: Path) -> None:
+def test_the_doubled_messages_of_a_journal_are_shown(folder: Path) -> None:
     shown = json.loads(Cli()("data", "show", str(folder / "data"), "--json"))
     found = {queue["name"]: queue for queue in shown["queues"]}
     forward = [name for name in found if name.startswith("$.artemis.internal.sf.")]

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from atalanta.client import Connection, Message, connect
-from tests.broker_process import BrokerProcess, free_port, write_broker_xml
+from tests.broker_process import BrokerProcess, free_port
+from tests.broker_xml import write_broker_xml
 
 pytestmark = pytest.mark.process
 

@@ -13,7 +13,8 @@ import pytest
 
 from atalanta.client import ClientError, Message, blocking, connect
 from atalanta.client.asyncio_client import run
-from tests.broker_process import BrokerProcess, free_port, write_broker_xml
+from tests.broker_process import BrokerProcess, free_port
+from tests.broker_xml import write_broker_xml
 
 pytestmark = pytest.mark.process
 

@@ -10,7 +10,8 @@ import pytest
 
 from atalanta.client import ConnectFailed, ConnectionLost, Message, UriError, connect
 from atalanta.client.blocking import connect as connect_blocking
-from tests.broker_process import BrokerProcess, free_port, write_broker_xml
+from tests.broker_process import BrokerProcess, free_port, refused
+from tests.broker_xml import write_broker_xml
 from tests.certificates import PASSWORD, Authority
 from tests.client.tls_node import ASKING, write_node
 
@@ -109,14 +110,10 @@ def test_a_cluster_whose_nodes_show_certificates(tmp_path: Path) -> None:
         asyncio.run(main())
 
 
-def test_what_is_wrong_with_the_stores_keeps_the_node_from_starting(tmp_path: Path) -> None:
+def test_a_key_store_that_is_not_supported_keeps_the_node_from_starting(tmp_path: Path) -> None:
     path = write_node(tmp_path / "a", Authority(), free_port(), "keyStoreType=BKS")
-    process = BrokerProcess(path)
-    process.start()
-    try:
-        assert process.process.wait(60) == 78
-    finally:
-        process.__exit__(None, None, None)
+    with refused(path) as process:
+        assert process.wait() == 78
     assert "acceptor 'artemis': keyStoreType: 'BKS' is not supported" in process.log()
 
 

@@ -17,16 +17,10 @@ from atalanta.runtime.ha.held_epoch import HeldEpoch
 from atalanta.runtime.ha.member_file import MemberRecord, SilentMembers, remove_member, write_member
 from tests.runtime.ha.epoch_writer import EpochWriter
 from tests.runtime.ha.store_rig import epoch_folder, new_id, store, taken
+from tests.waiting import until
 
 HOUR_NS = 3_600_000_000_000
 OTHER = MemberRecord("other", "primary", {}, "", 1)
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.005)
 
 
 def begun(folder: Path) -> HeldEpoch:

@@ -14,6 +14,7 @@ from atalanta.node.config import NodeConfig
 from atalanta.runtime.lifecycle.reloader import Reloaded, Reloader, ReloadRefused
 from atalanta.runtime.process.event_loop import run
 from atalanta.runtime.trace import LogTrace
+from tests.waiting import reached
 
 DEADLINE_S = 10.0
 
@@ -42,12 +43,6 @@ class Files:
         self.applied.append(str(found.config))
 
 
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(DEADLINE_S):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
 def with_reloader(
     path: Path, period_s: float, use: Callable[[Reloader, Files], Awaitable[None]]
 ) -> Files:
@@ -72,12 +67,12 @@ def test_a_change_is_noticed_and_files_that_stay_are_not_read(tmp_path: Path) ->
         await asyncio.sleep(0.1)
         assert files.reads == 0
         path.write_text("second")
-        await until(lambda: files.applied)
+        await reached(lambda: files.applied)
         path.unlink()
         fresh = tmp_path / "fresh"
         fresh.write_text("third!")
         fresh.rename(path)
-        await until(lambda: len(files.applied) == 2)
+        await reached(lambda: len(files.applied) == 2)
 
     assert with_reloader(path, 0.02, use).applied == ["second", "third!"]
 
@@ -91,12 +86,12 @@ def test_without_a_period_only_requests_count(tmp_path: Path) -> None:
         await asyncio.sleep(0.1)
         assert files.reads == 0
         reloader.request("SIGHUP")
-        await until(lambda: files.applied)
+        await reached(lambda: files.applied)
 
     with_reloader(path, -0.001, use)
 
 
-def test_who_asks_is_told_when_the_files_of_that_moment_are_applied(tmp_path: Path) -> None:
+def test_a_request_is_answered_when_the_files_of_that_moment_are_applied(tmp_path: Path) -> None:
     path = tmp_path / "broker.xml"
     told: list[tuple[str, str]] = []
 
@@ -105,8 +100,8 @@ def test_who_asks_is_told_when_the_files_of_that_moment_are_applied(tmp_path: Pa
             path.write_text(text)
             reloader.request("management", lambda why, text=text: told.append((text, why)))  # type: ignore[misc]
             await asyncio.sleep(0)
-            await until(lambda: files.reads)
-        await until(lambda: len(told) == 3)
+            await reached(lambda: files.reads)
+        await reached(lambda: len(told) == 3)
 
     with_reloader(path, -1, use)
     assert [text for text, _ in told] == ["one", "second", "bad text"]
@@ -123,7 +118,7 @@ def test_bad_files_change_nothing_and_are_told_line_by_line(
         for text, reads in (("bad text", 1), ("bug", 2), ("good", 3)):
             path.write_text(text)
             reloader.request("SIGHUP")
-            await until(lambda reads=reads: files.reads == reads)  # type: ignore[misc]
+            await reached(lambda reads=reads: files.reads == reads)  # type: ignore[misc]
             await asyncio.sleep(0.02)
 
     with caplog.at_level("INFO"):
@@ -155,10 +150,10 @@ def test_a_file_that_was_wrong_when_it_came_is_read_again_when_mended(tmp_path: 
         made.start()
         await asyncio.sleep(0.05)
         path.write_text("with it")
-        await until(lambda: files.reads == 1)
+        await reached(lambda: files.reads == 1)
         await asyncio.sleep(0.1)
         included.write_text("mended")
-        await until(lambda: files.applied)
+        await reached(lambda: files.applied)
         made.close()
 
     run(main())
@@ -176,7 +171,7 @@ def test_requests_during_a_reading_lead_to_one_more(tmp_path: Path) -> None:
         for _ in range(4):
             reloader.request("SIGHUP")
         files.gate.set()
-        await until(lambda: files.reads == 2)
+        await reached(lambda: files.reads == 2)
         await asyncio.sleep(0.05)
 
     assert with_reloader(path, -1, use).reads == 2
@@ -209,7 +204,7 @@ def test_changes_of_a_file_follow_a_read_and_one_another(
         await asyncio.sleep(0.05)
         assert answers == [] and path.read_text() == "one", "the read is not over"
         files.gate.set()
-        await until(lambda: len(answers) == len(works))
+        await reached(lambda: len(answers) == len(works))
 
     assert with_reloader(path, -1, use).applied == ["one"]
     assert answers == [

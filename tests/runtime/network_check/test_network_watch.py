@@ -10,6 +10,7 @@ from atalanta.runtime.network_check.network_watch import NetworkWatch
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.event_loop import run
 from tests.runtime.net.echo import DEADLINE_S
+from tests.waiting import reached
 
 
 class Check:
@@ -72,16 +73,12 @@ class Bench:
         return await life.over
 
     async def until(self, lives: int) -> None:
-        async with asyncio.timeout(DEADLINE_S):
-            while len(self.lives) < lives:
-                await asyncio.sleep(0.001)
+        await reached(lambda: len(self.lives) >= lives)
 
     async def until_asked(self) -> None:
         """Twice more, so that one answer at least is of after this call."""
         target = self.check.asked + 2
-        async with asyncio.timeout(DEADLINE_S):
-            while self.check.asked < target:
-                await asyncio.sleep(0.001)
+        await reached(lambda: self.check.asked >= target)
 
     async def ended(self) -> int:
         async with asyncio.timeout(DEADLINE_S):

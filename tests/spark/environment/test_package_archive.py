@@ -14,7 +14,8 @@ import pytest
 
 from atalanta.spark.environment.package_archive import archive_of
 from atalanta.spark.environment.session import prepare_environment
-from tests.spark.nodes import ROOT, BrokerCluster
+from tests.source_tree import ROOT
+from tests.spark.nodes import BrokerCluster
 
 MASTER = "local-cluster[1,2,1024]"
 QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"

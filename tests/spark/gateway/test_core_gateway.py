@@ -22,7 +22,8 @@ from atalanta.spark.errors import (
 from atalanta.spark.gateway.core_gateway import connect, url_of
 from atalanta.spark.gateway.gateway import Credentials, Gateway, OutMessage
 from atalanta.spark.write.branch_name import BranchName
-from tests.spark.nodes import PASSWORD, QUEUE, USER, BrokerCluster, free_ports
+from tests.broker_process import free_port
+from tests.spark.nodes import PASSWORD, QUEUE, USER, BrokerCluster
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
 
@@ -156,7 +157,7 @@ def test_errors_have_classes_of_their_own(gateway: Gateway, brokers: BrokerClust
         gateway.position("flights::none")
     with pytest.raises(LoginRefused):
         connect(brokers.servers, Credentials(USER, "wrong", 5.0, 10.0))
-    nobody = f"127.0.0.1:{free_ports(1)[0]}"
+    nobody = f"127.0.0.1:{free_port()}"
     with pytest.raises(NodeUnavailable, match=nobody):
         connect(nobody, LOGIN)
     assert [member.server for member in gateway.topology()] == [brokers.servers]

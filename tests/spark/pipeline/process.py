@@ -12,7 +12,7 @@ from pathlib import Path
 
 from atalanta.spark.environment.java import find_java
 from atalanta.spark.environment.session import java_folder
-from tests.spark.nodes import ROOT
+from tests.source_tree import ROOT
 
 ATALANTA = (sys.executable, "-m", "atalanta")
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from atalanta.client import Message, ReceivedMessage, blocking
-from tests.spark.nodes import PASSWORD, ROOT, USER, BrokerCluster
+from tests.source_tree import ROOT
+from tests.spark.nodes import PASSWORD, USER, BrokerCluster
 from tests.spark.pipeline.process import ATALANTA, PipelineProcess
 
 pytestmark = [pytest.mark.soak, pytest.mark.spark, pytest.mark.process, pytest.mark.timeout(900)]

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 from atalanta.client import Message, blocking
-from tests.spark.nodes import PASSWORD, ROOT, USER, BrokerCluster
+from tests.source_tree import ROOT
+from tests.spark.nodes import PASSWORD, USER, BrokerCluster
 from tests.spark.pipeline.process import ATALANTA, PipelineProcess
 
 pytestmark = [
@@ -66,7 +67,7 @@ def test_dead_letters_are_rows_with_reasons_and_counted(tmp_path: Path) -> None:
     (tmp_path / "dead.toml").write_text(text)
     (tmp_path / "spark.password").write_text(PASSWORD)
     brokers = BrokerCluster(tmp_path / "brokers", 1)
-    xml = brokers.nodes[0].folder / "etc" / "broker.xml"
+    xml = brokers.nodes[0].broker_xml
     configured = xml.read_text().replace("</address-settings>", SETTING + "</address-settings>")
     xml.write_text(configured.replace("</addresses>", ORDERS + "</addresses>"))
     with brokers:

@@ -16,7 +16,8 @@ import pytest
 
 from atalanta.client import Message, blocking
 from atalanta.spark.pipeline.check import read_pipeline
-from tests.spark.nodes import PASSWORD, ROOT, USER, BrokerCluster
+from tests.source_tree import ROOT
+from tests.spark.nodes import PASSWORD, USER, BrokerCluster
 from tests.spark.pipeline.process import ATALANTA, PipelineProcess
 
 GUIDE = (ROOT / "docs" / "guide" / "pipelines.md").read_text(encoding="utf-8")

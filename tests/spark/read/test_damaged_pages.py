@@ -23,7 +23,7 @@ PAGING = "<max-size-bytes>100000</max-size-bytes><page-size-bytes>40000</page-si
 
 
 def small_pages(node: BrokerNode) -> None:
-    broker_xml = node.folder / "etc" / "broker.xml"
+    broker_xml = node.broker_xml
     setting = "<redistribution-delay>0</redistribution-delay>"
     broker_xml.write_text(broker_xml.read_text().replace(setting, setting + PAGING))
 
@@ -45,7 +45,7 @@ def batch(reader: AtalantaStreamReader, start: dict[str, Any], end: dict[str, An
 
 def damage(node: BrokerNode) -> None:
     """Flips a byte of the second page file."""
-    files = sorted(Path(node.folder).rglob("page-*.page"))
+    files = sorted(node.instance.rglob("page-*.page"))
     assert len(files) > 2
     data = bytearray(files[1].read_bytes())
     data[-1] ^= 1

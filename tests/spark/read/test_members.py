@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.nodes import ROOT
+from tests.source_tree import ROOT
 
 # In the place of Spark: starts the planner, lets it run into a node that is away, and is killed.
 SPARK = """

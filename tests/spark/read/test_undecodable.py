@@ -94,7 +94,7 @@ def test_messages_of_a_malformed_chunk_are_omitted_one_by_one() -> None:
     assert alone.build(1, chunks[1]).num_rows == 0 and len(alone.omitted) == 1
 
 
-def test_where_nothing_can_be_moved_the_option_is_refused(tmp_path: Path) -> None:
+def test_dead_letters_are_refused_for_batches_and_for_a_write_ahead_log(tmp_path: Path) -> None:
     options = {"servers": "a:1", "queue": "q", "undecodable": "dead-letter"}
     with pytest.raises(OptionError, match="is for streams"):
         AtalantaDataSource(options).reader(COLUMNS)
@@ -103,7 +103,7 @@ def test_where_nothing_can_be_moved_the_option_is_refused(tmp_path: Path) -> Non
         AtalantaDataSource(options | folder).streamReader(COLUMNS)
 
 
-DEAD = """    <address-settings>
+DEAD = """<address-settings>
       <address-setting match="flights"><dead-letter-address>DLA</dead-letter-address></address-setting>"""
 
 
@@ -114,7 +114,7 @@ def test_a_body_above_the_limit_goes_to_the_dead_letters_of_a_real_node(tmp_path
     large = bytes(5 << 20)
     brokers = BrokerCluster(tmp_path, 1)
     node = brokers.nodes[0]
-    xml = node.folder / "etc" / "broker.xml"
+    xml = node.broker_xml
     text = xml.read_text()
     with brokers:
         options = {"servers": brokers.servers, "queue": QUEUE, "user": USER, "password": PASSWORD}
@@ -141,9 +141,9 @@ def test_a_body_above_the_limit_goes_to_the_dead_letters_of_a_real_node(tmp_path
             rows()
         reader.stop()
         node.stop()
-        with_queue = text.replace("    <address-settings>", DEAD).replace(
-            "    <addresses>",
-            '    <addresses><address name="DLA"><anycast><queue name="DLQ"/></anycast></address>',
+        with_queue = text.replace("<address-settings>", DEAD).replace(
+            "<addresses>",
+            '<addresses><address name="DLA"><anycast><queue name="DLQ"/></anycast></address>',
         )
         assert with_queue != text
         xml.write_text(with_queue)
