@@ -55,7 +55,6 @@ def test_users_and_permissions(tmp_path: Path) -> None:
 def test_destinations(tmp_path: Path) -> None:
     configuration = read(copied(tmp_path, "destinations.xml"))
     assert told(configuration, tmp_path) == [
-        "11: policyEntry queuePrefetch: consumers name their own prefetch",
         "11: policyEntry >: max-size-bytes 2097152: 1048576 counts, from line 13: a queue and a topic of one name are"
         " one address",
         "11: policyEntry >: address-full-policy PAGE: FAIL counts, from line 13: a queue and a topic of one name are"

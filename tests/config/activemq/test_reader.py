@@ -96,6 +96,25 @@ def test_redelivery(destinations: Configuration) -> None:
     assert slow.max_size_bytes == 1024 * 1024  # redelivery and policies are maps of their own
 
 
+def test_prefetches_and_the_wait_for_consumers_of_policies(tmp_path: Path) -> None:
+    found = read(
+        classic_file(
+            tmp_path,
+            "<destinationPolicy><policyMap><policyEntries>"
+            '<policyEntry queue="&gt;" queuePrefetch="1" topicPrefetch="2"/>'
+            '<policyEntry topic="t.&gt;" queuePrefetch="3" topicPrefetch="4" durableTopicPrefetch="5"/>'
+            '<policyEntry queue="wait" consumersBeforeDispatchStarts="5" timeBeforeDispatchStarts="0"/>'
+            "</policyEntries></policyMap></destinationPolicy>",
+        )
+    )
+    every, topic, wait = (settings(found, name) for name in ("q", "t.a", "wait"))
+    assert (every.openwire_queue_prefetch, every.openwire_topic_prefetch) == (1, 32_766)
+    assert (topic.openwire_queue_prefetch, topic.openwire_topic_prefetch) == (1_000, 4)
+    assert topic.openwire_durable_prefetch == 5
+    assert wait.openwire_queue_prefetch == 1000  # the nearest policy counts alone
+    assert (wait.default_consumers_before_dispatch, wait.default_delay_before_dispatch_ms) == (5, 1_000)
+
+
 def test_composite_destinations_are_diverts(destinations: Configuration) -> None:
     found = [
         (each.address, each.forwarding_address, each.routing_type, each.exclusive, each.filter_text)

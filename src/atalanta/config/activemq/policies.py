@@ -67,7 +67,7 @@ class Policies:
         self._entries(node)
 
     def _entry(self, node: XmlElement) -> None:
-        names = (*tables.POLICY_SIZES, *tables.POLICY_PLAIN, *tables.POLICY_OTHER)
+        names = (*tables.POLICY_SIZES, *tables.POLICY_PLAIN, *tables.POLICY_OTHER, *tables.PREFETCHES)
         values = self.elements.values(node, names, tables.POLICY_SILENT, tables.POLICY_LOST)
         found: dict[str, str] = {}
         for name, element in tables.POLICY_SIZES.items():
@@ -77,6 +77,13 @@ class Policies:
         for name, element in tables.POLICY_PLAIN.items():
             if name in values:
                 found[element] = values[name]
+        for kind, elements in tables.POLICY_PREFETCHES.items():
+            for name, element in elements.items():
+                if name in values and kind in node.attributes:  # that of the other kind has no effect in Classic either
+                    found[element] = str(self.elements.whole(node, values, name, 0))
+        if found.get("default-consumers-before-dispatch", "0") != "0":
+            if found.get("default-delay-before-dispatch", "0") == "0":
+                found["default-delay-before-dispatch"] = tables.DISPATCH_DELAY_MS
         self._unused(node, values, found)
         flow = self.elements.true(node, values, "producerFlowControl", True)
         fails = self.elements.true(node, values, "sendFailIfNoSpace", self.fails)

@@ -357,6 +357,20 @@ class AddressSettings:
         unit="count",
         minimum=0,
     )
+    # Of ActiveMQ Classic's policies, which Artemis lacks: for clients that leave their own prefetch as it is.
+    openwire_queue_prefetch: int | None = option(
+        None, "openwire-queue-prefetch", "messages under way to an OpenWire consumer of a queue, 0: it asks for each",
+        unit="count", minimum=0,
+    )  # fmt: skip
+    openwire_browser_prefetch: int | None = option(
+        None, "openwire-browser-prefetch", "the same for browsers", unit="count", minimum=1
+    )
+    openwire_topic_prefetch: int | None = option(
+        None, "openwire-topic-prefetch", "the same for consumers of topics", unit="count", minimum=0
+    )
+    openwire_durable_prefetch: int | None = option(
+        None, "openwire-durable-prefetch", "the same for durable subscriptions", unit="count", minimum=0
+    )
     initial_queue_buffer_size: int = ignored(
         8192, "initial-queue-buffer-size", "without meaning here", unit="count", minimum=1
     )
