@@ -60,8 +60,6 @@ def test_destinations(tmp_path: Path) -> None:
         "11: policyEntry >: address-full-policy PAGE: FAIL counts, from line 13: a queue and a topic of one name are"
         " one address",
         "15: individualDeadLetterStrategy useQueueForQueueMessages: always true: dead letters wait in a queue",
-        "28: fixedCountSubscriptionRecoveryPolicy: every new subscription of these addresses begins with older"
-        " messages, not only those that ask for it",
         "!44: compositeTopic ALL.>: read, no effect yet: a divert has an address without wildcards",
         "49: redeliveryPlugin fallbackToDeadLetter: always: a message without a redelivery policy goes to the dead"
         " letters",

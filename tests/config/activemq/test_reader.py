@@ -74,7 +74,8 @@ def test_policies(destinations: Configuration) -> None:
     assert (every.dead_letter_address, every.dead_letter_queue_prefix) == ("ActiveMQ.DLQ.individual", "DLQ.")
     assert every.auto_create_dead_letter_resources and every.auto_create_expiry_resources
     assert (every.expiry_delay_ms, every.max_expiry_delay_ms) == (86_400_000, 86_400_000)
-    assert settings(destinations, "prices.gold").retroactive_message_count == 5
+    prices = settings(destinations, "prices.gold")
+    assert (prices.retroactive_message_count, prices.retroactive_on_request) == (5, True)
 
 
 def test_the_nearest_policy_counts_alone(destinations: Configuration) -> None:
@@ -94,6 +95,34 @@ def test_redelivery(destinations: Configuration) -> None:
     assert (every.redelivery_delay_ms, every.redelivery_delay_multiplier) == (5000, 2.0)
     assert (every.max_redelivery_delay_ms, every.max_delivery_attempts) == (60_000, -1)
     assert slow.max_size_bytes == 1024 * 1024  # redelivery and policies are maps of their own
+
+
+@pytest.mark.parametrize(
+    ("policy", "more", "expected"),
+    [
+        ("lastImageSubscriptionRecoveryPolicy", "", (1, True, -1, -1)),
+        ("fixedCountSubscriptionRecoveryPolicy", "", (100, True, -1, -1)),
+        ('fixedSizedSubscriptionRecoveryPolicy maximumSize="9000"', "", (10_000, True, -1, 9_000)),
+        ('timedSubscriptionRecoveryPolicy recoverDuration="7000"', "", (10_000, True, 7_000, -1)),
+        ("lastImageSubscriptionRecoveryPolicy", 'alwaysRetroactive="true"', (1, False, -1, -1)),
+    ],
+)
+def test_what_retroactive_consumers_get(
+    tmp_path: Path, policy: str, more: str, expected: tuple[int, bool, int, int]
+) -> None:
+    found = read(
+        classic_file(
+            tmp_path,
+            f'<destinationPolicy><policyMap><policyEntries><policyEntry topic="a" {more}>'
+            f"<subscriptionRecoveryPolicy><{policy}/></subscriptionRecoveryPolicy>"
+            "</policyEntry></policyEntries></policyMap></destinationPolicy>",
+        )
+    )
+    kept = settings(found, "a")
+    assert expected == (
+        kept.retroactive_message_count, kept.retroactive_on_request, kept.retroactive_message_age_ms,
+        kept.retroactive_message_bytes,
+    )  # fmt: skip
 
 
 def test_prefetches_and_the_wait_for_consumers_of_policies(tmp_path: Path) -> None:

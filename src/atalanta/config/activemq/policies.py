@@ -20,6 +20,8 @@ DEAD_LETTERS: Final = "ActiveMQ.DLQ"
 # The address of individual dead-letter queues. It has no queue of its own, which would get each message again.
 INDIVIDUAL: Final = "ActiveMQ.DLQ.individual"
 TEMPORARY: Final = ("tempQueue", "tempTopic")
+KEPT_MAX: Final = "10000"  # messages of a topic that a time or a size limits
+RECOVERY_SILENT: Final = "all subscriptions of a topic share its buffer"
 ENDLESS_MS: Final = 2**31 - 1
 INT_MAX: Final = 2**31 - 1
 
@@ -113,6 +115,8 @@ class Policies:
             tables.POLICY_CHILDREN_SILENT,
             tables.POLICY_CHILDREN_LOST,
         )
+        if "retroactive-on-request" in found and self.elements.true(node, values, "alwaysRetroactive"):
+            found["retroactive-on-request"] = "false"
         for match in self._matches(node):
             if match == ALL and values.get("expireMessagesPeriod"):
                 period = self.elements.whole(node, values, "expireMessagesPeriod", 30_000)
@@ -164,20 +168,30 @@ class Policies:
             self.elements.problem(node, f"messageGroupMapFactory: '{kind}' is none of simple, bucket, cached")
 
     def _retroactive(self, node: XmlElement, found: dict[str, str]) -> None:
-        """Reads how many messages a new subscription begins with."""
+        """Reads which messages a subscription begins with that asks for them."""
         inner = only(node)
         name = "" if inner is None else inner.name
         if inner is None or name == "noSubscriptionRecoveryPolicy":
             return
-        if name in ("fixedCountSubscriptionRecoveryPolicy", "lastImageSubscriptionRecoveryPolicy"):
-            values = self.elements.values(inner, ("maximumSize",))
-            count = "1" if name.startswith("last") else values.get("maximumSize", "100")
-            found["retroactive-message-count"] = count
-            why = "every new subscription of these addresses begins with older messages, not only those that ask for it"
-            self.elements.finding(inner, name, why)
+        if name == "lastImageSubscriptionRecoveryPolicy":
+            count, limits = "1", {}
+        elif name == "fixedCountSubscriptionRecoveryPolicy":
+            count, limits = self.elements.values(inner, ("maximumSize",)).get("maximumSize", "100"), {}
+        elif name == "timedSubscriptionRecoveryPolicy":
+            values = self.elements.values(inner, ("recoverDuration",))
+            count, limits = KEPT_MAX, {"retroactive-message-age": values.get("recoverDuration", "60000")}
+        elif name == "fixedSizedSubscriptionRecoveryPolicy":
+            values = self.elements.values(inner, ("maximumSize",), {"useSharedBuffer": RECOVERY_SILENT})
+            count, limits = KEPT_MAX, {"retroactive-message-bytes": values.get("maximumSize", "65536")}
+        elif name == "retainedMessageSubscriptionRecoveryPolicy":
+            why = "no effect: a subscription begins with no message that was marked with ActiveMQ.Retain"
+            self.elements.finding(inner, name, why, True)
             return
-        why = "messages are kept by their number: see retroactive-message-count in broker.xml"
-        self.elements.finding(inner, name, why, True)
+        else:
+            why = "no effect: a subscription that asks for older messages gets none"
+            self.elements.finding(inner, name, why, True)
+            return
+        found.update({"retroactive-message-count": count, "retroactive-on-request": "true", **limits})
 
     # -- dead letters -------------------------------------------------------------------------------
     def _dead_letters(self, section: XmlElement, entry: XmlElement, found: dict[str, str]) -> None:

@@ -357,6 +357,17 @@ class AddressSettings:
         unit="count",
         minimum=0,
     )
+    retroactive_on_request: bool = option(
+        False, "retroactive-on-request",
+        "only subscriptions that ask for it begin with these messages (`consumer.retroactive=true` of OpenWire), with"
+        " wildcards, too",
+    )  # fmt: skip
+    retroactive_message_age_ms: int = option(
+        -1, "retroactive-message-age", "age of the oldest of these messages, -1 any", unit="ms", minimum=-1
+    )
+    retroactive_message_bytes: int = option(
+        -1, "retroactive-message-bytes", "size of all of these messages, -1 any", unit="bytes", minimum=-1
+    )
     # Of ActiveMQ Classic's policies, which Artemis lacks: for clients that leave their own prefetch as it is.
     openwire_queue_prefetch: int | None = option(
         None, "openwire-queue-prefetch", "messages under way to an OpenWire consumer of a queue, 0: it asks for each",

@@ -230,10 +230,10 @@ def _queue_of(
     if isinstance(predicate, NetworkBridgeFilter) and predicate.network_broker_id is not None:
         selector = message_selector(predicate.network_broker_id, predicate.message_ttl, selector)
     if not durable:
-        return queue_for(kernel, now, target, selector)
+        return queue_for(kernel, now, target, selector, info.retroactive)
     if "," in name_of(info.destination):
         raise BrokerError(ILLEGAL_STATE, "a durable subscription has one topic: make one for each topic")
-    return durable_queue_for(kernel, now, target, durable, selector)
+    return durable_queue_for(kernel, now, target, durable, selector, info.retroactive)
 
 
 def _check_right(session: OpenWireSession, info: ConsumerInfo, target: BrokerDestination, durable: str) -> None:
