@@ -181,6 +181,36 @@ def test_tls(tmp_path: Path) -> None:
     assert (tls.trust_store_path, tls.key_store_type) == ("/etc/trust.p12", "PKCS12")
 
 
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        ("", ("ActiveMQ.DLQ", "ActiveMQ.DLQ", False, -1)),  # Classic's own
+        ("<sharedDeadLetterStrategy/>", ("ActiveMQ.DLQ", "ActiveMQ.DLQ", False, -1)),
+        ('<sharedDeadLetterStrategy processNonPersistent="true"/>', ("ActiveMQ.DLQ", "ActiveMQ.DLQ", True, -1)),
+        ('<sharedDeadLetterStrategy expiration="1500"/>', ("ActiveMQ.DLQ", "ActiveMQ.DLQ", False, 1_500)),
+        (
+            '<individualDeadLetterStrategy processExpired="false" expiration="9"/>',
+            ("ActiveMQ.DLQ.individual", None, False, 9),
+        ),
+    ],
+)
+def test_dead_letter_strategies(tmp_path: Path, strategy: str, expected: tuple[str, str | None, bool, int]) -> None:
+    inner = f"<deadLetterStrategy>{strategy}</deadLetterStrategy>" if strategy else ""
+    found = settings(
+        read(
+            classic_file(
+                tmp_path,
+                f'<destinationPolicy><policyMap><policyEntries><policyEntry queue="&gt;">{inner}'
+                "</policyEntry></policyEntries></policyMap></destinationPolicy>",
+            )
+        ),
+        "a",
+    )
+    assert expected == (
+        found.dead_letter_address, found.expiry_address, found.dead_letter_non_durable, found.dead_letter_expiry_ms
+    )  # fmt: skip
+
+
 def test_dead_letters_can_be_dropped(tmp_path: Path) -> None:
     found = settings(read(classic_file(tmp_path, "<plugins><discardingDLQBrokerPlugin/></plugins>")), "any")
     assert (found.dead_letter_address, found.expiry_address) == (None, None)

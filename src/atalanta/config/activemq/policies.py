@@ -18,6 +18,7 @@ from atalanta.config.xml.tree import XmlElement, made
 ALL: Final = ">"
 DEAD_LETTERS: Final = "ActiveMQ.DLQ"
 # The address of individual dead-letter queues. It has no queue of its own, which would get each message again.
+STRATEGY: Final = ("processExpired", "processNonPersistent", "expiration")  # of every dead-letter strategy
 INDIVIDUAL: Final = "ActiveMQ.DLQ.individual"
 TEMPORARY: Final = ("tempQueue", "tempTopic")
 KEPT_MAX: Final = "10000"  # messages of a topic that a time or a size limits
@@ -196,7 +197,7 @@ class Policies:
     # -- dead letters -------------------------------------------------------------------------------
     def _dead_letters(self, section: XmlElement, entry: XmlElement, found: dict[str, str]) -> None:
         def shared(node: XmlElement) -> None:
-            names = ("deadLetterQueue", "processExpired")
+            names = ("deadLetterQueue", *STRATEGY)
             values = self.elements.values(node, names, tables.DEAD_LETTERS_SILENT)
             name = [values.get("deadLetterQueue", DEAD_LETTERS).removeprefix("queue://")]
 
@@ -208,10 +209,10 @@ class Policies:
             self.elements.children(node, {"deadLetterQueue": inner})
             found["dead-letter-address"] = found["expiry-address"] = name[0]
             self.dead_letter_queues.setdefault(name[0], node)
-            self._expired(node, values, found)
+            self._strategy(node, values, found)
 
         def discarding(node: XmlElement) -> None:
-            self.elements.values(node, (), {**tables.DEAD_LETTERS_SILENT, "processExpired": "all are dropped"})
+            self.elements.values(node, (), {**tables.DEAD_LETTERS_SILENT, **dict.fromkeys(STRATEGY, "all are dropped")})
             found["dead-letter-address"] = found["expiry-address"] = ""
 
         self.elements.children(
@@ -225,7 +226,7 @@ class Policies:
 
     def _individual(self, node: XmlElement, entry: XmlElement, found: dict[str, str]) -> None:
         """Reads dead-letter queues for each address: they are made at the first dead letter."""
-        names = ("queuePrefix", "queueSuffix", "topicPrefix", "topicSuffix", "processExpired")
+        names = ("queuePrefix", "queueSuffix", "topicPrefix", "topicSuffix", *STRATEGY)
         values = self.elements.values(node, names, tables.DEAD_LETTERS_SILENT)
         kind = "queue" if "queue" in entry.attributes else "topic"
         found["dead-letter-address"] = found["expiry-address"] = INDIVIDUAL
@@ -233,9 +234,12 @@ class Policies:
             found[f"auto-create-{what}-resources"] = "true"
             found[f"{what}-queue-prefix"] = values.get(f"{kind}Prefix", f"ActiveMQ.DLQ.{kind.capitalize()}.")
             found[f"{what}-queue-suffix"] = values.get(f"{kind}Suffix", "")
-        self._expired(node, values, found)
+        self._strategy(node, values, found)
 
-    def _expired(self, node: XmlElement, values: dict[str, str], found: dict[str, str]) -> None:
+    def _strategy(self, node: XmlElement, values: dict[str, str], found: dict[str, str]) -> None:
+        found["dead-letter-non-durable"] = str(self.elements.true(node, values, "processNonPersistent")).lower()
+        expiration = self.elements.whole(node, values, "expiration", 0)
+        found["dead-letter-expiry"] = str(expiration if expiration > 0 else -1)
         if not self.elements.true(node, values, "processExpired", True):
             found["expiry-address"] = ""
             found.pop("auto-create-expiry-resources", None)
@@ -297,7 +301,10 @@ class Policies:
         """Adds one address-setting for each match, and the shared dead-letter queues."""
         everywhere = self.policies[ALL]
         names = {name: True for setting in self.policies.values() for name in setting.values}
-        for name in ("dead-letter-address", "expiry-address", "auto-delete-queues", "auto-delete-addresses"):
+        for name in (
+            "dead-letter-address", "expiry-address", "dead-letter-non-durable", "auto-delete-queues",
+            "auto-delete-addresses",
+        ):  # fmt: skip
             everywhere.values.setdefault(name, (tables.POLICY_DEFAULTS[name], everywhere.node))
         for name, text in self.everywhere.items():
             everywhere.values[name] = (text, everywhere.node)

@@ -308,6 +308,8 @@ POLICY_DEFAULTS: Final[dict[str, str]] = {
     "openwire-durable-prefetch": "100",
     "dead-letter-address": "ActiveMQ.DLQ",
     "expiry-address": "ActiveMQ.DLQ",
+    "dead-letter-non-durable": "false",
+    "dead-letter-expiry": "-1",
     "auto-create-dead-letter-resources": "false",
     "auto-create-expiry-resources": "false",
     "dead-letter-queue-prefix": "DLQ.",
@@ -321,11 +323,9 @@ POLICY_DEFAULTS: Final[dict[str, str]] = {
 }
 DEAD_LETTERS_SILENT: Final = {
     **_all(_AUDIT, "enableAudit maxAuditDepth maxProducersToAudit maxDestinationsToAudit"),
-    "processNonPersistent": "always true: non-persistent messages go there, too",
     "useQueueForQueueMessages": "always true: dead letters wait in a queue",
     "useQueueForTopicMessages": "always true: dead letters wait in a queue",
     "destinationPerDurableSubscriber": "always false: one queue for each address",
-    "expiration": "dead letters do not expire",
 }
 
 # <destinationInterceptors>

@@ -45,6 +45,12 @@ class AddressSettings:
     )
     expiry_queue_prefix: str = option("EXP.", "expiry-queue-prefix", "name of that queue")
     expiry_queue_suffix: str = option("", "expiry-queue-suffix", "name of that queue")
+    dead_letter_non_durable: bool = option(
+        True, "dead-letter-non-durable", "messages that are not durable go to both addresses, too, and are not dropped"
+    )
+    dead_letter_expiry_ms: int = option(
+        -1, "dead-letter-expiry", "messages in both addresses expire after this time, -1 never", unit="ms", minimum=-1
+    )
     expiry_delay_ms: int = option(
         -1, "expiry-delay", "expiry of messages that have none", unit="ms"
     )
