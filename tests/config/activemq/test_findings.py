@@ -55,14 +55,11 @@ def test_users_and_permissions(tmp_path: Path) -> None:
 def test_destinations(tmp_path: Path) -> None:
     configuration = read(copied(tmp_path, "destinations.xml"))
     assert told(configuration, tmp_path) == [
-        "11: policyEntry queuePrefetch: consumers name their own prefetch",
         "11: policyEntry >: max-size-bytes 2097152: 1048576 counts, from line 13: a queue and a topic of one name are"
         " one address",
         "11: policyEntry >: address-full-policy PAGE: FAIL counts, from line 13: a queue and a topic of one name are"
         " one address",
         "15: individualDeadLetterStrategy useQueueForQueueMessages: always true: dead letters wait in a queue",
-        "28: fixedCountSubscriptionRecoveryPolicy: every new subscription of these addresses begins with older"
-        " messages, not only those that ask for it",
         "!44: compositeTopic ALL.>: read, no effect yet: a divert has an address without wildcards",
         "49: redeliveryPlugin fallbackToDeadLetter: always: a message without a redelivery policy goes to the dead"
         " letters",

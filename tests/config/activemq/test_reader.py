@@ -74,7 +74,8 @@ def test_policies(destinations: Configuration) -> None:
     assert (every.dead_letter_address, every.dead_letter_queue_prefix) == ("ActiveMQ.DLQ.individual", "DLQ.")
     assert every.auto_create_dead_letter_resources and every.auto_create_expiry_resources
     assert (every.expiry_delay_ms, every.max_expiry_delay_ms) == (86_400_000, 86_400_000)
-    assert settings(destinations, "prices.gold").retroactive_message_count == 5
+    prices = settings(destinations, "prices.gold")
+    assert (prices.retroactive_message_count, prices.retroactive_on_request) == (5, True)
 
 
 def test_the_nearest_policy_counts_alone(destinations: Configuration) -> None:
@@ -94,6 +95,53 @@ def test_redelivery(destinations: Configuration) -> None:
     assert (every.redelivery_delay_ms, every.redelivery_delay_multiplier) == (5000, 2.0)
     assert (every.max_redelivery_delay_ms, every.max_delivery_attempts) == (60_000, -1)
     assert slow.max_size_bytes == 1024 * 1024  # redelivery and policies are maps of their own
+
+
+@pytest.mark.parametrize(
+    ("policy", "more", "expected"),
+    [
+        ("lastImageSubscriptionRecoveryPolicy", "", (1, True, -1, -1)),
+        ("fixedCountSubscriptionRecoveryPolicy", "", (100, True, -1, -1)),
+        ('fixedSizedSubscriptionRecoveryPolicy maximumSize="9000"', "", (10_000, True, -1, 9_000)),
+        ('timedSubscriptionRecoveryPolicy recoverDuration="7000"', "", (10_000, True, 7_000, -1)),
+        ("lastImageSubscriptionRecoveryPolicy", 'alwaysRetroactive="true"', (1, False, -1, -1)),
+    ],
+)
+def test_what_retroactive_consumers_get(
+    tmp_path: Path, policy: str, more: str, expected: tuple[int, bool, int, int]
+) -> None:
+    found = read(
+        classic_file(
+            tmp_path,
+            f'<destinationPolicy><policyMap><policyEntries><policyEntry topic="a" {more}>'
+            f"<subscriptionRecoveryPolicy><{policy}/></subscriptionRecoveryPolicy>"
+            "</policyEntry></policyEntries></policyMap></destinationPolicy>",
+        )
+    )
+    kept = settings(found, "a")
+    assert expected == (
+        kept.retroactive_message_count, kept.retroactive_on_request, kept.retroactive_message_age_ms,
+        kept.retroactive_message_bytes,
+    )  # fmt: skip
+
+
+def test_prefetches_and_the_wait_for_consumers_of_policies(tmp_path: Path) -> None:
+    found = read(
+        classic_file(
+            tmp_path,
+            "<destinationPolicy><policyMap><policyEntries>"
+            '<policyEntry queue="&gt;" queuePrefetch="1" topicPrefetch="2"/>'
+            '<policyEntry topic="t.&gt;" queuePrefetch="3" topicPrefetch="4" durableTopicPrefetch="5"/>'
+            '<policyEntry queue="wait" consumersBeforeDispatchStarts="5" timeBeforeDispatchStarts="0"/>'
+            "</policyEntries></policyMap></destinationPolicy>",
+        )
+    )
+    every, topic, wait = (settings(found, name) for name in ("q", "t.a", "wait"))
+    assert (every.openwire_queue_prefetch, every.openwire_topic_prefetch) == (1, 32_766)
+    assert (topic.openwire_queue_prefetch, topic.openwire_topic_prefetch) == (1_000, 4)
+    assert topic.openwire_durable_prefetch == 5
+    assert wait.openwire_queue_prefetch == 1000  # the nearest policy counts alone
+    assert (wait.default_consumers_before_dispatch, wait.default_delay_before_dispatch_ms) == (5, 1_000)
 
 
 def test_composite_destinations_are_diverts(destinations: Configuration) -> None:
@@ -131,6 +179,36 @@ def test_tls(tmp_path: Path) -> None:
     assert tls is not None and tls.need_client_auth and tls.enabled_protocols == "TLSv1.3"
     assert (tls.key_store_path, tls.key_store_password) == (str(tmp_path / "conf" / "broker.p12"), "secret")
     assert (tls.trust_store_path, tls.key_store_type) == ("/etc/trust.p12", "PKCS12")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        ("", ("ActiveMQ.DLQ", "ActiveMQ.DLQ", False, -1)),  # Classic's own
+        ("<sharedDeadLetterStrategy/>", ("ActiveMQ.DLQ", "ActiveMQ.DLQ", False, -1)),
+        ('<sharedDeadLetterStrategy processNonPersistent="true"/>', ("ActiveMQ.DLQ", "ActiveMQ.DLQ", True, -1)),
+        ('<sharedDeadLetterStrategy expiration="1500"/>', ("ActiveMQ.DLQ", "ActiveMQ.DLQ", False, 1_500)),
+        (
+            '<individualDeadLetterStrategy processExpired="false" expiration="9"/>',
+            ("ActiveMQ.DLQ.individual", None, False, 9),
+        ),
+    ],
+)
+def test_dead_letter_strategies(tmp_path: Path, strategy: str, expected: tuple[str, str | None, bool, int]) -> None:
+    inner = f"<deadLetterStrategy>{strategy}</deadLetterStrategy>" if strategy else ""
+    found = settings(
+        read(
+            classic_file(
+                tmp_path,
+                f'<destinationPolicy><policyMap><policyEntries><policyEntry queue="&gt;">{inner}'
+                "</policyEntry></policyEntries></policyMap></destinationPolicy>",
+            )
+        ),
+        "a",
+    )
+    assert expected == (
+        found.dead_letter_address, found.expiry_address, found.dead_letter_non_durable, found.dead_letter_expiry_ms
+    )  # fmt: skip
 
 
 def test_dead_letters_can_be_dropped(tmp_path: Path) -> None:

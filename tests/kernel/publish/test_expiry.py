@@ -122,6 +122,42 @@ def test_dead_letter_queues_come_by_address(bench: Bench) -> None:
     assert "dead" in bench.broker.addresses
 
 
+@pytest.mark.parametrize("non_durable", [True, False])
+def test_messages_that_are_not_durable_become_dead_letters_if_the_address_says_so(
+    bench: Bench, non_durable: bool
+) -> None:
+    """processNonPersistent of ActiveMQ Classic: without it the dead letters grow by what nobody wanted to keep."""
+    bench.settings.add("orders", {**DEAD_AT_ONCE, "expiry_address": "dead", "dead_letter_non_durable": non_durable})
+    bench.queue("dead")
+    bench.queue("orders")
+    for durable in (True, False):
+        bench.session().send(bench.now, bench.message("orders", b"poison", durable), 1)
+        rolled_back(bench, "orders")
+        late = bench.message("orders", b"late", durable)
+        late.expiration = bench.now // 1_000_000 + 1
+        bench.session().send(bench.now, late, 1)
+    bench.settle()
+    bench.now += SECOND
+    bench.broker.expiry.scan(bench.now)
+    bench.settle()
+    assert bench.broker.queues["dead"].message_count == (4 if non_durable else 2)
+    assert bench.broker.queues["orders"].message_count == 0
+
+
+def test_dead_letters_expire_if_the_address_says_so(bench: Bench) -> None:
+    bench.settings.add("#", {"dead_letter_address": "dead", "expiry_address": "dead", "max_delivery_attempts": 1})
+    bench.settings.add("orders", {"dead_letter_expiry_ms": 1_500})
+    bench.queue("dead")
+    bench.queue("orders")
+    poisoned(bench, "orders", "orders")
+    [letter] = bench.broker.queues["dead"].live()
+    assert letter.message.expiration == bench.now // 1_000_000 + 1_500
+    bench.now += 2 * SECOND
+    bench.broker.expiry.scan(bench.now)
+    bench.settle()
+    assert bench.broker.queues["dead"].message_count == 0
+
+
 def test_dead_letter_queue_of_a_wildcard_queue_takes_the_message(bench: Bench) -> None:
     bench.settings.add("news.#", DEAD_AT_ONCE)
     bench.queue("reader", "news.#", 0)

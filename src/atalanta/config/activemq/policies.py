@@ -18,8 +18,11 @@ from atalanta.config.xml.tree import XmlElement, made
 ALL: Final = ">"
 DEAD_LETTERS: Final = "ActiveMQ.DLQ"
 # The address of individual dead-letter queues. It has no queue of its own, which would get each message again.
+STRATEGY: Final = ("processExpired", "processNonPersistent", "expiration")  # of every dead-letter strategy
 INDIVIDUAL: Final = "ActiveMQ.DLQ.individual"
 TEMPORARY: Final = ("tempQueue", "tempTopic")
+KEPT_MAX: Final = "10000"  # messages of a topic that a time or a size limits
+RECOVERY_SILENT: Final = "all subscriptions of a topic share its buffer"
 ENDLESS_MS: Final = 2**31 - 1
 INT_MAX: Final = 2**31 - 1
 
@@ -67,7 +70,7 @@ class Policies:
         self._entries(node)
 
     def _entry(self, node: XmlElement) -> None:
-        names = (*tables.POLICY_SIZES, *tables.POLICY_PLAIN, *tables.POLICY_OTHER)
+        names = (*tables.POLICY_SIZES, *tables.POLICY_PLAIN, *tables.POLICY_OTHER, *tables.PREFETCHES)
         values = self.elements.values(node, names, tables.POLICY_SILENT, tables.POLICY_LOST)
         found: dict[str, str] = {}
         for name, element in tables.POLICY_SIZES.items():
@@ -77,6 +80,13 @@ class Policies:
         for name, element in tables.POLICY_PLAIN.items():
             if name in values:
                 found[element] = values[name]
+        for kind, elements in tables.POLICY_PREFETCHES.items():
+            for name, element in elements.items():
+                if name in values and kind in node.attributes:  # that of the other kind has no effect in Classic either
+                    found[element] = str(self.elements.whole(node, values, name, 0))
+        if found.get("default-consumers-before-dispatch", "0") != "0":
+            if found.get("default-delay-before-dispatch", "0") == "0":
+                found["default-delay-before-dispatch"] = tables.DISPATCH_DELAY_MS
         self._unused(node, values, found)
         flow = self.elements.true(node, values, "producerFlowControl", True)
         fails = self.elements.true(node, values, "sendFailIfNoSpace", self.fails)
@@ -106,6 +116,8 @@ class Policies:
             tables.POLICY_CHILDREN_SILENT,
             tables.POLICY_CHILDREN_LOST,
         )
+        if "retroactive-on-request" in found and self.elements.true(node, values, "alwaysRetroactive"):
+            found["retroactive-on-request"] = "false"
         for match in self._matches(node):
             if match == ALL and values.get("expireMessagesPeriod"):
                 period = self.elements.whole(node, values, "expireMessagesPeriod", 30_000)
@@ -157,25 +169,35 @@ class Policies:
             self.elements.problem(node, f"messageGroupMapFactory: '{kind}' is none of simple, bucket, cached")
 
     def _retroactive(self, node: XmlElement, found: dict[str, str]) -> None:
-        """Reads how many messages a new subscription begins with."""
+        """Reads which messages a subscription begins with that asks for them."""
         inner = only(node)
         name = "" if inner is None else inner.name
         if inner is None or name == "noSubscriptionRecoveryPolicy":
             return
-        if name in ("fixedCountSubscriptionRecoveryPolicy", "lastImageSubscriptionRecoveryPolicy"):
-            values = self.elements.values(inner, ("maximumSize",))
-            count = "1" if name.startswith("last") else values.get("maximumSize", "100")
-            found["retroactive-message-count"] = count
-            why = "every new subscription of these addresses begins with older messages, not only those that ask for it"
-            self.elements.finding(inner, name, why)
+        if name == "lastImageSubscriptionRecoveryPolicy":
+            count, limits = "1", {}
+        elif name == "fixedCountSubscriptionRecoveryPolicy":
+            count, limits = self.elements.values(inner, ("maximumSize",)).get("maximumSize", "100"), {}
+        elif name == "timedSubscriptionRecoveryPolicy":
+            values = self.elements.values(inner, ("recoverDuration",))
+            count, limits = KEPT_MAX, {"retroactive-message-age": values.get("recoverDuration", "60000")}
+        elif name == "fixedSizedSubscriptionRecoveryPolicy":
+            values = self.elements.values(inner, ("maximumSize",), {"useSharedBuffer": RECOVERY_SILENT})
+            count, limits = KEPT_MAX, {"retroactive-message-bytes": values.get("maximumSize", "65536")}
+        elif name == "retainedMessageSubscriptionRecoveryPolicy":
+            why = "no effect: a subscription begins with no message that was marked with ActiveMQ.Retain"
+            self.elements.finding(inner, name, why, True)
             return
-        why = "messages are kept by their number: see retroactive-message-count in broker.xml"
-        self.elements.finding(inner, name, why, True)
+        else:
+            why = "no effect: a subscription that asks for older messages gets none"
+            self.elements.finding(inner, name, why, True)
+            return
+        found.update({"retroactive-message-count": count, "retroactive-on-request": "true", **limits})
 
     # -- dead letters -------------------------------------------------------------------------------
     def _dead_letters(self, section: XmlElement, entry: XmlElement, found: dict[str, str]) -> None:
         def shared(node: XmlElement) -> None:
-            names = ("deadLetterQueue", "processExpired")
+            names = ("deadLetterQueue", *STRATEGY)
             values = self.elements.values(node, names, tables.DEAD_LETTERS_SILENT)
             name = [values.get("deadLetterQueue", DEAD_LETTERS).removeprefix("queue://")]
 
@@ -187,10 +209,10 @@ class Policies:
             self.elements.children(node, {"deadLetterQueue": inner})
             found["dead-letter-address"] = found["expiry-address"] = name[0]
             self.dead_letter_queues.setdefault(name[0], node)
-            self._expired(node, values, found)
+            self._strategy(node, values, found)
 
         def discarding(node: XmlElement) -> None:
-            self.elements.values(node, (), {**tables.DEAD_LETTERS_SILENT, "processExpired": "all are dropped"})
+            self.elements.values(node, (), {**tables.DEAD_LETTERS_SILENT, **dict.fromkeys(STRATEGY, "all are dropped")})
             found["dead-letter-address"] = found["expiry-address"] = ""
 
         self.elements.children(
@@ -204,7 +226,7 @@ class Policies:
 
     def _individual(self, node: XmlElement, entry: XmlElement, found: dict[str, str]) -> None:
         """Reads dead-letter queues for each address: they are made at the first dead letter."""
-        names = ("queuePrefix", "queueSuffix", "topicPrefix", "topicSuffix", "processExpired")
+        names = ("queuePrefix", "queueSuffix", "topicPrefix", "topicSuffix", *STRATEGY)
         values = self.elements.values(node, names, tables.DEAD_LETTERS_SILENT)
         kind = "queue" if "queue" in entry.attributes else "topic"
         found["dead-letter-address"] = found["expiry-address"] = INDIVIDUAL
@@ -212,9 +234,12 @@ class Policies:
             found[f"auto-create-{what}-resources"] = "true"
             found[f"{what}-queue-prefix"] = values.get(f"{kind}Prefix", f"ActiveMQ.DLQ.{kind.capitalize()}.")
             found[f"{what}-queue-suffix"] = values.get(f"{kind}Suffix", "")
-        self._expired(node, values, found)
+        self._strategy(node, values, found)
 
-    def _expired(self, node: XmlElement, values: dict[str, str], found: dict[str, str]) -> None:
+    def _strategy(self, node: XmlElement, values: dict[str, str], found: dict[str, str]) -> None:
+        found["dead-letter-non-durable"] = str(self.elements.true(node, values, "processNonPersistent")).lower()
+        expiration = self.elements.whole(node, values, "expiration", 0)
+        found["dead-letter-expiry"] = str(expiration if expiration > 0 else -1)
         if not self.elements.true(node, values, "processExpired", True):
             found["expiry-address"] = ""
             found.pop("auto-create-expiry-resources", None)
@@ -276,7 +301,10 @@ class Policies:
         """Adds one address-setting for each match, and the shared dead-letter queues."""
         everywhere = self.policies[ALL]
         names = {name: True for setting in self.policies.values() for name in setting.values}
-        for name in ("dead-letter-address", "expiry-address", "auto-delete-queues", "auto-delete-addresses"):
+        for name in (
+            "dead-letter-address", "expiry-address", "dead-letter-non-durable", "auto-delete-queues",
+            "auto-delete-addresses",
+        ):  # fmt: skip
             everywhere.values.setdefault(name, (tables.POLICY_DEFAULTS[name], everywhere.node))
         for name, text in self.everywhere.items():
             everywhere.values[name] = (text, everywhere.node)

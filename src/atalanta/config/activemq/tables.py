@@ -239,16 +239,19 @@ POLICY_PLAIN: Final = {
     "timeBeforeDispatchStarts": "default-delay-before-dispatch",
     "allConsumersExclusiveByDefault": "default-exclusive-queue",
 }
+# Attribute of the policy of a queue or of a topic -> element of <address-setting>.
+POLICY_PREFETCHES: Final = {
+    "queue": {"queuePrefetch": "openwire-queue-prefetch", "queueBrowserPrefetch": "openwire-browser-prefetch"},
+    "topic": {"topicPrefetch": "openwire-topic-prefetch", "durableTopicPrefetch": "openwire-durable-prefetch"},
+}
+PREFETCHES: Final = tuple(name for of_kind in POLICY_PREFETCHES.values() for name in of_kind)
+DISPATCH_DELAY_MS: Final = "1000"  # of consumersBeforeDispatchStarts without a time
 POLICY_OTHER: Final = (
     "queue", "topic", "tempQueue", "tempTopic", "producerFlowControl", "sendFailIfNoSpace", "expireMessagesPeriod",
     "gcInactiveDestinations", "inactiveTimeoutBeforeGC", "inactiveTimoutBeforeGC", "alwaysRetroactive",
     "messageGroupMapFactoryType",
 )  # fmt: skip
 POLICY_SILENT: Final[dict[str, str]] = {
-    **_all(
-        "consumers name their own prefetch",
-        "queuePrefetch topicPrefetch durableTopicPrefetch queueBrowserPrefetch usePrefetchExtension",
-    ),
     **_all(_AUDIT, "enableAudit maxProducersToAudit maxAuditDepth maxQueueAuditDepth sendDuplicateFromStoreToDLQ"),
     **_all(
         _CURSORS,
@@ -272,7 +275,10 @@ POLICY_SILENT: Final[dict[str, str]] = {
     "sendFailIfNoSpaceAfterTimeout": "senders wait without a limit",
     "allowTempDestinationStealing": "only its own connection consumes from a temporary destination",
 }
-POLICY_LOST: Final = {"maxDestinations": "destinations are not counted"}
+POLICY_LOST: Final = {
+    "maxDestinations": "destinations are not counted",
+    "usePrefetchExtension": "always true: what a client has told that it works on counts no more for its prefetch",
+}
 POLICY_CHILDREN_SILENT: Final[dict[str, str]] = {
     **_all(_CURSORS, "pendingSubscriberPolicy pendingDurableSubscriberPolicy"),
     "pendingMessageLimitStrategy": "a slow subscriber's messages are kept (in pages), and not dropped",
@@ -293,8 +299,17 @@ POLICY_DEFAULTS: Final[dict[str, str]] = {
     "default-exclusive-queue": "false",
     "default-group-buckets": "-1",
     "retroactive-message-count": "0",
+    "retroactive-on-request": "false",
+    "retroactive-message-age": "-1",
+    "retroactive-message-bytes": "-1",
+    "openwire-queue-prefetch": "1000",
+    "openwire-browser-prefetch": "500",
+    "openwire-topic-prefetch": "32766",
+    "openwire-durable-prefetch": "100",
     "dead-letter-address": "ActiveMQ.DLQ",
     "expiry-address": "ActiveMQ.DLQ",
+    "dead-letter-non-durable": "false",
+    "dead-letter-expiry": "-1",
     "auto-create-dead-letter-resources": "false",
     "auto-create-expiry-resources": "false",
     "dead-letter-queue-prefix": "DLQ.",
@@ -308,11 +323,9 @@ POLICY_DEFAULTS: Final[dict[str, str]] = {
 }
 DEAD_LETTERS_SILENT: Final = {
     **_all(_AUDIT, "enableAudit maxAuditDepth maxProducersToAudit maxDestinationsToAudit"),
-    "processNonPersistent": "always true: non-persistent messages go there, too",
     "useQueueForQueueMessages": "always true: dead letters wait in a queue",
     "useQueueForTopicMessages": "always true: dead letters wait in a queue",
     "destinationPerDurableSubscriber": "always false: one queue for each address",
-    "expiration": "dead letters do not expire",
 }
 
 # <destinationInterceptors>

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.spec import QueueSpec
@@ -10,9 +10,13 @@ from atalanta.message.fqqn import split_fqqn
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Trace
+    from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.registry.queues import QueueRegistry
     from atalanta.kernel.settings.repository import AddressSettings, AddressSettingsRepository
     from atalanta.message.message import Message
+
+
+ORIGIN: Final = "_AMQ_ORIG_ADDRESS"  # of a dead letter
 
 
 class DeadLetterResources:
@@ -45,6 +49,20 @@ class DeadLetterResources:
             prefix = settings.expiry_queue_prefix
             self._create(now, target, prefix, settings.expiry_queue_suffix, message)
 
+    def dead_letter_target(self, settings: AddressSettings, reference: Reference) -> str | None:
+        """Returns the dead-letter address of a message; None if it is dropped. `settings`: those of its queue."""
+        return _target(settings, settings.dead_letter_address, reference)
+
+    def expiry_target(self, settings: AddressSettings, reference: Reference) -> str | None:
+        """Returns the expiry address of a message; None if it is dropped, as a dead letter is that expires there.
+
+        `settings`: those of its address.
+        """
+        target = settings.expiry_address
+        if target == reference.queue.spec.address and reference.message.property_value(ORIGIN) is not None:
+            return None
+        return _target(settings, target, reference)
+
     def _create(self, now: int, target: str, prefix: str, suffix: str, message: Message) -> None:
         """Creates the queue PREFIX+ADDRESS+SUFFIX, whose filter takes the messages of that address.
 
@@ -67,3 +85,9 @@ class DeadLetterResources:
             self.queues.create(now, spec)
         except BrokerError as error:
             self.trace.event("resource_not_created", {"queue": name, "why": error.text})
+
+
+def _target(settings: AddressSettings, target: str | None, reference: Reference) -> str | None:
+    """Returns the target; None for a message that is not durable where only durable ones are kept
+    (AbstractDeadLetterStrategy.isSendToDeadLetterQueue of ActiveMQ Classic)."""
+    return target if settings.dead_letter_non_durable or reference.message.durable else None

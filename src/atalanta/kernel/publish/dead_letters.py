@@ -38,7 +38,7 @@ class DeadLetters:
         `cause`: what the client gave as the reason.
         """
         target = self._target(now, reference)
-        self.mover.move_to_address(now, reference, target, why, False, cause)
+        self.mover.move_to_address(now, reference, target, why, False, cause, self._lifetime_ms(reference))
 
     def move_with(self, now: int, reference: Reference, transaction: SessionTransaction) -> None:
         """Makes the move a part of a transaction that is about to commit: it sends the copy, and acknowledges."""
@@ -49,18 +49,23 @@ class DeadLetters:
         if self.mover.addresses.routable(split_fqqn(target)[0]) is None:
             self.mover.diverts.report_lost(reference.message.id, reference.queue.name, target, REFUSED)
         else:
-            transaction.add_send(moved_copy(reference, target, now, False))
+            transaction.add_send(moved_copy(reference, target, now, False, self._lifetime_ms(reference)))
 
     def _target(self, now: int, reference: Reference) -> str | None:
         """Counts and reports the dead letter; returns its address, whose queue exists then, or None."""
         queue = reference.queue
         queue.count_killed(1)
         settings = self.settings.match(queue.spec.address)
-        target = settings.dead_letter_address
+        target = self.resources.dead_letter_target(settings, reference)
         message_id = reference.message.id
         self.mover.trace.event(
             "message_dead_lettered",
             {"queue": queue.name, "message": message_id, "to": target or "nowhere (dropped)"},
         )
-        self.resources.for_dead_letter(now, settings, reference.message)
+        if target is not None:
+            self.resources.for_dead_letter(now, settings, reference.message)
         return target
+
+    def _lifetime_ms(self, reference: Reference) -> int:
+        """Returns the time after which a dead letter expires; -1: never."""
+        return int(self.settings.match(reference.queue.spec.address).dead_letter_expiry_ms)

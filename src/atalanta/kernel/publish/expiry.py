@@ -68,8 +68,12 @@ class Expiry:
             reference.queue.count_expired(1)
             address = reference.message.address or reference.queue.spec.address
             settings = self.settings.match(address)
-            self.resources.for_expiry(now, settings, reference.message)
-            self.mover.move_to_address(now, reference, settings.expiry_address, "expired", True)
+            target = self.resources.expiry_target(settings, reference)
+            if target is not None:
+                self.resources.for_expiry(now, settings, reference.message)
+            self.mover.move_to_address(
+                now, reference, target, "expired", True, "", settings.dead_letter_expiry_ms
+            )
 
     # -- the scan -------------------------------------------------------------------------------
     def start(self, now: int) -> None:

@@ -56,11 +56,12 @@ class MessageMover:
         why: str,
         expired: bool = False,
         cause: str = "",
+        lifetime_ms: int = -1,
     ) -> None:
         """Moves a copy with a new id and `_AMQ_ORIG_*` headers to `target`, and finishes the original.
 
         `target` None drops the message. `expired`: the copy gets `_AMQ_ACTUAL_EXPIRY`. `cause`: the client's own
-        reason, which clients of ActiveMQ Classic read as dlqDeliveryFailureCause.
+        reason, which clients of ActiveMQ Classic read as dlqDeliveryFailureCause. `lifetime_ms` as in `moved_copy`.
         """
         store = self.store
         batch = records.Batch()
@@ -68,7 +69,7 @@ class MessageMover:
         original = reference.message
         plan: RoutingPlan | None = None
         if target is not None:
-            plan = self.plan_of_move(now, reference, target, expired)
+            plan = self.plan_of_move(now, reference, target, expired, lifetime_ms)
             if plan is None or not plan.is_routed():
                 # Artemis drops it too (QueueImpl.sendToDeadLetterAddress, noBindingsOnDLA): an event reports the loss.
                 self.diverts.report_lost(original.id, reference.queue.name, target, why)
@@ -82,13 +83,15 @@ class MessageMover:
         store.drop_from_queue_or_page(reference)
         self.plans.append(batch, [] if plan is None else [plan], references, None, 0)
 
-    def plan_of_move(self, now: int, reference: Reference, target: str, expired: bool) -> RoutingPlan | None:
+    def plan_of_move(
+        self, now: int, reference: Reference, target: str, expired: bool, lifetime_ms: int = -1
+    ) -> RoutingPlan | None:
         """Returns the plan of a copy for `target`, perhaps without routes; None if there is no such address."""
         name, only_queue = split_fqqn(target)
         address = self.addresses.routable(name)
         if address is None:
             return None
-        plan = RoutingPlan(moved_copy(reference, target, now, expired))
+        plan = RoutingPlan(moved_copy(reference, target, now, expired, lifetime_ms))
         self.diverts.route(now, plan, address, only_queue, False)
         return plan
 
@@ -162,8 +165,11 @@ class MessageMover:
         self.plans.append(batch, [], [], None, 0)
 
 
-def moved_copy(reference: Reference, address: str, now: int, expired: bool) -> Message:
-    """Returns the copy for a dead-letter or expiry address, with the headers of QueueImpl.makeCopy."""
+def moved_copy(reference: Reference, address: str, now: int, expired: bool, lifetime_ms: int = -1) -> Message:
+    """Returns the copy for a dead-letter or expiry address, with the headers of QueueImpl.makeCopy.
+
+    It expires after `lifetime_ms`; -1: it does not.
+    """
     original = reference.message
     copy = original.copy(0)
     remember_origin(copy, original, reference.queue.name)
@@ -173,6 +179,6 @@ def moved_copy(reference: Reference, address: str, now: int, expired: bool) -> M
     if expired:
         properties.put("_AMQ_ACTUAL_EXPIRY", now // 1_000_000)
     copy.properties_changed()
-    copy.expiration = 0
+    copy.expiration = 0 if lifetime_ms < 0 else now // 1_000_000 + lifetime_ms
     copy.address = address
     return copy

@@ -22,7 +22,8 @@ class QueueSpec:
     `auto_delete_message_count`: messages that an auto-deleted queue may still have; -1: any number. See
     kernel/queue/last_value_ring.py for exclusive, last value, ring and dispatch gate; kernel/queue/message_groups.py
     for groups. `last_value_key` None: all values are kept. `ring_size` -1: no ring.
-    `group_buckets` -1: any number of groups; 0: no groups.
+    `group_buckets` -1: any number of groups; 0: no groups. `asks_retained`: the queue is to begin with what its address
+    has kept, if its address gives that only to those that ask; it is not stored.
     """
 
     def __init__(self, name: str, address: str, routing_type: int) -> None:
@@ -53,6 +54,11 @@ class QueueSpec:
         self.group_first_key: str | None = None
         self.ring_size: int = -1
         self.enabled: bool = True
+        self.asks_retained: bool = False
+
+    def ask_retained(self, asks: bool) -> None:
+        """Asks for what the address has kept."""
+        self.asks_retained = asks
 
     def is_temporary(self) -> bool:
         """Returns true if clients are shown the queue as temporary: it ends with its clients (createSharedQueue)."""

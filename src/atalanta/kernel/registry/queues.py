@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.registry.addresses import AddressRegistry
     from atalanta.kernel.registry.bindings import BindingRegistry
+    from atalanta.kernel.routing.address import Address
     from atalanta.kernel.routing.retroactive_names import Retained
     from atalanta.kernel.settings.broker_config import BrokerConfig
 
@@ -151,8 +152,9 @@ class QueueRegistry:
             address.internal = True
             self.addresses.apply_settings(address)
         address.swept = False
-        if address.retained is not None and with_retained:
-            self._store_with_copies(now, queue, address.retained)
+        sources = self._retained_for(spec, address) if with_retained else []
+        if sources:
+            self._store_with_copies(now, queue, sources)
         elif queue.durable:
             self.store(queue)
         for observer in self.observers:
@@ -168,9 +170,23 @@ class QueueRegistry:
             return True
         return spec.name != spec.address and self.addresses.kept_messages(spec.address) > 0
 
-    def _store_with_copies(self, now: int, queue: Queue, retained: Retained) -> None:
+    def _retained_for(self, spec: QueueSpec, address: Address) -> list[Retained]:
+        """Returns what addresses have kept and a new queue begins with; of a wildcard, if it asks for that, all that it
+        matches."""
+        sources = [address]
+        if self.addresses.settings.match(address.name).retroactive_on_request:
+            if not spec.asks_retained:
+                return []
+            if self.addresses.wildcards.pattern(address.name) is not None:
+                known = self.addresses.by_name.values()
+                sources = [each for each in known if each.wildcards is not None and address in each.wildcards]
+        return [each.retained for each in sources if each.retained is not None]
+
+    def _store_with_copies(self, now: int, queue: Queue, sources: list[Retained]) -> None:
         """Writes the queue's record behind its copies: after a crash it has all of them, or does not exist."""
-        copies = copy_retained(self.plans, now, queue, retained)
+        settings = self.addresses.settings.match(queue.spec.address)
+        age_ms, bytes_max = settings.retroactive_message_age_ms, settings.retroactive_message_bytes
+        copies = copy_retained(self.plans, now, queue, sources, age_ms, bytes_max)
         if queue.durable:
             copies.batch.add(records.QUEUE, encode_queue(queue))
         lsn = self.plans.append(copies.batch, copies.plans, copies.references, None, 0)

@@ -28,11 +28,18 @@ class SubscriptionQueue:
 
 
 def subscribed_queue(
-    session: Session, now: int, address: str, queue: str, routing_type: int, selector: str | None
+    session: Session,
+    now: int,
+    address: str,
+    queue: str,
+    routing_type: int,
+    selector: str | None,
+    retroactive: bool = False,
 ) -> SubscriptionQueue:
     """Returns the queue of a subscription that is not durable, created if need be.
 
-    `queue`: the queue that the client names, or "". BrokerError if the creation is not allowed.
+    `queue`: the queue that the client names, or "". `retroactive`: it asks for what the address has kept. BrokerError
+    if the creation is not allowed.
     """
     if queue:
         _create(session, now, QueueSpec(queue, address, routing_type))
@@ -46,14 +53,18 @@ def subscribed_queue(
     spec = QueueSpec(registry.ids.uuid().hex(), address, MULTICAST)
     spec.set_temporary()
     spec.set_filter(selector)
+    spec.ask_retained(retroactive)
     _create(session, now, spec)
     return SubscriptionQueue(spec.name, None, True)
 
 
 def durable_queue(
-    session: Session, now: int, name: str, address: str, selector: str | None
+    session: Session, now: int, name: str, address: str, selector: str | None, retroactive: bool = False
 ) -> SubscriptionQueue:
-    """Returns the queue of a durable subscription. As in JMS, a changed selector or address replaces it."""
+    """Returns the queue of a durable subscription. As in JMS, a changed selector or address replaces it.
+
+    `retroactive` as in `subscribed_queue`.
+    """
     registry = session.services.queue_registry
     registry.delete_ownerless(now, name)
     known = registry.by_name.get(name)
@@ -64,6 +75,7 @@ def durable_queue(
         session.delete_queue(now, name)
     fresh = QueueSpec(name, address, MULTICAST)
     fresh.set_filter(selector)
+    fresh.ask_retained(retroactive)
     _check_address(session, address)
     fresh.take_defaults(_settings(session, address))
     session.create_queue(now, fresh)

@@ -45,6 +45,12 @@ class AddressSettings:
     )
     expiry_queue_prefix: str = option("EXP.", "expiry-queue-prefix", "name of that queue")
     expiry_queue_suffix: str = option("", "expiry-queue-suffix", "name of that queue")
+    dead_letter_non_durable: bool = option(
+        True, "dead-letter-non-durable", "messages that are not durable go to both addresses, too, and are not dropped"
+    )
+    dead_letter_expiry_ms: int = option(
+        -1, "dead-letter-expiry", "messages in both addresses expire after this time, -1 never", unit="ms", minimum=-1
+    )
     expiry_delay_ms: int = option(
         -1, "expiry-delay", "expiry of messages that have none", unit="ms"
     )
@@ -356,6 +362,31 @@ class AddressSettings:
         "duplicate ids kept (the broker's id-cache-size if absent)",
         unit="count",
         minimum=0,
+    )
+    retroactive_on_request: bool = option(
+        False, "retroactive-on-request",
+        "only subscriptions that ask for it begin with these messages (`consumer.retroactive=true` of OpenWire), with"
+        " wildcards, too",
+    )  # fmt: skip
+    retroactive_message_age_ms: int = option(
+        -1, "retroactive-message-age", "age of the oldest of these messages, -1 any", unit="ms", minimum=-1
+    )
+    retroactive_message_bytes: int = option(
+        -1, "retroactive-message-bytes", "size of all of these messages, -1 any", unit="bytes", minimum=-1
+    )
+    # Of ActiveMQ Classic's policies, which Artemis lacks: for clients that leave their own prefetch as it is.
+    openwire_queue_prefetch: int | None = option(
+        None, "openwire-queue-prefetch", "messages under way to an OpenWire consumer of a queue, 0: it asks for each",
+        unit="count", minimum=0,
+    )  # fmt: skip
+    openwire_browser_prefetch: int | None = option(
+        None, "openwire-browser-prefetch", "the same for browsers", unit="count", minimum=1
+    )
+    openwire_topic_prefetch: int | None = option(
+        None, "openwire-topic-prefetch", "the same for consumers of topics", unit="count", minimum=0
+    )
+    openwire_durable_prefetch: int | None = option(
+        None, "openwire-durable-prefetch", "the same for durable subscriptions", unit="count", minimum=0
     )
     initial_queue_buffer_size: int = ignored(
         8192, "initial-queue-buffer-size", "without meaning here", unit="count", minimum=1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.wire.openwire.commands.connections import ConnectionError, RemoveInfo
 from atalanta.wire.openwire.commands.consumers import ConsumerControl
 from atalanta.wire.openwire.commands.deliveries import MessageDispatch
-from atalanta.wire.openwire.commands.destinations import ActiveMQQueue
+from atalanta.wire.openwire.commands.destinations import ActiveMQQueue, ActiveMQTopic
 from atalanta.wire.openwire.commands.identifiers import ConnectionId, SessionId
 from atalanta.wire.openwire.commands.producers import ProducerAck
 from atalanta.wire.openwire.commands.responses import Response
@@ -262,6 +264,48 @@ def test_a_browser_waits_for_its_window_without_any_work(server: OpenWireServer)
     client.ack(got)
     (end,) = client.dispatches()
     assert end.message is None
+
+
+@pytest.mark.parametrize(
+    ("setting", "own", "more", "topic", "got"),
+    [
+        ("openwire_queue_prefetch", 1_000, {}, False, 2),
+        ("openwire_queue_prefetch", 999, {}, False, 5),  # the client has said what it wants
+        ("openwire_browser_prefetch", 500, {"browser": True}, False, 2),
+        ("openwire_topic_prefetch", 32_766, {}, True, 2),
+        ("openwire_topic_prefetch", 100, {}, True, 5),
+        ("openwire_durable_prefetch", 100, {"subscription_name": "s"}, True, 2),
+    ],
+)
+def test_a_policy_changes_the_prefetch_that_a_client_has_left_as_it_is(
+    setting: str, own: int, more: dict[str, object], topic: bool, got: int
+) -> None:
+    settings = AddressSettingsRepository()
+    settings.add("a", {setting: 2})
+    server = OpenWireServer(settings=settings)
+    client = server.openwire_client()
+    if not topic:
+        fill(client, "1", "2", "3", "4", "5")
+    client.consume(ActiveMQTopic("a") if topic else "a", own, **more)
+    if topic:
+        for number in range(5):
+            client.send(client.message(str(number), ActiveMQTopic("a")))
+    assert len(client.texts()) - (1 if more.get("browser") and got == 5 else 0) == got
+
+
+def test_a_policy_without_prefetch_lets_the_client_ask_for_each_message() -> None:
+    settings = AddressSettingsRepository()
+    settings.add("a", {"openwire_queue_prefetch": 0})
+    server = OpenWireServer(settings=settings)
+    client = server.openwire_client()
+    fill(client, "1", "2")
+    client.send(client.consumer_info("a"), True)
+    [told] = client.of_kind(ConsumerControl)
+    assert told.prefetch == 0 and not told.close
+    assert client.of_kind(MessageDispatch) == []
+    assert told.consumer_id is not None
+    client.pull(told.consumer_id, -1)
+    assert [text(each) for each in client.of_kind(MessageDispatch)] == ["1"]
 
 
 def test_nothing_is_sent_to_a_browser_behind_its_end(server: OpenWireServer) -> None:

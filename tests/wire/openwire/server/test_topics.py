@@ -152,6 +152,47 @@ def test_a_retroactive_consumer_gets_what_the_address_keeps(durable: bool) -> No
     assert found == [{"address": "other", "client": "c"}]
 
 
+def test_only_consumers_that_ask_get_what_the_address_keeps() -> None:
+    """subscriptionRecoveryPolicy of ActiveMQ Classic, with wildcards, too."""
+    settings = AddressSettingsRepository()
+    settings.add("k.#", {"retroactive_message_count": 1, "retroactive_on_request": True})
+    server = OpenWireServer(settings=settings)
+    client = server.openwire_client()
+    for each in ("1", "2"):
+        for name in ("k.a", "k.b"):
+            client.publish(f"{name} {each}", ActiveMQTopic(name))
+    client.consume(ActiveMQTopic("k.a"))
+    client.consume(ActiveMQTopic("k.a"), subscription_name="plain")
+    client.consume(ActiveMQTopic("k.>"))
+    assert client.texts() == []
+    client.consume(ActiveMQTopic("k.>"), retroactive=True)
+    assert client.texts() == ["k.a 2", "k.b 2"]
+    client.consume(ActiveMQTopic("k.>"), retroactive=True)
+    assert client.texts() == ["k.a 2", "k.b 2"]
+    client.consume(ActiveMQTopic("k.b"), retroactive=True, subscription_name="kept")
+    assert client.texts() == ["k.b 2"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({"retroactive_message_age_ms": 10_000}, ["young", "new"]),
+        ({"retroactive_message_bytes": 800}, ["new"]),
+        ({"retroactive_message_bytes": 0}, []),
+    ],
+)
+def test_what_is_kept_has_an_age_and_a_size(limits: dict[str, int], expected: list[str]) -> None:
+    settings = AddressSettingsRepository()
+    settings.add("k", {"retroactive_message_count": 100, "retroactive_on_request": True, **limits})
+    server = OpenWireServer(settings=settings)
+    client = server.openwire_client()
+    now_ms = server.now // 1_000_000
+    for body, age_ms in (("old", 11_000), ("young", 9_000), ("new", 0)):
+        client.publish(body, ActiveMQTopic("k"), timestamp=now_ms - age_ms)
+    client.consume(ActiveMQTopic("k"), retroactive=True)
+    assert client.texts() == expected
+
+
 def test_another_selector_makes_a_new_subscription(server: OpenWireServer) -> None:
     client = server.openwire_client()
     consumer = client.consume(TOPIC, subscription_name="sub")

@@ -51,11 +51,22 @@ class Copies:
 
 
 
-def copy_retained(plans: PlanWriter, now: int, queue: Queue, retained: Retained) -> Copies:
-    """Makes the copies that `queue` starts with. All are appended to the journal except those that are returned."""
+def copy_retained(
+    plans: PlanWriter, now: int, queue: Queue, sources: list[Retained], age_ms: int, bytes_max: int
+) -> Copies:
+    """Makes the copies that `queue` starts with. All are appended to the journal except those that are returned.
+
+    `age_ms` and `bytes_max` limit what each of the sources gives; -1: they do not.
+    """
     selector = queue.filter
     copies = Copies()
-    for reference in _kept(plans.store, now, retained.ring(queue.spec.routing_type)):
+    kept: list[Reference] = []
+    for retained in sources:
+        found = _kept(plans.store, now, retained.ring(queue.spec.routing_type))
+        kept.extend(_newest(found, now // 1_000_000 - age_ms if age_ms >= 0 else 0, bytes_max))
+    if len(sources) > 1:
+        kept.sort(key=_by_id)
+    for reference in kept:
         message = _copy(reference.message, queue)
         if selector is not None and not selector.matches(message):
             continue
@@ -98,6 +109,20 @@ def _kept(store: MessageStore, now: int, ring: Queue) -> list[Reference]:
     ]
 
 
+def _newest(found: list[Reference], since_ms: int, bytes_max: int) -> list[Reference]:
+    """Returns the messages since a time, the newest ones up to a size. Those without a time count as new."""
+    if since_ms > 0:
+        found = [each for each in found if each.message.timestamp == 0 or each.message.timestamp >= since_ms]
+    if bytes_max >= 0:
+        first = len(found)
+        left = bytes_max
+        while first > 0 and found[first - 1].message.size <= left:
+            first -= 1
+            left -= found[first].message.size
+        found = found[first:]
+    return found
+
+
 def _copy(original: Message, queue: Queue) -> Message:
     copy = original.copy(0)
     origin = copy.property_value("_AMQ_ORIG_ADDRESS")
@@ -107,3 +132,7 @@ def _copy(original: Message, queue: Queue) -> Message:
 
 def _by_sequence(reference: Reference) -> int:
     return reference.sequence
+
+
+def _by_id(reference: Reference) -> int:
+    return int(reference.message.id)

@@ -15,6 +15,7 @@ from atalanta.message.fqqn import join_fqqn
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.bridge_filter import message_selector
 from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
+from atalanta.wire.openwire.commands.consumers import ConsumerControl
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination, ActiveMQQueue
 from atalanta.wire.openwire.conversion.destination import (
     BrokerDestination,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.sessions.subscription_queue import SubscriptionQueue
     from atalanta.wire.openwire.commands.consumers import (
-        ConsumerControl,
         ConsumerInfo,
         MessagePull,
         RemoveSubscriptionInfo,
@@ -52,6 +52,11 @@ if TYPE_CHECKING:
 
 
 WATCHERS_MAX: Final = 1_000
+# ActiveMQPrefetchPolicy of activemq-client.
+QUEUE_PREFETCHES: Final = (1_000,)
+BROWSER_PREFETCHES: Final = (500,)
+TOPIC_PREFETCHES: Final = (32_766,)
+DURABLE_PREFETCHES: Final = (100, 1_000)
 
 
 def add_consumer(session: OpenWireSession, now: int, info: ConsumerInfo) -> None:
@@ -105,6 +110,7 @@ def _subscribe(
 ) -> None:
     """Creates the kernel's consumers, one for each part of the destination; all of them or none."""
     subscription = Subscription(consumer_id, info)
+    _take_prefetch(session, subscription, destination)
     try:
         for part in consumed_parts(destination):
             if is_queue(part) and has_wildcard(name_of(part)) and not session.target(part).queue:
@@ -122,6 +128,28 @@ def _subscribe(
             session.end_browser(subscription)
         for number in list(subscription.parts):
             session.kernel.drain(now, number, SILENT)
+
+
+def _take_prefetch(session: OpenWireSession, subscription: Subscription, destination: ActiveMQDestination) -> None:
+    """Gives a consumer that has activemq-client's own prefetch that of its address (PolicyEntry.configurePrefetch).
+
+    A client that is to ask for each message is told so.
+    """
+    info, part = subscription.info, parts_of(destination)[0]
+    addresses = session.kernel.services.queue_registry.addresses
+    settings = addresses.settings.match(session.target(part).address)
+    if info.browser:
+        usual, wanted = BROWSER_PREFETCHES, settings.openwire_browser_prefetch
+    elif is_queue(part):
+        usual, wanted = QUEUE_PREFETCHES, settings.openwire_queue_prefetch
+    elif info.subscription_name is not None:
+        usual, wanted = DURABLE_PREFETCHES, settings.openwire_durable_prefetch
+    else:
+        usual, wanted = TOPIC_PREFETCHES, settings.openwire_topic_prefetch
+    if wanted is not None and info.prefetch_size in usual:
+        subscription.set_prefetch(wanted)
+        if wanted == 0:
+            session.connection.answer(ConsumerControl(info.destination, consumer_id=subscription.id, prefetch=0))
 
 
 def _add_matching(
@@ -202,10 +230,10 @@ def _queue_of(
     if isinstance(predicate, NetworkBridgeFilter) and predicate.network_broker_id is not None:
         selector = message_selector(predicate.network_broker_id, predicate.message_ttl, selector)
     if not durable:
-        return queue_for(kernel, now, target, selector)
+        return queue_for(kernel, now, target, selector, info.retroactive)
     if "," in name_of(info.destination):
         raise BrokerError(ILLEGAL_STATE, "a durable subscription has one topic: make one for each topic")
-    return durable_queue_for(kernel, now, target, durable, selector)
+    return durable_queue_for(kernel, now, target, durable, selector, info.retroactive)
 
 
 def _check_right(session: OpenWireSession, info: ConsumerInfo, target: BrokerDestination, durable: str) -> None:

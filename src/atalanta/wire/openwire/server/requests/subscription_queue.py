@@ -25,12 +25,18 @@ JMS_MESSAGE_ID: Final = "JMSMessageID"
 EQUALS_LITERAL: Final = re.compile(rf"\b{CORRELATION_ID}\s*=\s*$")
 
 
-def queue_for(session: Session, now: int, target: BrokerDestination, selector: str | None) -> SubscriptionQueue:
-    """Returns the queue of a consumer that is not durable, created if need be. BrokerError if that is not allowed."""
+def queue_for(
+    session: Session, now: int, target: BrokerDestination, selector: str | None, retroactive: bool = False
+) -> SubscriptionQueue:
+    """Returns the queue of a consumer that is not durable, created if need be. BrokerError if that is not allowed.
+
+    `retroactive`: it asks for what its topic has kept.
+    """
     registry = session.services.queue_registry
     if target.routing_type == ANYCAST and not target.queue and target.address not in registry.by_name:
         check_exists(session, target)
-    found = subscribed_queue(session, now, target.address, target.queue, target.routing_type, selector)
+    address, queue, routing_type = target.address, target.queue, target.routing_type
+    found = subscribed_queue(session, now, address, queue, routing_type, selector, retroactive)
     if target.selector_aware:
         _take_selector(session, now, target.queue, selector)
     return found
@@ -55,13 +61,13 @@ def _take_selector(session: Session, now: int, name: str, selector: str | None) 
 
 
 def durable_queue_for(
-    session: Session, now: int, target: BrokerDestination, name: str, selector: str | None
+    session: Session, now: int, target: BrokerDestination, name: str, selector: str | None, retroactive: bool
 ) -> SubscriptionQueue:
     """Returns the queue of a durable subscription. BrokerError: the subscription has a consumer already."""
     known = session.services.queue_registry.by_name.get(name)
     if known is not None and known.consumer_count() > 0:
         raise BrokerError(ILLEGAL_STATE, f"Durable consumer is in use: subscription {name} has a consumer")
-    return durable_queue(session, now, name, target.address, selector)
+    return durable_queue(session, now, name, target.address, selector, retroactive)
 
 
 def check_exists(session: Session, target: BrokerDestination) -> None:
