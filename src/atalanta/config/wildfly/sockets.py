@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from atalanta.config.problems import Report, nearest
+from atalanta.config import Report, nearest
 from atalanta.config.wildfly.tables import UNDERTOW
-from atalanta.config.xml.properties import in_capitals
-from atalanta.config.xml.tree import XmlElement, below
-from atalanta.message.encoding.digits import all_digits
+from atalanta.config.xml import XmlElement, below, in_capitals
+from atalanta.message.encoding import all_digits
 
 DIGITS_MAX: Final = 5  # digits of a port number
 LISTENERS: Final = ("http-listener", "https-listener")

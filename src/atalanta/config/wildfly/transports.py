@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.config.problems import Report
+from atalanta.config import Report
 from atalanta.config.wildfly.sockets import Endpoint, Sockets
 from atalanta.config.wildfly.ssl_contexts import CLIENT, SERVER, SslContexts
 from atalanta.config.wildfly.tables import HYPHENATED
-from atalanta.config.xml.tree import XmlElement
-from atalanta.wire.http_upgrade import ENABLED, ENDPOINT, SERVER_NAME
-from atalanta.wire.uri import uri_text
+from atalanta.config.xml import XmlElement
+from atalanta.wire import UPGRADE_ENABLED, UPGRADE_ENDPOINT, UPGRADE_SERVER_NAME, uri_text
 
 IN_VM: Final = "vm://0"
 
@@ -36,10 +35,10 @@ class Transports:
             return None
         options = self._options(node)
         if node.name == "http-connector":
-            options[ENABLED] = "true"
-            options[ENDPOINT] = node.attributes.get("endpoint", "")
+            options[UPGRADE_ENABLED] = "true"
+            options[UPGRADE_ENDPOINT] = node.attributes.get("endpoint", "")
             if "server-name" in node.attributes:
-                options[SERVER_NAME] = node.attributes["server-name"]
+                options[UPGRADE_SERVER_NAME] = node.attributes["server-name"]
         return self._entry(node, "connector", uri_text(endpoint.host, endpoint.port, options))
 
     def acceptor(self, node: XmlElement) -> XmlElement | None:
@@ -71,7 +70,7 @@ class Transports:
         if endpoint is None:
             return None
         self.listeners[listener] = name
-        options = {**self._of_listener(node, listener), **options, ENABLED: "true"}
+        options = {**self._of_listener(node, listener), **options, UPGRADE_ENABLED: "true"}
         return self._entry(node, "acceptor", uri_text(endpoint.host, endpoint.port, options))
 
     def _of_listener(self, node: XmlElement, name: str) -> dict[str, str]:
