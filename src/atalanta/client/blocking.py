@@ -41,6 +41,11 @@ from atalanta.wire.core.client.topology import Member
 from atalanta.wire.core.packets.query import BindingQueryResponseV5, QueueQueryResponseV3
 from atalanta.wire.core.packets.transaction import Xid
 
+__all__ = [
+    "Branch", "Connection", "ConnectionFactory", "Consumer", "Management", "Producer",
+    "Transaction", "XaResource", "connect",
+]
+
 TOPOLOGY_WAIT_S: Final = 2.0
 POLL_S: Final = 0.05
 

@@ -6,10 +6,8 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from atalanta.kernel.ports import Ids, Links, Passwords, Timers, Trace, Wire
-from atalanta.kernel.security.password import StoredPassword
-from atalanta.node.config import Ports
-from atalanta.node.node import Node
+from atalanta.kernel import Ids, Links, Passwords, StoredPassword, Timers, Trace, Wire
+from atalanta.node import Node, Ports
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.checks.node_lives import NodeLives
 from atalanta.sim.world.disk import SimDisk

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.config import (
+from atalanta.cluster import (
     OFF,
     OFF_WITH_REDISTRIBUTION,
     ON_DEMAND,
@@ -14,27 +14,24 @@ from atalanta.cluster.config import (
     ClusterConnectionConfig,
     ClusterSettings,
     DiscoveryGroupConfig,
+    OwnSettings,
 )
-from atalanta.cluster.native_config import OwnSettings
-from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
-from atalanta.kernel.security.security import Security
-from atalanta.kernel.settings.broker_config import (
+from atalanta.kernel import (
     STEP_WORK_MAX,
     AddressConfig,
+    AddressSettingsRepository,
     BrokerConfig,
     QueueConfig,
+    Security,
 )
-from atalanta.kernel.settings.repository import AddressSettingsRepository
-from atalanta.node.config import NodeConfig, Ports
-from atalanta.node.node import Node
+from atalanta.kernel.queue import ANYCAST, MULTICAST
+from atalanta.node import Node, NodeConfig, Ports
 from atalanta.sim.checks.ledger import ALERTS, ARCHIVE, BOOK, ORDERS
 from atalanta.sim.host import Host
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
-from atalanta.store.config import JournalConfig
-from atalanta.wire.endpoint import ConnectorConfig
-from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, JgroupsStack
-from atalanta.wire.jgroups_discovery import MULTICAST as MULTICAST_PLACE
+from atalanta.store import JournalConfig
+from atalanta.wire import STACK_KINDS, ConnectorConfig, JgroupsStack
 
 if TYPE_CHECKING:
     from atalanta.sim.subject import Subject
@@ -92,8 +89,7 @@ class Shape:
         self.mode = draw.choice((*[ON_DEMAND] * 6, STRICT, OFF, OFF_WITH_REDISTRIBUTION))
         self.discovery = draw.random() < 0.3
         # A separate generator: the other draws stay the same.
-        kinds = ("", MULTICAST_PLACE, HOSTS, DNS, FOLDER)
-        self.stack = world.random("meeting").choice(kinds)
+        self.stack = world.random("meeting").choice(("", *STACK_KINDS))
         self.segment_bytes = draw.choice((4_096, 8_192, 32_768))
         self.block_bytes = draw.choice((64, 1_024, 2 << 20))
         self.redistribution_delay_ms = draw.choice((0, 200))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Final
 
-from atalanta.kernel.queue.paging.iteration import everything
+from atalanta.kernel.queue import everything
 from atalanta.sim.checks.instants import Instants
 from atalanta.sim.checks.last_stop import check_last_stop
 from atalanta.sim.checks.ledger import ALERTS, ARCHIVE, BOOK, ORDERS, Ledger, Violation
@@ -27,7 +27,7 @@ from atalanta.sim.subject import Load, Subject
 from atalanta.sim.subjects import draw_subjects
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import EPOCH, SECOND, World
-from atalanta.store.segment import segment_number
+from atalanta.store import segment_number
 
 HEAL_SECONDS_MAX: Final = 120
 MESSAGES_PER_SECOND: Final = (6, 16)  # of one producer

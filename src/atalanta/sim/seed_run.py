@@ -7,7 +7,7 @@ from typing import Final
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.scenario import Scenario, ScenarioOutcome, history_of
 from atalanta.sim.subject import Load
-from atalanta.store.errors import JournalDamaged
+from atalanta.store import JournalDamaged
 
 ERRORS: Final = (
     AssertionError, ValueError, LookupError, TypeError, RuntimeError, OSError, JournalDamaged,

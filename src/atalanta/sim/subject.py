@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from atalanta.node.config import NodeConfig
+from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Ledger
 from atalanta.sim.checks.scale_down_record import ScaleDownRecord
 from atalanta.sim.clients.client import SimClient

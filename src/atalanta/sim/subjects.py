@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.config import ON_DEMAND, STRICT
+from atalanta.cluster import ON_DEMAND, STRICT
 from atalanta.sim.checks.ledger import Ledger
 from atalanta.sim.loads import (
     absence,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from atalanta.message.encoding.digits import all_digits
+from atalanta.message.encoding import all_digits
 from atalanta.spark.errors import OptionError
 from atalanta.spark.gateway.gateway import Credentials
 from atalanta.spark.retention import parse_retention

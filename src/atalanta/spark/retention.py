@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.message.encoding.digits import all_digits
+from atalanta.message.encoding import all_digits
 from atalanta.spark.errors import OptionError
 
 NONE: Final = "none"

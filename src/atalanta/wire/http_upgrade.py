@@ -32,9 +32,9 @@ WEB_SOCKET_VERSION: Final = b"13"
 WEB_SOCKET_MAGIC: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 WEB_SOCKET_KEY_BYTES: Final = 24  # 16 bytes in base64
 
-ENABLED: Final = "httpUpgradeEnabled"
-ENDPOINT: Final = "httpUpgradeEndpoint"
-SERVER_NAME: Final = "activemqServerName"
+UPGRADE_ENABLED: Final = "httpUpgradeEnabled"
+UPGRADE_ENDPOINT: Final = "httpUpgradeEndpoint"
+UPGRADE_SERVER_NAME: Final = "activemqServerName"
 
 
 def accept_of(key: str) -> str:
@@ -164,9 +164,9 @@ class UpgradeRequest:
             ("Sec-ActiveMQRemoting-Key", self._key),
         ]
         if endpoint:
-            headers.append((ENDPOINT, endpoint))
+            headers.append((UPGRADE_ENDPOINT, endpoint))
         if server_name:
-            headers.append((SERVER_NAME, server_name))
+            headers.append((UPGRADE_SERVER_NAME, server_name))
         try:
             request = h11.Request(method="GET", target="/", headers=headers)
             self.request: bytes = self._http.send(request) or b""
@@ -193,6 +193,6 @@ class UpgradeRequest:
 
 def upgrade_of(params: dict[str, str], host: str, nonce: bytes) -> UpgradeRequest | None:
     """Returns the upgrade request of a connector with these parameters; None without `httpUpgradeEnabled=true`."""
-    if params.get(ENABLED, "").lower() != "true":
+    if params.get(UPGRADE_ENABLED, "").lower() != "true":
         return None
-    return UpgradeRequest(host, nonce, params.get(ENDPOINT, ""), params.get(SERVER_NAME, ""))
+    return UpgradeRequest(host, nonce, params.get(UPGRADE_ENDPOINT, ""), params.get(UPGRADE_SERVER_NAME, ""))

@@ -17,6 +17,7 @@ MULTICAST: Final = "multicast"
 HOSTS: Final = "hosts"
 DNS: Final = "dns"
 FOLDER: Final = "folder"
+STACK_KINDS: Final = (MULTICAST, HOSTS, DNS, FOLDER)
 CHANNEL_BYTES_MAX: Final = 1_000
 MESSAGE_BYTES_MAX: Final = 65_535
 ANSWERS_MAX: Final = 200

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import unquote_plus
+from urllib.parse import quote, unquote_plus
 
 from atalanta.message.encoding.digits import all_digits
 
@@ -19,6 +19,8 @@ WORDS_MAX: Final = 400  # characters of a wrong text in an error
 MEMBERS_MAX: Final = 1_000  # addresses of one list
 DEFAULT_PORT: Final = 61616
 HEX_DIGITS: Final = "0123456789abcdefABCDEF"
+# Characters of a parameter's value that are written as they are, besides letters and digits.
+SAFE: Final = "/:,@!*()[]|^$~{}?'"
 
 
 # The value of a parameter with such a name. Nothing here looks at a character more than a few times: texts are long.
@@ -133,6 +135,13 @@ def parse_params(text: str) -> dict[str, str]:
             raise UriError(f"parameter '{name}' is given twice")
         params[name] = _decode(value, name)
     return params
+
+
+def uri_text(host: str, port: int, params: dict[str, str]) -> str:
+    """Formats `tcp://host:port?key=value;key=value`."""
+    host = f"[{host}]" if ":" in host else host
+    query = ";".join(f"{key}={quote(value, SAFE)}" for key, value in params.items())
+    return f"tcp://{host}:{port}" + (f"?{query}" if query else "")
 
 
 def _limited(text: str) -> str:

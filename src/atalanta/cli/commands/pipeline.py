@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from atalanta.cli.output.outcome import USAGE, ended
+from atalanta.cli.output import USAGE, ended
 
 PACKAGES: Final = ("pyspark", "pyarrow", "prometheus_client", "pydantic", "yaml")
 

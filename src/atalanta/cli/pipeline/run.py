@@ -17,8 +17,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from atalanta.cli.output.outcome import FAILED, Refused, ended, status_of_files
-from atalanta.runtime.process.exit_codes import UNAVAILABLE
+from atalanta.cli.output import FAILED, Refused, ended, status_of_files
+from atalanta.runtime.process import UNAVAILABLE
 from atalanta.spark.environment.java import JavaMissing
 from atalanta.spark.errors import SparkSourceError
 from atalanta.spark.pipeline.check import Pipeline, read_pipeline

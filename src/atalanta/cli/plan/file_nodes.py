@@ -7,16 +7,12 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 
-from atalanta.app.connectors import announced_connectors, transport
-from atalanta.app.group.replica_run import candidates
-from atalanta.app.node_config import node_config
+from atalanta.app import announced_connectors, candidates, node_config_of, transport
 from atalanta.cli.plan.pairs import FilePairs
-from atalanta.config.broker_xml import read_broker_xml
-from atalanta.config.checks.reachability import WILDCARD_HOSTS
-from atalanta.config.configuration import Configuration
-from atalanta.kernel.security.security import Security
-from atalanta.node.config import Ports
-from atalanta.node.node import Node
+from atalanta.config import Configuration, read_broker_xml
+from atalanta.config.checks import WILDCARD_HOSTS
+from atalanta.kernel import Security
+from atalanta.node import Node, Ports
 from atalanta.sim.files.group import FileGroup, FileSeat
 from atalanta.sim.files.world import FileNode
 
@@ -51,7 +47,7 @@ def file_node(path: Path, label: str, seat: FileSeat | None = None) -> FileNode:
         again = read_broker_xml(path, dict(os.environ))
         broker = again.broker
         security = Security(False, broker.cluster_user, again.accepted_cluster_password, broker.wildcard)
-        config = node_config(again, security, node_id_of(label if seat is None else seat.group.labels[0]))
+        config = node_config_of(again, security, node_id_of(label if seat is None else seat.group.labels[0]))
         config.journal = replace(config.journal, segment_size_bytes=SEGMENT_BYTES)
         return Node(config, ports)
 

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 from rich.table import Table
 from rich.text import Text
 
-from atalanta.cli.output.escape import plain
+from atalanta.cli.output import plain
 from atalanta.cli.plan.pairs import FilePairs
-from atalanta.config.checks.reachability import host_of, same_host
-from atalanta.config.checks.replicated_groups.losses import NOT_DURABLE, folder_loss, loss_of
-from atalanta.config.checks.shared_store import SharedStorePair
-from atalanta.config.configuration import Configuration
+from atalanta.config import Configuration
+from atalanta.config.checks import (
+    NOT_DURABLE,
+    SharedStorePair,
+    folder_loss,
+    host_of,
+    loss_of,
+    same_host,
+)
 
 
 @dataclass(frozen=True)

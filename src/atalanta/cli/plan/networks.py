@@ -5,14 +5,9 @@ They are not formed in the simulator: a uri names its brokers, and what it does 
 
 from __future__ import annotations
 
-from atalanta.cluster.networks.config import (
-    MULTICAST,
-    NetworkConnectorConfig,
-    NetworkTarget,
-    message_hops,
-)
-from atalanta.config.checks.reachability import WILDCARD_HOSTS, same_host
-from atalanta.config.configuration import Configuration
+from atalanta.cluster.networks import MULTICAST, NetworkConnectorConfig, NetworkTarget, message_hops
+from atalanta.config import Configuration
+from atalanta.config.checks import WILDCARD_HOSTS, same_host
 from atalanta.sim.files.plan import PlannedLink, PlanResult, groups
 
 

@@ -6,12 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from atalanta.config.broker_xml import read_broker_xml
-from atalanta.config.checks.colocation import hosts_of
-from atalanta.config.checks.replicated_groups.group import groups_of
-from atalanta.config.checks.replicated_groups.manager import GroupManager
-from atalanta.config.checks.shared_store import pairs_of
-from atalanta.config.configuration import Configuration
+from atalanta.config import Configuration, read_broker_xml
+from atalanta.config.checks import GroupManager, groups_of, hosts_of, pairs_of
 
 SHARED = "shared store"
 

@@ -9,13 +9,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from atalanta.cli.instance.check import check_files, grouped_by_text
-from atalanta.cli.output.escape import plain
+from atalanta.cli.instance import check_files, grouped_by_text
+from atalanta.cli.output import plain
 from atalanta.cli.plan.file_nodes import broker_file, file_node, labels_of
 from atalanta.cli.plan.losses import loss_table, losses_of
 from atalanta.cli.plan.networks import add_networks
 from atalanta.cli.plan.pairs import FilePairs, pairs_of_files
-from atalanta.config.checks.findings import ERROR, INFORMATION, WARNING, Finding
+from atalanta.config.checks import ERROR, INFORMATION, WARNING, Finding
 from atalanta.sim.files.plan import PlanResult, Reach, form
 from atalanta.sim.files.world import FileNode
 

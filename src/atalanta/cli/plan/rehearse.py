@@ -14,8 +14,8 @@ from rich.text import Text
 
 from atalanta.cli.plan.file_nodes import broker_file, file_node, labels_of, seats_of
 from atalanta.cli.plan.pairs import FilePairs, pairs_of_files
-from atalanta.config.broker_xml import read_broker_xml
-from atalanta.kernel.queue.spec import MULTICAST
+from atalanta.config import read_broker_xml
+from atalanta.kernel.queue import MULTICAST
 from atalanta.sim.files.load import LoadTally, RehearsalLoad
 from atalanta.sim.files.rehearsal import (
     CUT,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Final
 
-from atalanta.cli.output.escape import plain
-from atalanta.cli.output.svg import (
+from atalanta.cli.output import (
     ALERT,
     EDGE,
     INK,
@@ -15,6 +14,7 @@ from atalanta.cli.output.svg import (
     Point,
     arrow_between,
     head,
+    plain,
     ring,
     text,
 )

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from atalanta.config.wildfly.sockets import below
 from atalanta.config.xml.properties import substitute
-from atalanta.config.xml.tree import XmlElement
+from atalanta.config.xml.tree import XmlElement, below
 
 NAMES: Final = ("id", "name", "key")
 # Attributes and elements that lead to another bean.

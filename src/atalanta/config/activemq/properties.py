@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from atalanta.config.problems import Report
-from atalanta.config.wildfly.sockets import below
-from atalanta.config.wildfly.values import ExpressionValues, in_capitals
-from atalanta.config.xml.properties import substitute
-from atalanta.config.xml.tree import XmlElement
+from atalanta.config.xml.properties import ExpressionValues, in_capitals, substitute
+from atalanta.config.xml.tree import XmlElement, below
 
 CONF: Final = "conf"
 

@@ -14,8 +14,7 @@ from atalanta.config.activemq import tables
 from atalanta.config.activemq.beans import Beans
 from atalanta.config.activemq.elements import Core, Elements, only
 from atalanta.config.folder_owner import owner_of
-from atalanta.config.wildfly.sockets import below
-from atalanta.config.xml.tree import XmlElement
+from atalanta.config.xml.tree import XmlElement, below
 
 JOURNAL: Final = "journal"
 NODE_ID_NAME: Final = "node-id"

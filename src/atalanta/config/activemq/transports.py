@@ -11,10 +11,8 @@ from typing import Final
 from atalanta.config.activemq import tables
 from atalanta.config.activemq.elements import Core, Elements, listed, only
 from atalanta.config.problems import nearest
-from atalanta.config.wildfly.sockets import Endpoint
-from atalanta.config.wildfly.transports import url
 from atalanta.config.xml.tree import XmlElement, made
-from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_authority, parse_params
+from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_authority, parse_params, uri_text
 
 AGENT: Final = "discoveryAgent"
 WAYS_OF_AGENT: Final = 'write discoveryUri="multicast://default" (docs/guide/networks.md)'
@@ -110,7 +108,7 @@ class TransportConnectors:
             self.discovery_uris[name] = values["discoveryUri"]
             options["discoveryUri"] = values["discoveryUri"]
         port = DEFAULT_PORT if port is None else port
-        self.core.add("acceptors", made(node, "acceptor", url(Endpoint(host, port), options), name=name))
+        self.core.add("acceptors", made(node, "acceptor", uri_text(host, port, options), name=name))
 
     def _find_agent(self, node: XmlElement) -> None:
         """Reports an agent that other brokers would find this one by."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.config.problems import Report, nearest
-from atalanta.config.wildfly.sockets import Sockets, below
+from atalanta.config import Report, nearest
+from atalanta.config.wildfly.sockets import Sockets
 from atalanta.config.wildfly.tables import JGROUPS
-from atalanta.config.xml.text import xml_text
-from atalanta.config.xml.tree import XmlElement
+from atalanta.config.xml import XmlElement, below, xml_text
 
 PROTOCOLS: Final = ("protocol", "socket-protocol", "socket-discovery-protocol")
 

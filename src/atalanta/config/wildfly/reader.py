@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from atalanta.config.problems import Report
+from atalanta.config import Report
 from atalanta.config.wildfly import tables
 from atalanta.config.wildfly.jgroups import Stacks
-from atalanta.config.wildfly.sockets import Endpoint, Sockets, below, checked
+from atalanta.config.wildfly.sockets import Endpoint, Sockets, checked
 from atalanta.config.wildfly.ssl_contexts import SslContexts
 from atalanta.config.wildfly.transports import Transports
-from atalanta.config.xml.tree import XmlElement, made
+from atalanta.config.xml import XmlElement, below, made
 
 
 @dataclass

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from atalanta.config.problems import Report, nearest
+from atalanta.config import Report, nearest
 from atalanta.config.wildfly.tables import UNDERTOW
-from atalanta.config.wildfly.values import in_capitals
-from atalanta.config.xml.tree import XmlElement
-from atalanta.message.encoding.digits import all_digits
+from atalanta.config.xml import XmlElement, below, in_capitals
+from atalanta.message.encoding import all_digits
 
 DIGITS_MAX: Final = 5  # digits of a port number
 LISTENERS: Final = ("http-listener", "https-listener")
@@ -115,13 +113,6 @@ class Sockets:
         self.report.problem(
             user.file, user.line, f"there is no {kind} '{name}'", nearest(name, known)
         )
-
-
-def below(node: XmlElement) -> Iterator[XmlElement]:
-    """Iterates over `node` and all its descendants, in the order of the file."""
-    yield node
-    for child in node.children:
-        yield from below(child)
 
 
 def checked(node: XmlElement, report: Report) -> XmlElement:

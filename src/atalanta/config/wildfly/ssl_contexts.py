@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.config.problems import Report, nearest
-from atalanta.config.wildfly.sockets import below, checked
-from atalanta.config.xml.tree import XmlElement
+from atalanta.config import Report, nearest
+from atalanta.config.wildfly.sockets import checked
+from atalanta.config.xml import XmlElement, below
 
 ELYTRON: Final = "urn:wildfly:elytron:"
 SERVER: Final = "server-ssl-context"

@@ -4,19 +4,15 @@ factory."""
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import quote
 
-from atalanta.config.problems import Report
+from atalanta.config import Report
 from atalanta.config.wildfly.sockets import Endpoint, Sockets
 from atalanta.config.wildfly.ssl_contexts import CLIENT, SERVER, SslContexts
 from atalanta.config.wildfly.tables import HYPHENATED
-from atalanta.config.xml.tree import XmlElement
-from atalanta.wire.http_upgrade import ENABLED, ENDPOINT, SERVER_NAME
+from atalanta.config.xml import XmlElement
+from atalanta.wire import UPGRADE_ENABLED, UPGRADE_ENDPOINT, UPGRADE_SERVER_NAME, uri_text
 
 IN_VM: Final = "vm://0"
-SAFE: Final = (
-    "/:,@!*()[]|^$~{}?'"  # safe characters in a parameter's value, besides letters and digits
-)
 
 
 class Transports:
@@ -39,11 +35,11 @@ class Transports:
             return None
         options = self._options(node)
         if node.name == "http-connector":
-            options[ENABLED] = "true"
-            options[ENDPOINT] = node.attributes.get("endpoint", "")
+            options[UPGRADE_ENABLED] = "true"
+            options[UPGRADE_ENDPOINT] = node.attributes.get("endpoint", "")
             if "server-name" in node.attributes:
-                options[SERVER_NAME] = node.attributes["server-name"]
-        return self._entry(node, "connector", url(endpoint, options))
+                options[UPGRADE_SERVER_NAME] = node.attributes["server-name"]
+        return self._entry(node, "connector", uri_text(endpoint.host, endpoint.port, options))
 
     def acceptor(self, node: XmlElement) -> XmlElement | None:
         """Converts an http-acceptor, on the port of its listener. Several on one listener become one acceptor here."""
@@ -55,7 +51,9 @@ class Transports:
         if node.name == "http-acceptor":
             return self._http_acceptor(node, options)
         endpoint = self._bound(node)
-        return None if endpoint is None else self._entry(node, "acceptor", url(endpoint, options))
+        if endpoint is None:
+            return None
+        return self._entry(node, "acceptor", uri_text(endpoint.host, endpoint.port, options))
 
     def _http_acceptor(self, node: XmlElement, options: dict[str, str]) -> XmlElement | None:
         listener = node.attributes.get("http-listener", "")
@@ -72,8 +70,8 @@ class Transports:
         if endpoint is None:
             return None
         self.listeners[listener] = name
-        options = {**self._of_listener(node, listener), **options, ENABLED: "true"}
-        return self._entry(node, "acceptor", url(endpoint, options))
+        options = {**self._of_listener(node, listener), **options, UPGRADE_ENABLED: "true"}
+        return self._entry(node, "acceptor", uri_text(endpoint.host, endpoint.port, options))
 
     def _of_listener(self, node: XmlElement, name: str) -> dict[str, str]:
         """Returns the parameters of a listener; an https-listener has TLS with its own ssl-context."""
@@ -130,10 +128,3 @@ def parameter(name: str) -> str:
         return name
     first, *others = name.split("-")
     return first + "".join(each.capitalize() for each in others)
-
-
-def url(endpoint: Endpoint, options: dict[str, str]) -> str:
-    """Formats `tcp://host:port?key=value;key=value`."""
-    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
-    query = ";".join(f"{key}={quote(value, SAFE)}" for key, value in options.items())
-    return f"tcp://{host}:{endpoint.port}" + (f"?{query}" if query else "")

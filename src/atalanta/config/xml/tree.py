@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from atalanta.config.problems import Report
-from atalanta.config.wildfly.values import ExpressionValues
-from atalanta.config.xml.properties import substitute
+from atalanta.config.xml.properties import ExpressionValues, substitute
 from atalanta.files.regular import read_named, read_regular
 from atalanta.files.xml import XmlError, xml_root
 
@@ -48,6 +47,13 @@ class XmlElement:
 
     def all(self, name: str) -> Iterator[XmlElement]:
         return (child for child in self.children if child.name == name)
+
+
+def below(node: XmlElement) -> Iterator[XmlElement]:
+    """Iterates over `node` and all its descendants, in the order of the file."""
+    yield node
+    for child in node.children:
+        yield from below(child)
 
 
 def made(source: XmlElement, tag: str, text: str = "", /, **attributes: str) -> XmlElement:

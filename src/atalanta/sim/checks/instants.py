@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.kernel.observer import Observer
-from atalanta.kernel.queue.reference import Reference
-from atalanta.message.message import Message
+from atalanta.kernel import Observer
+from atalanta.kernel.queue import Reference
+from atalanta.message import Message
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.host import Host
 from atalanta.sim.world.machine_clock import MILLION, MachineClock

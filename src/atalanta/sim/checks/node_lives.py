@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.node.node import Node
+from atalanta.node import Node
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.world.machine_clock import DRIFT_PPM, MILLION
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.queue.paging.iteration import everything
+from atalanta.kernel.queue import everything
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.host import Host
 

@@ -9,12 +9,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from atalanta.kernel.broker.broker import Broker
-from atalanta.kernel.ports import Ids, Links, Timers, Trace, Wire
-from atalanta.kernel.queue.paging.iteration import everything
-from atalanta.kernel.queue.paging.retained_messages import retained_of
-from atalanta.kernel.queue.queue import Queue
-from atalanta.node.config import Ports
+from atalanta.kernel import Broker, Ids, Links, Timers, Trace, Wire
+from atalanta.kernel.queue import Queue, everything, retained_of
+from atalanta.node import Ports
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.host import Host
 from atalanta.sim.world.disk import SimDisk

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.scale_down.phase import DONE
-from atalanta.cluster.scale_down.scale_down import ScaleDown
-from atalanta.kernel.queue.paging.iteration import everything
-from atalanta.kernel.queue.reference import READY
-from atalanta.node.node import Node
+from atalanta.cluster.scale_down import DONE, ScaleDown
+from atalanta.kernel.queue import READY, everything
+from atalanta.node import Node
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.host import Host
 

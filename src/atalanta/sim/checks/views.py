@@ -8,8 +8,8 @@ from atalanta.sim.clients.client import SimClient
 from atalanta.sim.host import Host
 
 if TYPE_CHECKING:
-    from atalanta.cluster.connection.cluster_connection import ClusterConnection
-    from atalanta.node.node import Node
+    from atalanta.cluster import ClusterConnection
+    from atalanta.node import Node
 
 View = dict[str, tuple[str, int]]
 

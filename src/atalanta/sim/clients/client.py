@@ -15,20 +15,32 @@ from atalanta.sim.clients.reattach import ReattachWait, whole
 from atalanta.sim.nodes import PASSWORD, PORT, USER
 from atalanta.sim.world.network import Machine, Network
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.core.client.connection import BrokerConnection
-from atalanta.wire.core.client.errors import CallTimedOut, ClientError
-from atalanta.wire.core.client.events import ClientEvents
-from atalanta.wire.core.client.reply import Reply
-from atalanta.wire.core.client.session import ClientSession
-from atalanta.wire.core.client.settings import ConnectionSettings, SessionSettings
-from atalanta.wire.core.frames import Framer
-from atalanta.wire.core.packet_types import HANDSHAKE, PING_CHANNEL, SESSION_CHANNEL
-from atalanta.wire.core.packets import codec
-from atalanta.wire.core.packets.base import Packet
-from atalanta.wire.core.packets.connection import REASON_SCALE_DOWN, Ping
-from atalanta.wire.core.packets.session import ReattachSession, ReattachSessionResponse
-from atalanta.wire.core.packets.topology import SubscribeTopologyV2
-from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.core import (
+    HANDSHAKE,
+    PING_CHANNEL,
+    SESSION_CHANNEL,
+    Framer,
+    TransportConfiguration,
+)
+from atalanta.wire.core.client import (
+    BrokerConnection,
+    CallTimedOut,
+    ClientError,
+    ClientEvents,
+    ClientSession,
+    ConnectionSettings,
+    Reply,
+    SessionSettings,
+)
+from atalanta.wire.core.packets import (
+    REASON_SCALE_DOWN,
+    Packet,
+    Ping,
+    ReattachSession,
+    ReattachSessionResponse,
+    SubscribeTopologyV2,
+    encode,
+)
 
 TTL_NS: Final = 6 * SECOND
 PING_NS: Final = 2 * SECOND
@@ -330,7 +342,7 @@ class SimClient(Machine):
             (ReattachSession(patience.name, patience.last), SESSION_CHANNEL),
         )
         for packet, channel in greeting:
-            self.network.send(conn, codec.encode(packet, channel))
+            self.network.send(conn, encode(packet, channel))
 
     def on_reattached(self, packet: ReattachSessionResponse) -> None:
         """Sends the lost frames again. If the node has lost the session, the engine starts anew on another

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
-from atalanta.message.message import Message
-from atalanta.message.properties import Byte
+from atalanta.kernel.queue import ANYCAST, MULTICAST
+from atalanta.message import Byte, Message
 from atalanta.sim.checks.instants import Instants
 from atalanta.sim.checks.ledger import ORDERS, Ledger, Violation
 from atalanta.sim.clients.client import then
@@ -19,8 +18,7 @@ from atalanta.sim.clients.senders import Sender
 from atalanta.sim.nodes import PRICES
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
-from atalanta.wire.core.client.consumer import Delivery
-from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.client import Delivery, Reply
 
 WINDOW: Final = 8
 LIFE_MS: Final = 3_000  # of every tenth message, an order: most are taken in time

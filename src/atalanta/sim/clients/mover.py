@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from atalanta.kernel.errors import ADDRESS_FULL
-from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.message.message import Message
-from atalanta.message.properties import Byte
+from atalanta.kernel import ADDRESS_FULL
+from atalanta.kernel.queue import ANYCAST
+from atalanta.message import Byte, Message
 from atalanta.sim.checks.ledger import BOOK, ORDERS, Ledger, Violation
 from atalanta.sim.clients.client import then
 from atalanta.sim.clients.queue_client import QueueClient, key_of
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
-from atalanta.wire.core.client.consumer import Delivery
-from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.client import Delivery, Reply
 
 BATCH_MAX: Final = 4
 ANSWERED: Final = 0.5  # of the movers

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.message.message import Message
+from atalanta.message import Message
 from atalanta.sim.clients.client import SimClient, then
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.core.client.consumer import ClientConsumer, Delivery
-from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.client import ClientConsumer, Delivery, Reply
 
 CREDIT_BYTES: Final = 4_000
 

@@ -8,19 +8,19 @@ from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.client import SimClient, then
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.core.client.errors import ClientError
-from atalanta.wire.core.client.reply import Reply
-from atalanta.wire.core.client.request import FAIL
-from atalanta.wire.core.packets.base import Packet
-from atalanta.wire.core.packets.log_chunk import LogEntry, LogReadResponse, decode_entries
-from atalanta.wire.core.packets.logview import (
+from atalanta.wire.core.client import FAIL, ClientError, Reply
+from atalanta.wire.core.packets import (
     LogAckThrough,
     LogAckThroughResponse,
+    LogEntry,
     LogLease,
     LogLeaseResponse,
     LogPlan,
     LogPlanResponse,
     LogRead,
+    LogReadResponse,
+    Packet,
+    decode_entries,
 )
 
 GROUP: Final = "reader"

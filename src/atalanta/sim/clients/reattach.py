@@ -10,10 +10,8 @@ from collections import deque
 
 from librt.strings import BytesWriter
 
-from atalanta.wire.core.frames import Frame, Framer, write_frame_header
-from atalanta.wire.core.packet_types import HANDSHAKE, NOT_COUNTED
-from atalanta.wire.core.packets import codec
-from atalanta.wire.core.packets.connection import PacketsConfirmed
+from atalanta.wire.core import HANDSHAKE, NOT_COUNTED, Frame, Framer, write_frame_header
+from atalanta.wire.core.packets import PacketsConfirmed, decode_frame
 
 
 class ReattachWait:
@@ -45,7 +43,7 @@ class ReattachWait:
         if self._counts(frame):
             self.last += 1
         elif frame.channel == self.channel:
-            packet = codec.decode_frame(frame)
+            packet = decode_frame(frame)
             if isinstance(packet, PacketsConfirmed):
                 self.confirmed(packet.command_id)
 

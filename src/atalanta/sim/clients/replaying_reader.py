@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.kernel.errors import RANGE_LOST
+from atalanta.kernel import RANGE_LOST
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.client import then
 from atalanta.sim.clients.readers import GROUP, LEASE_MS, LogReader
@@ -12,12 +12,16 @@ from atalanta.sim.host import BEHIND_NS
 from atalanta.sim.world.machine_clock import SKEWS_NS
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.core.client.errors import ClientError
-from atalanta.wire.core.client.reply import Reply
-from atalanta.wire.core.client.request import FAIL
-from atalanta.wire.core.packets.base import Packet
-from atalanta.wire.core.packets.log_chunk import LogEntry, LogReadResponse, decode_entries
-from atalanta.wire.core.packets.logview import LogLeaseResponse, LogRead, LogRetain
+from atalanta.wire.core.client import FAIL, ClientError, Reply
+from atalanta.wire.core.packets import (
+    LogEntry,
+    LogLeaseResponse,
+    LogRead,
+    LogReadResponse,
+    LogRetain,
+    Packet,
+    decode_entries,
+)
 
 # (ms, bytes), 0 for none. A node releases by size alone in ranges of 1 MiB, which these worlds do not reach.
 LIMITS: Final = ((2_000, 0), (8_000, 0), (60_000, 0), (3_000, 2_000), (60_000, 3_000), (0, 2_000))

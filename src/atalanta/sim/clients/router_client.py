@@ -10,9 +10,9 @@ from atalanta.sim.clients.jobs import SimConsumer
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
-from atalanta.wire.core.client.settings import SessionSettings
-from atalanta.wire.core.packets.connection import REASON_REDIRECT
-from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.core import TransportConfiguration
+from atalanta.wire.core.client import SessionSettings
+from atalanta.wire.core.packets import REASON_REDIRECT
 
 RETRY_NS = 50_000_000
 

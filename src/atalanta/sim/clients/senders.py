@@ -5,17 +5,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.kernel.errors import ADDRESS_FULL
-from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.message.message import Message
-from atalanta.message.properties import Byte
+from atalanta.kernel import ADDRESS_FULL
+from atalanta.kernel.queue import ANYCAST
+from atalanta.message import Byte, Message
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.client import SimClient, then
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.core.client.errors import ClientError
-from atalanta.wire.core.client.producer import ClientProducer
-from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.client import ClientError, ClientProducer, Reply
 
 WINDOW: Final = 4
 FULL_NS: Final = SECOND // 2  # until a refused message is sent again

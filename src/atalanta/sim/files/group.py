@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from atalanta.cluster.replication.passive.active_search import Candidate
-from atalanta.ha.lease import LeaseTerms
+from atalanta.cluster.replication import Candidate
+from atalanta.ha import LeaseTerms
 from atalanta.sim.checks.node_lives import NodeLives
 from atalanta.sim.host import Host, MakeNode
 from atalanta.sim.replicas.guards import Guards
@@ -19,8 +19,8 @@ from atalanta.sim.replicas.register import SimRegister
 from atalanta.sim.world.machine_clock import DRIFT_PPM
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
-from atalanta.store.config import JournalConfig
-from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.store import JournalConfig
+from atalanta.wire.core import TransportConfiguration
 
 
 @dataclass

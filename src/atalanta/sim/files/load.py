@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
-from atalanta.message.message import Message
-from atalanta.message.properties import Byte
+from atalanta.kernel.queue import ANYCAST, MULTICAST
+from atalanta.message import Byte, Message
 from atalanta.sim.clients.client import SimClient, then
 from atalanta.sim.clients.queue_client import QueueClient, key_of
 from atalanta.sim.files.world import FileWorld
 from atalanta.sim.host import Host
 from atalanta.sim.world.world import SECOND
-from atalanta.wire.core.client.consumer import Delivery
-from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.client import Delivery, Reply
 
 OPEN_MAX = 100  # sent and not confirmed
 CREDIT_BYTES = 100_000

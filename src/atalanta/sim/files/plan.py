@@ -9,12 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.cluster.connection.cluster_connection import ClusterConnection
-from atalanta.cluster.discovery.dns import DNS_PLACE
-from atalanta.kernel.routing.bindings import NODE_ID_CHARACTERS
-from atalanta.node.node import Node
+from atalanta.cluster import DNS_PLACE, ClusterConnection
+from atalanta.kernel.routing import NODE_ID_CHARACTERS
+from atalanta.node import Node
 from atalanta.sim.files.world import FileNode, FileWorld
-from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.core import TransportConfiguration
 
 FORMING_SECONDS: Final = 30.0
 FROM_TOPOLOGY: Final = "the topology"

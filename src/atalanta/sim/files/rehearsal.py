@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.kernel.queue.queue import Queue
-from atalanta.kernel.queue.reference import DONE
+from atalanta.kernel.queue import DONE, Queue
 from atalanta.sim.files.group import FileMember
 from atalanta.sim.files.load import FileConsumer, FileProducer, LoadTally, RehearsalLoad
 from atalanta.sim.files.world import FileNode, FileWorld

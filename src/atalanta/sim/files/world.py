@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from atalanta.cluster.discovery.dns import dns_names
-from atalanta.node.config import Ports
-from atalanta.node.node import Node
+from atalanta.cluster import dns_names
+from atalanta.node import Node, Ports
 from atalanta.sim.files.group import FileMember, FileMembers, FileSeat
 from atalanta.sim.host import Host
 from atalanta.sim.world.network import Network

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.store_and_forward.parked_messages import PARKED
-from atalanta.kernel.queue.paging.iteration import everything
-from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.settings.broker_config import AddressConfig
-from atalanta.node.config import NodeConfig
+from atalanta.cluster import PARKED
+from atalanta.kernel import AddressConfig
+from atalanta.kernel.queue import ANYCAST, everything
+from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import PARCELS, Ledger, Violation
 from atalanta.sim.clients.jobs import SimConsumer
 from atalanta.sim.clients.senders import Sender

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.config import STRICT
-from atalanta.cluster.core_bridges.config import CoreBridgeConfig
-from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.settings.broker_config import AddressConfig
-from atalanta.message.message import Message
-from atalanta.node.config import NodeConfig
+from atalanta.cluster import STRICT, CoreBridgeConfig
+from atalanta.kernel import AddressConfig
+from atalanta.kernel.queue import ANYCAST
+from atalanta.message import Message
+from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.jobs import SimWatcher
 from atalanta.sim.clients.senders import Sender
@@ -18,7 +17,7 @@ from atalanta.sim.loads.sender_load import SenderLoad
 from atalanta.sim.nodes import PASSWORD, PORT, USER, Shape, machines_of, queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
-from atalanta.wire.endpoint import ConnectorConfig
+from atalanta.wire import ConnectorConfig
 
 EXPORTS: Final = "exports"
 IMPORTS: Final = "imports"

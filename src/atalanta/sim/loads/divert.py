@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.routing.divert_config import ANYCAST as TO_ANYCAST
-from atalanta.kernel.routing.divert_config import STRIP, DivertConfig
-from atalanta.kernel.settings.broker_config import AddressConfig
-from atalanta.message.message import Message
-from atalanta.node.config import NodeConfig
+from atalanta.kernel import AddressConfig
+from atalanta.kernel.queue import ANYCAST
+from atalanta.kernel.routing import ANYCAST as TO_ANYCAST
+from atalanta.kernel.routing import STRIP, DivertConfig
+from atalanta.message import Message
+from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.jobs import SimWatcher
 from atalanta.sim.clients.senders import Sender

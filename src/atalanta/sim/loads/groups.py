@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.grouping.config import LOCAL, REMOTE, GroupingHandlerConfig
-from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
-from atalanta.kernel.settings.broker_config import AddressConfig
-from atalanta.message.message import Message
-from atalanta.message.properties import Byte
-from atalanta.node.config import NodeConfig
+from atalanta.cluster.grouping import LOCAL, REMOTE, GroupingHandlerConfig
+from atalanta.kernel import AddressConfig
+from atalanta.kernel.queue import ANYCAST, MULTICAST
+from atalanta.message import Byte, Message
+from atalanta.node import NodeConfig
 from atalanta.sim.checks.groups import GroupLedger
 from atalanta.sim.checks.ledger import Ledger
 from atalanta.sim.clients.jobs import ANSWERED, SimConsumer
@@ -24,8 +23,7 @@ from atalanta.sim.loads.sender_load import SenderLoad
 from atalanta.sim.nodes import queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.core.client.consumer import Delivery
-from atalanta.wire.core.client.errors import ClientError
+from atalanta.wire.core.client import ClientError, Delivery
 
 WORK: Final = "work"
 AUDIT: Final = "audit"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.settings.broker_config import AddressConfig
-from atalanta.message.message import Message
-from atalanta.node.config import NodeConfig
+from atalanta.kernel import AddressConfig
+from atalanta.kernel.queue import ANYCAST
+from atalanta.message import Message
+from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.jobs import SimConsumer
 from atalanta.sim.clients.queue_client import key_of
@@ -17,10 +17,7 @@ from atalanta.sim.loads.sender_load import SenderLoad
 from atalanta.sim.nodes import queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
-from atalanta.wire.core.client.consumer import Delivery
-from atalanta.wire.core.client.large_message import LargeMessageStream
-from atalanta.wire.core.client.producer import ClientProducer
-from atalanta.wire.core.client.reply import Reply
+from atalanta.wire.core.client import ClientProducer, Delivery, LargeMessageStream, Reply
 
 FREIGHT: Final = "freight"
 SHARE: Final = 0.25

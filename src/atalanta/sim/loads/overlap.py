@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.config import OFF, OFF_WITH_REDISTRIBUTION
-from atalanta.kernel.errors import ADDRESS_FULL
-from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
-from atalanta.kernel.routing.divert_config import PASS, DivertConfig
-from atalanta.kernel.settings.broker_config import AddressConfig
-from atalanta.message.message import Message
-from atalanta.message.properties import Byte
-from atalanta.node.config import NodeConfig
+from atalanta.cluster import OFF, OFF_WITH_REDISTRIBUTION
+from atalanta.kernel import ADDRESS_FULL, AddressConfig
+from atalanta.kernel.queue import ANYCAST, MULTICAST
+from atalanta.kernel.routing import PASS, DivertConfig
+from atalanta.message import Byte, Message
+from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.jobs import ANSWERED, SimConsumer
 from atalanta.sim.clients.senders import Sender
@@ -24,7 +22,7 @@ from atalanta.sim.loads.sender_load import SenderLoad
 from atalanta.sim.nodes import Shape, queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
-from atalanta.wire.core.client.errors import ClientError
+from atalanta.wire.core.client import ClientError
 
 NEWS: Final = "news.eu.today"
 TIP: Final = "tip"

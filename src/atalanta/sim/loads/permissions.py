@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.kernel.errors import SECURITY
-from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.settings.broker_config import AddressConfig
-from atalanta.message.message import Message
-from atalanta.node.config import NodeConfig
+from atalanta.kernel import SECURITY, AddressConfig
+from atalanta.kernel.queue import ANYCAST
+from atalanta.message import Message
+from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.clients.client import SimClient, then
 from atalanta.sim.host import Host
@@ -16,8 +15,7 @@ from atalanta.sim.nodes import PASSWORD, PERMISSIONS, queue
 from atalanta.sim.subject import Subject
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.core.client.reply import Reply
-from atalanta.wire.core.client.settings import SessionSettings
+from atalanta.wire.core.client import Reply, SessionSettings
 
 HOUSE: Final = "house"
 LOBBY: Final = "lobby"

@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.kernel.observer import Observer
-from atalanta.kernel.queue.consumer import QueueConsumer
-from atalanta.kernel.queue.queue import Queue
-from atalanta.kernel.queue.reference import Reference
-from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.settings.broker_config import AddressConfig
-from atalanta.message.message import Message
-from atalanta.node.config import NodeConfig
+from atalanta.kernel import AddressConfig, Observer
+from atalanta.kernel.queue import ANYCAST, Queue, QueueConsumer, Reference
+from atalanta.message import Message
+from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.client import then
 from atalanta.sim.clients.jobs import ANSWERED, SimConsumer
@@ -26,7 +22,7 @@ from atalanta.sim.loads.sender_load import SenderLoad
 from atalanta.sim.nodes import queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.core.client.consumer import UNLIMITED, ClientConsumer, Delivery
+from atalanta.wire.core.client import UNLIMITED, ClientConsumer, Delivery
 
 SHIFTS: Final = "shifts"
 SHARE: Final = 0.1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.settings.broker_config import AddressConfig
-from atalanta.node.config import NodeConfig
+from atalanta.kernel import AddressConfig
+from atalanta.kernel.queue import ANYCAST
+from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.clients.replaying_reader import MACHINES_SLACK_NS, SLACK_NS, ReplayingReader
 from atalanta.sim.clients.senders import Sender

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.connection_routers.config import (
+from atalanta.cluster.connection_routers import (
     CLIENT_ID,
     CONSISTENT_HASH,
     CONSISTENT_HASH_MODULO,
@@ -27,9 +27,9 @@ from atalanta.cluster.connection_routers.config import (
     RouterConfig,
     RoutersConfig,
 )
-from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.settings.broker_config import AddressConfig
-from atalanta.node.config import NodeConfig
+from atalanta.kernel import AddressConfig
+from atalanta.kernel.queue import ANYCAST
+from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.jobs import SimConsumer
 from atalanta.sim.clients.router_client import RoutedConsumer, RoutedKey, RoutedSender
@@ -38,7 +38,7 @@ from atalanta.sim.loads.sender_load import SenderLoad
 from atalanta.sim.nodes import GROUP, PASSWORD, Shape, discover, queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
-from atalanta.wire.endpoint import AcceptorConfig
+from atalanta.wire import AcceptorConfig
 
 SHARE: Final = 0.25
 ROUTED_PORT: Final = 61617

@@ -11,15 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from atalanta.ha.folder_lease import (
+from atalanta.ha import (
+    NO_INSTANT,
     RELEASED,
     STOPPED,
     FolderCandidate,
     FolderHolder,
+    LastInstant,
+    LeaseTerms,
 )
-from atalanta.ha.last_instant import NO_INSTANT, LastInstant
-from atalanta.ha.lease import LeaseTerms
-from atalanta.kernel.ports import Wire
+from atalanta.kernel import Wire
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.host import Host, HostLarge, MakeNode
 from atalanta.sim.pairs.shared_folder import Epoch, SharedFolder
@@ -28,7 +29,7 @@ from atalanta.sim.world.large_files import SimLargeFiles
 from atalanta.sim.world.machine_clock import MachineClock
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.core import TransportConfiguration
 
 LOOK_NS: Final = SECOND // 20
 RENEWALS: Final = 4  # in the length of a lease

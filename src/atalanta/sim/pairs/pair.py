@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.ha.folder_lease import RELEASED
-from atalanta.ha.lease import LeaseTerms
+from atalanta.ha import RELEASED, LeaseTerms
 from atalanta.sim.nodes import PORT, Shape, backup_name, node_maker
 from atalanta.sim.pairs.machine import PairMachine
 from atalanta.sim.pairs.shared_folder import SharedFolder

@@ -6,7 +6,7 @@ copy. The machine that wrote them may live on, and go on writing into its own ep
 
 from __future__ import annotations
 
-from atalanta.ha.folder_lease import EpochView, FolderRecord
+from atalanta.ha import EpochView, FolderRecord
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import SimLargeFiles
 

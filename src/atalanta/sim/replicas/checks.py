@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from atalanta.cluster.replication.active.file_changes import FileChanges
+from atalanta.cluster.replication import FileChanges
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.replicas.file_check import content_of
 from atalanta.sim.replicas.members import SimMember, SimMembers
-from atalanta.store.block import decode_block_head
-from atalanta.store.journal import Journal
-from atalanta.store.pages import page_name
-from atalanta.store.segment import SEGMENT_HEAD_SIZE, Segment
+from atalanta.store import SEGMENT_HEAD_SIZE, Journal, Segment, decode_block_head, page_name
 
 
 class ConfirmedBlocks:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from atalanta.sim.host import Host
-from atalanta.store.pages import page_number
-from atalanta.store.segment import SEGMENT_HEAD_SIZE, segment_number
+from atalanta.store import SEGMENT_HEAD_SIZE, page_number, segment_number
 
 
 def content_of(host: Host, name: str) -> bytearray:

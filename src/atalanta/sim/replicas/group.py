@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.ha.lease import LeaseTerms
+from atalanta.ha import LeaseTerms
 from atalanta.sim.checks.replay import check_replay_of
 from atalanta.sim.nodes import PORT, Shape, node_maker
 from atalanta.sim.replicas.faults import GroupFaults

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from atalanta.cluster.replication.member_codec import SALT_SIZE, Guard
-from atalanta.ha.guard_port import GuardPort
+from atalanta.cluster.replication import SALT_SIZE, Guard
+from atalanta.ha import GuardPort
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 

@@ -11,24 +11,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, cast
 
-from atalanta.cluster.replication.active.seat import ReplicationSeat
-from atalanta.cluster.replication.member_handshake import member_key
-from atalanta.cluster.replication.passive.backup import Backup
-from atalanta.cluster.replication.passive.backup_config import (
+from atalanta.cluster.replication import (
+    Backup,
     BackupConfig,
     BackupPorts,
     MemberIdentity,
     NotTakenOver,
+    ReplicationSeat,
     TakenOver,
+    member_key,
 )
-from atalanta.ha.last_instant import NO_INSTANT, LastInstant
-from atalanta.ha.lease import LeaseTerms
-from atalanta.ha.register import Register
-from atalanta.ha.replication.copy_replay import CopyReplay
-from atalanta.ha.replication.follower import Follower
-from atalanta.kernel.broker.recovery import Recovery
-from atalanta.kernel.ports import Wire
-from atalanta.node.node import Node
+from atalanta.ha import NO_INSTANT, CopyReplay, Follower, LastInstant, LeaseTerms, Register
+from atalanta.kernel import Recovery, Wire
+from atalanta.node import Node
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.checks.replay import check_replay_of
 from atalanta.sim.host import HostLarge, MakeNode, SimIds, SimLinks, SimTimers, SimWire

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.replication.passive.active_search import Candidate
+from atalanta.cluster.replication import Candidate
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.checks.node_lives import NodeLives
 from atalanta.sim.host import Host, MakeNode
@@ -16,8 +16,8 @@ from atalanta.sim.replicas.register import SimRegister
 from atalanta.sim.world.machine_clock import MachineClock
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
-from atalanta.store.segment import segment_number
-from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.store import segment_number
+from atalanta.wire.core import TransportConfiguration
 
 FAR_SHARE: Final = 0.4  # of the groups of three
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from atalanta.ha.register import CompareAndSet, Register, decode_register, encode_register
-from atalanta.ha.register_port import RegisterPort
+from atalanta.ha import CompareAndSet, Register, RegisterPort, decode_register, encode_register
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.world.world import SECOND, World
 

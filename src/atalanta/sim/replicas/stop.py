@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.node.node import Node
+from atalanta.node import Node
 from atalanta.sim.replicas.members import SimMember
 from atalanta.sim.world.world import SECOND
 

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from atalanta.kernel.ports import Disk
+from atalanta.kernel import Disk
 
 CREATE: Final = 0
 COMMIT: Final = 1

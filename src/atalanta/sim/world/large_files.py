@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from atalanta.kernel.ports import LargeFiles
+from atalanta.kernel import LargeFiles
 
 CREATE: Final = 0
 APPEND: Final = 1

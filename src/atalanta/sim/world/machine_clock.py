@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Final
 
-from atalanta.ha.last_instant import LastInstant
-from atalanta.node.clock import Clock
+from atalanta.ha import LastInstant
+from atalanta.node import Clock
 from atalanta.sim.world.world import EPOCH, SECOND, World
 
 DRIFT_PPM: Final = 50_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.command import CurrentCommand
+from atalanta.kernel import CurrentCommand
 
 if TYPE_CHECKING:
     from atalanta.sim.world.world import World

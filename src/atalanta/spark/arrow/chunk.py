@@ -6,14 +6,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from atalanta.client.log.log_entries import (
-    TEXT,
-    DecodeError,
-    LogColumns,
-    Message,
-    columns_of,
-    entries_of,
-)
+from atalanta.client.log import TEXT, DecodeError, LogColumns, Message, columns_of, entries_of
 
 
 class ArrowChunk:

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute
 from pyspark.sql.types import StructType
 
-from atalanta.client.log.compressed_body import inflated
-from atalanta.client.log.log_entries import (
+from atalanta.client.log import (
     ENTRY_HEADER_BYTES,
     TEXT,
     DecodeError,
     EncodedEntry,
     Message,
+    inflated,
     split_entries,
 )
 from atalanta.spark.arrow.chunk import ArrowChunk, texts

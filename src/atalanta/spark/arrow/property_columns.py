@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from atalanta.client.log.log_entries import FLOAT, TYPE_NAMES, PropertyValue
+from atalanta.client.log import FLOAT, TYPE_NAMES, PropertyValue
 from atalanta.spark.arrow.chunk import ArrowChunk, texts
 
 OWN_PREFIXES: Final = ("_AMQ", "__AMQ")

@@ -26,7 +26,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from atalanta.client.log.log_entries import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT
+from atalanta.client.log import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT
 from atalanta.spark.arrow.typed_properties import TYPED_PROPERTIES, is_typed_map
 from atalanta.spark.errors import OptionError
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pyspark.sql.types import DataType, MapType, StringType, StructField, StructType
 
-from atalanta.client.log.log_entries import Byte, Char, Float, Int, PropertyValue, Short
+from atalanta.client.log import Byte, Char, Float, Int, PropertyValue, Short
 from atalanta.spark.errors import SparkSourceError
 
 TYPED_VALUE: Final = StructType([StructField("type", StringType()), StructField("value", StringType())])

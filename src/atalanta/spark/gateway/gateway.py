@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from atalanta.client import Chunk, Lease, LostRange, Plan, Position
-from atalanta.client.log.log_entries import PropertyValue
+from atalanta.client.log import PropertyValue
 
 
 @dataclass(frozen=True)

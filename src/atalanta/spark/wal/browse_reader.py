@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from atalanta.client import ClientError
-from atalanta.client.log.log_entries import EntryWriter
+from atalanta.client.log import EntryWriter
 from atalanta.spark.errors import QueueMissing, SparkSourceError
 from atalanta.spark.options import ReadOptions
 from atalanta.spark.wal.body_limit import body_error

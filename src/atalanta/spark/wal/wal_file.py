@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from atalanta.client import ReceivedMessage
-from atalanta.client.log.log_entries import EntryWriter
+from atalanta.client.log import EntryWriter
 from atalanta.spark.errors import DataLost
 from atalanta.spark.wal.location import FileDraft, Location
 from atalanta.spark.wal.wal_node import WalNode

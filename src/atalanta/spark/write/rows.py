@@ -22,7 +22,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from atalanta.client.log.log_entries import BYTES, TEXT, Byte, Float, Int, PropertyValue, Short
+from atalanta.client.log import BYTES, TEXT, Byte, Float, Int, PropertyValue, Short
 from atalanta.spark.arrow.schema import (
     KIND_NUMBERS,
     PROPERTIES,

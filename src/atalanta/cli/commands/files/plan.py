@@ -38,11 +38,11 @@ Seed = Annotated[int, typer.Option(help="seed of the latencies and the order of 
 def plan(files: Files, json_output: Json = False, svg: Svg = None) -> None:
     """Draw the cluster these files would form: who finds whom and how, what reaches what, what is one-way or
     unreachable, which node the others cannot do without. The nodes run for half a virtual minute; nothing is opened."""
-    from atalanta.cli.output.outcome import FAILED, status_of_files
+    from atalanta.cli.output import FAILED, status_of_files
     from atalanta.cli.plan.file_nodes import broker_file
     from atalanta.cli.plan.plan import as_json, find, make_plan, show
-    from atalanta.config.checks.findings import ERROR
-    from atalanta.config.problems import ConfigError
+    from atalanta.config import ConfigError
+    from atalanta.config.checks import ERROR
 
     try:
         made, pairs = make_plan(files)
@@ -82,7 +82,7 @@ def rehearse(
 
     NODE is the short name that `atalanta plan` shows. Nothing is opened or written; a minute takes about a second.
     """
-    from atalanta.cli.output.outcome import FAILED, USAGE, status_of_files
+    from atalanta.cli.output import FAILED, USAGE, status_of_files
     from atalanta.cli.plan.file_nodes import broker_file
     from atalanta.cli.plan.rehearse import (
         BadOption,
@@ -93,7 +93,7 @@ def rehearse(
         run,
         show,
     )
-    from atalanta.config.problems import ConfigError
+    from atalanta.config import ConfigError
 
     texts = {"kill": kill, "stop": stop, "start": start, "join": join, "cut": cut, "heal": heal}
     try:

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 from atalanta.sim.host import Host
 from atalanta.sim.loads.networks.account import NetworksAccount
-from atalanta.wire.openwire.conversion.message_id import id_text
-from atalanta.wire.openwire.server.bridge.demand_bridge import DemandBridge
-from atalanta.wire.openwire.server.protocol import OpenWireProtocol
+from atalanta.wire.openwire import DemandBridge, OpenWireProtocol, id_text
 
 if TYPE_CHECKING:
-    from atalanta.node.node import Node
+    from atalanta.node import Node
 
 
 class WatchedBridge:

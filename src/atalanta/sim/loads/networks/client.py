@@ -9,20 +9,24 @@ from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.nodes import PASSWORD, PORT, USER
 from atalanta.sim.world.network import Machine, Network
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.openwire.commands.brokers import BrokerInfo
-from atalanta.wire.openwire.commands.connections import (
+from atalanta.wire.openwire import (
+    HANDSHAKE,
+    BrokerInfo,
+    Command,
     ConnectionControl,
+    ConnectionId,
     ConnectionInfo,
+    ExceptionResponse,
+    FrameDecoder,
     KeepAliveInfo,
+    MessageDispatch,
+    Response,
+    SessionId,
+    SessionInfo,
+    WireFormat,
+    WireFormatOptions,
+    info_of,
 )
-from atalanta.wire.openwire.commands.deliveries import MessageDispatch
-from atalanta.wire.openwire.commands.identifiers import ConnectionId, SessionId
-from atalanta.wire.openwire.commands.producers import SessionInfo
-from atalanta.wire.openwire.commands.responses import ExceptionResponse, Response
-from atalanta.wire.openwire.encoding.structure import Command
-from atalanta.wire.openwire.frame_decoder import FrameDecoder
-from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
-from atalanta.wire.openwire.wire_format import WireFormat
 
 RETRY_NS: Final = 300_000_000
 REFUSED: Final = "already connected"  # a login before the broker has seen the end of the former connection

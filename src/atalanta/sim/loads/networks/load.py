@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.networks.settings import NetworkSettings
-from atalanta.node.config import NodeConfig
+from atalanta.cluster.networks import NetworkSettings
+from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Ledger
 from atalanta.sim.host import Host
 from atalanta.sim.loads.networks.account import BOOK, ORDERS, NetworksAccount

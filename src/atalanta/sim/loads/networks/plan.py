@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.cluster.networks.config import (
+from atalanta.cluster.networks import (
     MASTERSLAVE,
     STATIC,
     NetworkConnectorConfig,

@@ -9,25 +9,25 @@ from atalanta.sim.loads.networks.account import BOOK, ORDERS, NetworksAccount
 from atalanta.sim.loads.networks.client import FailoverClient
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.openwire.bodies import text_content
-from atalanta.wire.openwire.commands.consumers import ConsumerInfo
-from atalanta.wire.openwire.commands.deliveries import MessageAck, MessageDispatch
-from atalanta.wire.openwire.commands.destinations import (
+from atalanta.wire.openwire import (
     ActiveMQDestination,
     ActiveMQQueue,
+    ActiveMQTextMessage,
     ActiveMQTopic,
-)
-from atalanta.wire.openwire.commands.identifiers import (
     ConnectionId,
     ConsumerId,
+    ConsumerInfo,
+    LocalTransactionId,
+    MessageAck,
+    MessageDispatch,
     MessageId,
     ProducerId,
+    ProducerInfo,
+    TransactionInfo,
+    encode_map,
+    id_text,
+    text_content,
 )
-from atalanta.wire.openwire.commands.messages import ActiveMQTextMessage
-from atalanta.wire.openwire.commands.producers import ProducerInfo
-from atalanta.wire.openwire.commands.transactions import LocalTransactionId, TransactionInfo
-from atalanta.wire.openwire.conversion.message_id import id_text
-from atalanta.wire.openwire.encoding.primitives import encode_map
 
 NEWS: Final = "news"
 STANDARD: Final = 2

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.message.encoding.buffer import Reader
-from atalanta.node.node import Node
-from atalanta.wire.core.packets.transaction import Xid, decode_xid
+from atalanta.message.encoding import Reader
+from atalanta.node import Node
+from atalanta.wire.core.packets import Xid, decode_xid
 
 # States of a branch in the transaction manager's log.
 OPEN: Final = "open"  # undecided: it must not take effect

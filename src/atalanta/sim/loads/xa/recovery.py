@@ -9,9 +9,8 @@ from atalanta.sim.clients.client import SimClient, then
 from atalanta.sim.loads.xa.branches import COMMIT, name_of
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.core.client.reply import Reply
-from atalanta.wire.core.client.request import FAIL
-from atalanta.wire.core.packets.transaction import (
+from atalanta.wire.core.client import FAIL, Reply
+from atalanta.wire.core.packets import (
     XaCommit,
     XaInDoubt,
     XaInDoubtResponse,

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.settings.broker_config import AddressConfig
-from atalanta.message.message import Message
-from atalanta.message.properties import Byte
-from atalanta.node.config import NodeConfig
+from atalanta.kernel import AddressConfig
+from atalanta.kernel.queue import ANYCAST
+from atalanta.message import Byte, Message
+from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.client import then
 from atalanta.sim.clients.jobs import SimWatcher
@@ -35,11 +34,9 @@ from atalanta.sim.loads.xa.recovery import Recoverer
 from atalanta.sim.nodes import queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
-from atalanta.wire.core.client.consumer import Delivery
-from atalanta.wire.core.client.reply import Reply
-from atalanta.wire.core.client.request import FAIL
-from atalanta.wire.core.packets.base import Packet
-from atalanta.wire.core.packets.transaction import (
+from atalanta.wire.core.client import FAIL, Delivery, Reply
+from atalanta.wire.core.packets import (
+    Packet,
     XaCommit,
     XaEnd,
     XaInDoubt,
