@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.node.node import TTL_TIMER
 from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets.connection import Ping
 from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
@@ -13,6 +12,7 @@ from atalanta.wire.core.packets.producer import ProducerCredits, RequestProducer
 from atalanta.wire.core.packets.session import SessionStart
 from atalanta.wire.core.packets.topology import SubscribeTopologyV2
 from atalanta.wire.host import WITHOUT_LOGIN_MAX
+from atalanta.wire.open_connections import TTL_TIMER
 from tests.kernel.broker_rig import SECOND
 from tests.node.machine_rig import Machine
 from tests.wire.core.server.server_rig import queue_request, text_message
