@@ -14,6 +14,7 @@ from tools.reference import FOLDER, PAGES
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 MENTION = re.compile(r"\bdocs/[\w./-]*\w")
 FILE_NAME = re.compile(r"(?<![\w./<:-])((?:[a-z_]+/)+[a-z_]+\.(?:py|toml|txt))\b")
+NAMED = re.compile(r"`((?:\w+/)+\w+\.py)(?:`,\s`|: )(\w+)`")
 # Pages whose file names are compared with the tree. Examples in guides name files of users.
 NAMING = ("ARCHITECTURE.md", "CONTRIBUTING.md", "docs/internals", "docs/reference")
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
@@ -82,8 +83,30 @@ def test_files_that_pages_name_exist() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_functions_that_pages_name_with_their_file_exist() -> None:
+    """`kernel/publish/publisher.py`, `publish` … is a function or class there, and so is `app/life.py: Life`."""
+    wrong = []
+    for page in pages():
+        name = page.relative_to(ROOT).as_posix()
+        if name.startswith(NAMING):
+            for mention, noun in NAMED.findall(page.read_text(encoding="utf-8")):
+                path = SOURCE / mention
+                text = path.read_text(encoding="utf-8") if path.exists() else ""
+                if text and not re.search(rf"^ *((async )?def |class |){noun}\b", text, re.MULTILINE):
+                    wrong.append(f"{name}: {mention}, {noun}")
+    assert not wrong, "\n".join(wrong)
+
+
 def test_the_architecture_page_has_the_floors() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     picture = text.partition("---\nnode\n")[2].partition("```")[0]
     shown = "\n".join(", ".join(floor) for floor in reversed(FLOORS))
     assert f"node\n{picture}" == f"{shown}\n", f"the floors are now:\n{shown}"
+
+
+def test_the_architecture_page_has_the_parts() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = text.partition("| part | folder in `cluster/` |\n")[2].partition("\n\n")[0]
+    shown = [name for line in table.splitlines() for name in re.findall(r"`(\w+)`", line.split("|")[1])]
+    created = re.findall(r'by_name\["(\w+)"\] =', (SOURCE / "node/parts.py").read_text(encoding="utf-8"))
+    assert set(shown) == set(created)

@@ -18,6 +18,8 @@ import atalanta
 
 SOURCE = os.path.dirname(atalanta.__file__)
 T = TypeVar("T")
+# By these the node lets its connections work: what they call is a command's.
+ENTRIES = tuple(f"OpenConnections.{name}" for name in ("receive", "resume", "answer_logins"))
 Place = tuple[str, str, str]  # file and function, and the function that called it
 
 
@@ -65,7 +67,7 @@ def _name(code: CodeType) -> str:
 def _place(frame: FrameType) -> Place | None:
     """The place of a call; None if it is not one of ours, or the entry by which the shell comes in."""
     code = frame.f_code
-    if not code.co_filename.startswith(SOURCE) or frame.f_back is None:
+    if code.co_qualname in ENTRIES or not code.co_filename.startswith(SOURCE) or frame.f_back is None:
         return None
     caller = frame.f_back.f_code
     if not caller.co_filename.startswith(SOURCE):

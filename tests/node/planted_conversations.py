@@ -113,7 +113,7 @@ class Conversation:
     def _closed(self, data: bytes | Callable[[], None]) -> list[str]:
         rig = self.rig
         self.work(data)()
-        rig.node._close(rig.now, self.conn, "closed")
+        rig.node.open_connections.close(rig.now, self.conn, "closed")
         rig.settle()
         return state_lines(rig.node.broker)
 
@@ -323,7 +323,8 @@ def a_large_message_whose_file_is_synced() -> None:
         synced()
     conversation = Conversation(rig, conn, [("synced", synced)])
     begin = names.index("LargeReceiver._publish")
-    for place in calls[:begin] + [each for each in calls if "node/node.py" in each[0] + each[2]]:  # the input itself
+    inputs = ("node/node.py", "wire/open_connections.py")
+    for place in calls[:begin] + [each for each in calls if each[2].startswith(inputs)]:
         conversation._is_new(place)
     conversation.hold()
     assert_held(conversation, closed_min=10)

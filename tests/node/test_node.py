@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.node.node import TTL_TIMER
 from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets.connection import Ping
 from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
@@ -12,6 +11,7 @@ from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.packets.producer import ProducerCredits, RequestProducerCredits
 from atalanta.wire.core.packets.session import SessionStart
 from atalanta.wire.core.packets.topology import SubscribeTopologyV2
+from atalanta.wire.open_connections import TTL_TIMER
 from atalanta.wire.server import WITHOUT_LOGIN_MAX
 from tests.kernel.broker_rig import SECOND
 from tests.node.machine_rig import Machine

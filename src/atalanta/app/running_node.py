@@ -178,7 +178,7 @@ def lifecycle(
         critical_analyzer(shell.loop, shell.request_stop, broker, lambda: disk.busy_since),
         node.scale_down,
         graceful_shutdown,
-        node.arriving,
+        node.open_connections.arriving,
         lambda change: change_settings(configuration, storage, change),
         node.replicator,
     )

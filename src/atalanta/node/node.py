@@ -14,14 +14,12 @@ from atalanta.cluster.discovery.jgroups_channels import JGROUPS_PREFIX
 from atalanta.cluster.inputs import NodeInputs
 from atalanta.cluster.part import Part
 from atalanta.cluster.replication.active.protocol import ReplicationProtocol
-from atalanta.cluster.replication.active.replicator import REPLICATION_PART, Replicator
+from atalanta.cluster.replication.active.replicator import Replicator
 from atalanta.ha.register import Register
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.disk_limit import DiskLimit
-from atalanta.kernel.broker.live_records import LiveRecords
 from atalanta.kernel.broker.notifications import Notifications
-from atalanta.kernel.broker.recovery import Recovery
 from atalanta.kernel.journal import records
 from atalanta.kernel.ports import BrokerPorts, Pages
 from atalanta.kernel.security.user_operation import UserAnswer
@@ -29,42 +27,26 @@ from atalanta.kernel.settings.broker_config import StoredSettings
 from atalanta.management.management import ManagementService
 from atalanta.management.message_counters import COUNTERS_TIMER
 from atalanta.management.request.jobs import MANAGEMENT_TIMER
-from atalanta.management.resources.acceptor import ListedAcceptor
-from atalanta.management.resources.registry import ResourceRegistry
 from atalanta.management.status import NodeStatus
-from atalanta.message.encoding.buffer import DecodeError
+from atalanta.node import recovery
 from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.parts import Parts
-from atalanta.store.errors import JournalDamaged
 from atalanta.store.journal import PREFIX as JOURNAL_TIMERS
 from atalanta.store.journal import Journal
 from atalanta.store.pages import PageFiles
-from atalanta.wire.connection import ClientConnection, ProtocolError, TransportConnection
+from atalanta.wire.connection import TransportConnection
 from atalanta.wire.core.server.protocol import CoreProtocol
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.endpoint import change_domains
+from atalanta.wire.open_connections import TTL_TIMER, OpenConnections
 from atalanta.wire.openwire.server.protocol import OpenWireProtocol
 from atalanta.wire.protocol import Peer
-from atalanta.wire.server import TOO_MANY_WITHOUT_LOGIN, WireServer
+from atalanta.wire.server import WireServer
 from atalanta.wire.sniffer import Sniffer
 from atalanta.wire.stomp.protocol import StompProtocol
 
 DISCOVERY_PART: Final = "discovery"
 VERSION: Final = "0.1.0"
-HUNG_UP: Final = "closed by the peer"
-TTL_TIMER: Final = "wire.ttl"
-
-
-def registered_resources(config: NodeConfig) -> ResourceRegistry:
-    """Returns the resources that management shows, with the configured acceptors and connectors."""
-    resources = ResourceRegistry()
-    for acceptor in config.acceptors:
-        place = {"host": acceptor.host, "port": acceptor.port}
-        resources.register_acceptor(ListedAcceptor(acceptor.name, place))
-    connectors = {} if config.cluster is None else config.cluster.connectors
-    for name, connector in connectors.items():
-        resources.register_connector(name, connector.transport_params())
-    return resources
 
 
 class Node(NodeInputs):
@@ -79,7 +61,6 @@ class Node(NodeInputs):
         self.stopped = False
         self.over = False  # it serves no more: it has failed, or another member of its group has the service
         self.connections: dict[int, TransportConnection] = {}
-        self.acceptors = {acceptor.name: acceptor for acceptor in config.acceptors}
         self.journal = Journal(
             ports.disk,
             config.journal,
@@ -106,27 +87,13 @@ class Node(NodeInputs):
             self.broker.plans,
         )
         self.status = NodeStatus(VERSION)
-        resources = registered_resources(config)
         self.host = self._host()
-        parts = Parts(
-            config,
-            self.host,
-            self.notifications,
-            resources,
-            ports.links,
-            ports.process,
-            self.connections,
-            self.acceptors,
-        )
+        self.open_connections = OpenConnections(self.host)
+        parts = Parts(config, ports, self.host, self.notifications, self.replicator)
         self.parts = parts.by_name
-        if self.replicator is not None:
-            self.parts[REPLICATION_PART] = self.replicator
-        if ports.colocation is not None and parts.clusters is not None:
-            from atalanta.cluster.connection.colocation import COLOCATION_PART, Colocation
-
-            self.parts[COLOCATION_PART] = Colocation(ports.colocation, parts.clusters)
+        self.acceptors = parts.acceptors
         self.management = ManagementService(
-            self.broker, self.notifications, resources, self.status, ports.process
+            self.broker, self.notifications, parts.resources, self.status, ports.process
         )
         self.clusters = parts.clusters
         self.scale_down = parts.scale_down
@@ -162,46 +129,13 @@ class Node(NodeInputs):
             )  # fmt: skip
             pages, large = replicator.pages, replicator.large
         return BrokerPorts(
-            self.journal, ports.timers, ports.ids, ports.trace, pages, large, self._close_after_turn, ports.command
+            self.journal, ports.timers, ports.ids, ports.trace, pages, large,
+            lambda conn, why: self.host.end_client(conn, why), ports.command,
         )
 
     # -- start and stop -------------------------------------------------------------------------
     def recover(self, now: int) -> None:
-        """Reads the journal into the broker. Raises DecodeError or JournalDamaged if the journal is not valid.
-
-        What a member of a group has replayed while it was passive is not read again.
-        """
-        seat = self.ports.replication
-        recovery = (None if seat is None else seat.end_preparation()) or Recovery(self.broker)
-        live_records = LiveRecords(self.broker)
-        try:
-            if seat is None or seat.replay is None:
-                report = self.journal.recover(recovery, live_records)
-            else:
-                state = seat.replay.complete(self.ports.disk)
-                report = state.report
-                self.journal.take_over(state, live_records)
-        except JournalDamaged as error:
-            raise error.with_contents(recovery.described(error.records)) from error
-        report.check_first(recovery.first_segment)
-        if self.replicator is not None:
-            self.replicator.begin(now)
-        epochs = 0
-        if self.replicator is not None:
-            # What an earlier epoch did not confirm is cut, but its ids may be in files and at clients. Epochs of which
-            # this journal has no block count, too.
-            epochs = self.replicator.epoch - (report.epochs[-1][0] if report.epochs else 0)
-        recovery.finish(now, epochs)
-        ids = self.broker.reserved_ids
-        ids.awaited_lsn = ids.renew()
-        trace = self.ports.trace
-        if report.torn_bytes:
-            trace.event("journal_tail_cut", {"at": report.torn_at, "bytes": report.torn_bytes})
-        if report.expected and self.replicator is None:  # a follower prepares its next file under another name
-            trace.event("journal_segment_missing", {"file": report.expected})
-        trace.event(
-            "journal_recovered", {"records": report.records, "messages": len(self.broker.store.messages)}
-        )
+        recovery.recover(now, self.broker, self.journal, self.replicator, self.ports.disk)
 
     def start(self, now: int) -> None:
         """Creates the configured addresses and queues, arms timers, and connects to peers. `recover` must be called
@@ -215,9 +149,7 @@ class Node(NodeInputs):
             # removes the queue.
             self.broker.queue_registry.sweep_at_start(now)
         self.broker.start_timers(now)
-        self.ports.timers.set(
-            TTL_TIMER, now + self.config.broker.connection_ttl_check_interval_ms * 1_000_000
-        )
+        self.open_connections.start(now)
         if self.broker.log_views.any_leased():
             self.broker.log_views.end_leases(now)
         self.bridges.name_queues()
@@ -241,13 +173,6 @@ class Node(NodeInputs):
             connection.stop(now)
         self.flush(now)
         self.stopped = True
-
-    def arriving(self) -> bool:
-        """Returns True while clients of a stopping node are still connecting and are told the target."""
-        for connection in self.connections.values():
-            if isinstance(connection, ClientConnection) and connection.reconnecting:
-                return True
-        return False
 
     # -- connections ----------------------------------------------------------------------------
     def on_accept(
@@ -276,16 +201,8 @@ class Node(NodeInputs):
         self.connections[conn] = connection
 
     def on_data(self, now: int, conn: int, data: bytes) -> None:
-        connection = self.connections.get(conn)
-        if connection is None or self.failed is not None:
-            return
-        try:
-            self.command.begin()
-            connection.feed(now, data)
-        except (ProtocolError, DecodeError) as error:
-            self._break_off(now, conn, str(error))
-        except Exception as failure:  # a separate name: mypyc gives each name one type
-            self._end_failed(now, conn, failure)
+        if self.failed is None:
+            self.open_connections.receive(now, conn, data)
 
     def on_closed(self, now: int, conn: int, why: str) -> None:
         connection = self.connections.pop(conn, None)
@@ -293,67 +210,18 @@ class Node(NodeInputs):
             connection.lost(now, why)
 
     def on_blocked(self, now: int, conn: int) -> None:
-        """Pauses deliveries to a peer that reads too slowly."""
         connection = self.connections.get(conn)
         if connection is not None and self.failed is None:
             connection.on_blocked(now, True)
 
     def on_unblocked(self, now: int, conn: int) -> None:
-        """Resumes deliveries: the peer has read almost everything that was written."""
         connection = self.connections.get(conn)
         if connection is not None and self.failed is None:
             connection.on_blocked(now, False)
 
     def on_hung_up(self, now: int, conn: int) -> None:
-        """Ends the connection of a peer that has gone, unless what it has sent is about to be processed."""
-        connection = self.connections.get(conn)
-        if connection is not None and self.failed is None and connection.hung_up(now):
-            del self.connections[conn]
-            connection.lost(now, HUNG_UP)
-            self.ports.wire.close(conn, HUNG_UP)
-
-    def _close_after_turn(self, conn: int, why: str) -> None:
-        if conn in self.connections:
-            self.host.closing.append((conn, why))
-        else:
-            for protocol in self.host.protocols:
-                protocol.end(self.broker.now, conn)
-
-    def _break_off(self, now: int, conn: int, why: str) -> None:
-        """Closes the connection of a peer that violated the protocol. The links of this node's own have no remote
-        address: their part reports the end, with the reason."""
-        self.command.end()
-        connection = self.connections.get(conn)
-        remote = "" if connection is None else connection.peer()
-        # A client with the wrong protocol or version tries for ever.
-        unknown = isinstance(connection, ClientConnection) and not connection.authenticated
-        if remote and (not unknown or self.host.refusals.admits(now, remote, why)):
-            self.ports.trace.event(
-                "protocol_error", {"connection": conn, "remote": remote, "why": why}
-            )
-        self._close(now, conn, why)
-
-    def _end_failed(self, now: int, conn: int, error: Exception) -> None:
-        """Closes the connection whose command failed by a mistake of ours, outside the kernel's state.
-
-        A command that has begun to change the kernel fails the node: the exception is raised again.
-        """
-        if self.command.changing:
-            raise error
-        connection = self.connections.get(conn)
-        self.command.end()
-        name, protocol, remote = "", "", ""
-        if connection is not None:
-            name, remote = connection.command_name(), connection.peer()
-            protocol = connection.client.protocol if isinstance(connection, ClientConnection) else "link"
-        self._close(now, conn, self.broker.failures.report(now, protocol, name, remote, error))
-
-    def _close(self, now: int, conn: int, why: str) -> None:
-        connection = self.connections.pop(conn, None)
-        if connection is not None:
-            connection.flush(now)
-            connection.closed(now, why)
-        self.ports.wire.close(conn, why)
+        if self.failed is None:
+            self.open_connections.hung_up(now, conn)
 
     def on_dialed(self, now: int, conn: int, key: str) -> None:
         connection = None
@@ -383,13 +251,11 @@ class Node(NodeInputs):
             self.broker.failures.report(now, "datagram", group, "", error)
 
     def on_resolved(self, now: int, key: str, places: list[tuple[str, int]], why: str) -> None:
-        """Handles the result of `Links.resolve`."""
         part = self.part_of(key)
         if part is not None and self.failed is None:
             part.on_resolved(now, key, places, why)
 
     def on_posted(self, now: int, key: str, files: dict[str, bytes], why: str) -> None:
-        """Handles the result of `Links.post`."""
         part = self.part_of(key)
         if part is not None and self.failed is None:
             part.on_posted(now, key, files, why)
@@ -400,18 +266,8 @@ class Node(NodeInputs):
             self.clusters.on_backups(now, backups)
 
     def on_verified(self, now: int, token: int, ok: bool) -> None:
-        """Handles the result of the Passwords port: all logins with these credentials are answered."""
-        if self.failed is not None:
-            return
-        verdict = self.host.logins.finished(now, token, ok)
-        for waiter in verdict.waiters:
-            try:
-                self.command.begin()
-                waiter.login_done(now, verdict.identity)
-            except ProtocolError as error:
-                self._break_off(now, waiter.conn, str(error))
-            except Exception as failure:
-                self._end_failed(now, waiter.conn, failure)
+        if self.failed is None:
+            self.open_connections.answer_logins(now, token, ok)
 
     def on_users(self, now: int, token: int, answer: UserAnswer) -> None:
         """Handles the end of `Process.operate_users`: changed users can log in before the operation is answered."""
@@ -446,7 +302,6 @@ class Node(NodeInputs):
         )
 
     def on_reload_done(self, now: int, done: Callable[[int, str], None], problem: str) -> None:
-        """Passes the end of a reload, with its problem, to the one who asked for it."""
         if self.failed is None and not self.stopped:
             done(now, problem)
 
@@ -465,52 +320,34 @@ class Node(NodeInputs):
 
     # -- files of large messages ----------------------------------------------------------------
     def on_large_written(self, now: int, file: int, size: int) -> None:
-        """Handles the write of `size` more bytes to the file."""
         if self.failed is None:
             if self.replicator is not None:
                 self.replicator.changes.body_written(file, size)
             self.broker.large.on_written(now, file, size)
-            self._resume(now)
+            self.open_connections.resume(now)
 
     def on_large_synced(self, now: int, file: int) -> None:
-        """Handles the sync: all bytes appended to the file survive a crash."""
         if self.failed is None:
             self.broker.now = now
             if self.replicator is not None:
                 self.replicator.changes.body_synced(file)
             self.broker.large.on_synced(now, file)
-            self._resume(now)
+            self.open_connections.resume(now)
 
     def on_large_failed(self, now: int, file: int, why: str) -> None:
         """Handles a write error: the message of the file is refused."""
         if self.failed is None:
             self.broker.now = now
             self.broker.large.on_failed(now, file, why)
-            self._resume(now)
+            self.open_connections.resume(now)
 
     def on_large_read(self, now: int, token: int, data: bytes) -> None:
-        """Handles the data of the read request `token`."""
         if self.failed is not None:
             return
         if token < 0 and self.replicator is not None:
             self.replicator.on_large_read(token, data)
         else:
             self.broker.large.on_read(now, token, data)
-
-    def _resume(self, now: int) -> None:
-        """Continues connections that waited for the disk with their buffered input."""
-        while self.host.resumed:
-            for conn in self.host.take_resumed():
-                connection = self.connections.get(conn)
-                if connection is None:
-                    continue
-                try:
-                    self.command.begin()
-                    connection.resume(now)
-                except (ProtocolError, DecodeError) as error:
-                    self._break_off(now, conn, str(error))
-                except Exception as failure:
-                    self._end_failed(now, conn, failure)
 
     # -- timers ---------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:
@@ -521,7 +358,7 @@ class Node(NodeInputs):
         elif key == COUNTERS_TIMER:
             self.management.counters.on_timer(now)
         elif key == TTL_TIMER:
-            self._check_alive(now)
+            self.open_connections.check_alive(now)
         elif key.startswith(JOURNAL_TIMERS):
             self.journal.on_timer(now, key)
         elif key.startswith("kernel."):
@@ -543,20 +380,6 @@ class Node(NodeInputs):
         """Returns the part that owns the dial or timer."""
         return self.parts.get(key.partition(".")[0])
 
-    def _check_alive(self, now: int) -> None:
-        for protocol in self.host.protocols:
-            protocol.check(now)
-        self.host.unfinished.check(now)
-        for conn in list(self.connections):
-            connection = self.connections.get(conn)
-            if connection is not None and not connection.check_alive(now):
-                self._close(now, conn, "silent for longer than its time to live")
-        for conn in self.host.too_many_without_login(now):
-            self._close(now, conn, TOO_MANY_WITHOUT_LOGIN)
-        self.ports.timers.set(
-            TTL_TIMER, now + self.config.broker.connection_ttl_check_interval_ms * 1_000_000
-        )
-
     # -- the journal ----------------------------------------------------------------------------
     def on_committed(self, now: int, token: int) -> None:
         self.journal.on_committed(now, token)
@@ -565,7 +388,6 @@ class Node(NodeInputs):
         self.journal.on_failed(now, why)
 
     def on_disk_usage(self, now: int, used_fraction: float, free_bytes: int) -> None:
-        """Handles the usage of the journal's disk."""
         self.status.disk_used = used_fraction
         self.disk_limit.update(used_fraction, free_bytes)
 
@@ -591,7 +413,7 @@ class Node(NodeInputs):
         if self.over:
             return
         if self.host.resumed:
-            self._resume(now)
+            self.open_connections.resume(now)
         self.broker.flush(now)
         if self.host.unsent:
             self.host.settle_unsent(now)
@@ -599,10 +421,9 @@ class Node(NodeInputs):
             if part.wants_turn:
                 part.flush(now)
         if self.host.dirty:
-            self._write(now)
+            self.open_connections.write(now)
         if self.host.closing:
-            for conn, why in self.host.take_closing():
-                self._close(now, conn, why)
+            self.open_connections.end_closing(now)
         if self.broker.large.released:
             self.broker.open_bodies.settle(now)  # files that bridges and ended deliveries released
         if self.broker.stopping:
@@ -612,13 +433,7 @@ class Node(NodeInputs):
     def flush_answers(self, now: int) -> None:
         """Writes the pending answers to the connections; `flush` follows."""
         if self.failed is None:
-            self._write(now)
-
-    def _write(self, now: int) -> None:
-        for conn in self.host.take_dirty():
-            connection = self.connections.get(conn)
-            if connection is not None:
-                connection.flush(now)
+            self.open_connections.write(now)
 
     # -- the group ------------------------------------------------------------------------------
     def may_send(self, now: int) -> bool:
@@ -631,12 +446,10 @@ class Node(NodeInputs):
         return self.failed is None and self.replicator.serves(now)
 
     def on_register(self, now: int, version: int, register: Register | None) -> None:
-        """Handles the register of the group, as read or written; None if it does not exist."""
         if self.replicator is not None and self.failed is None:
             self.replicator.on_register(now, version, register)
 
     def on_register_uncertain(self, now: int, why: str) -> None:
-        """Handles that a request to the register has no certain outcome."""
         if self.replicator is not None and self.failed is None:
             self.replicator.on_register_uncertain(now, why)
 

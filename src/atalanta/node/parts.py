@@ -6,70 +6,65 @@ faster.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from atalanta.cluster.config import ClusterSettings
-from atalanta.cluster.connection_routers.config import RoutersConfig
 from atalanta.cluster.core_bridges.bridges import CoreBridges
-from atalanta.cluster.core_bridges.config import CoreBridgeSettings
 from atalanta.cluster.discovery.discovery import Discovery
 from atalanta.cluster.grouping.config import LOCAL, GroupingHandlerConfig
-from atalanta.cluster.native_config import OwnSettings
 from atalanta.cluster.networks.settings import NetworkSettings
 from atalanta.cluster.part import Part
 from atalanta.kernel.broker.notifications import Notifications
-from atalanta.kernel.ports import Links, Process
+from atalanta.management.resources.acceptor import ListedAcceptor
 from atalanta.management.resources.registry import ResourceRegistry
-from atalanta.wire.connection import TransportConnection
-from atalanta.wire.endpoint import AcceptorConfig
 from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from atalanta.wire.openwire.server.protocol import OpenWireProtocol
 from atalanta.wire.server import WireServer
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
+    from atalanta.cluster.connection.colocation_seat import ColocationSeat
     from atalanta.cluster.connection_routers.routers import Routers
     from atalanta.cluster.discovery.multicast_agent import MulticastAgents
+    from atalanta.cluster.replication.active.replicator import Replicator
     from atalanta.cluster.scale_down.scale_down import ScaleDown
+    from atalanta.node.config import NodeConfig, Ports
 
 
-class PartsConfig(Protocol):
-    """The fields of a node's configuration (`node.NodeConfig`) from which the parts are made."""
-
-    cluster: ClusterSettings | None
-    own: OwnSettings
-    grouping: GroupingHandlerConfig | None
-    bridges: CoreBridgeSettings
-    networks: NetworkSettings
-    routers: RoutersConfig | None
+def registered_resources(config: NodeConfig) -> ResourceRegistry:
+    """Returns the resources that management shows, with the configured acceptors and connectors."""
+    resources = ResourceRegistry()
+    for acceptor in config.acceptors:
+        place = {"host": acceptor.host, "port": acceptor.port}
+        resources.register_acceptor(ListedAcceptor(acceptor.name, place))
+    connectors = {} if config.cluster is None else config.cluster.connectors
+    for name, connector in connectors.items():
+        resources.register_connector(name, connector.transport_params())
+    return resources
 
 
 class Parts:
     """The parts of a node.
 
-    `by_name` holds all parts in start order, by the first segment of their keys. `connections` and `acceptors` are
-    the node's own.
+    `by_name` holds all parts in start order, by the first segment of their keys. `resources` are those that management
+    shows, with what the parts add. `replicator`: the active side of the node's group.
     """
 
     def __init__(
         self,
-        config: PartsConfig,
+        config: NodeConfig,
+        ports: Ports,
         host: WireServer,
         notifications: Notifications,
-        resources: ResourceRegistry,
-        links: Links,
-        process: Process,
-        connections: dict[int, TransportConnection],
-        acceptors: dict[str, AcceptorConfig],
+        replicator: Replicator | None,
     ) -> None:
         self.config = config
         self.host = host
         self.notifications = notifications
-        self.resources = resources
-        self.links = links
-        self.process = process
-        self.connections = connections
-        self.acceptors = acceptors
+        self.resources = registered_resources(config)
+        self.links = ports.links
+        self.process = ports.process
+        self.acceptors = {acceptor.name: acceptor for acceptor in config.acceptors}
         self.by_name: dict[str, Part] = {}
         self.clusters: ClusterConnections | None = None
         self.scale_down: ScaleDown | None = None
@@ -77,7 +72,7 @@ class Parts:
             self._keep_groups(config.grouping, config.cluster)
         broker = host.broker
         discovery = Discovery(
-            config.cluster or config.bridges.listening(), links, broker.node_id, broker.ids, broker.timers,
+            config.cluster or config.bridges.listening(), self.links, broker.node_id, broker.ids, broker.timers,
             broker.trace, host.wire, host.close,
         )  # fmt: skip
         self.by_name["discovery"] = discovery
@@ -85,16 +80,16 @@ class Parts:
             self._join(config.cluster, discovery)
         # Every node has these parts: management may create bridges that are not configured.
         self.bridges = CoreBridges(
-            config.bridges, notifications, resources, host, links, discovery
+            config.bridges, notifications, self.resources, host, self.links, discovery
         )
         self.by_name["bridges"] = self.bridges
         agents: MulticastAgents | None = None
         heard = config.networks.multicast_uris()
-        if heard or any(each.options(OpenWireAcceptor).discovery_uri for each in acceptors.values()):
+        if heard or any(each.options(OpenWireAcceptor).discovery_uri for each in config.acceptors):
             from atalanta.cluster.discovery.multicast_agent import MulticastAgents, parse_group
 
-            agents = MulticastAgents(links, broker.timers)
-            agents.publish(acceptors.values())
+            agents = MulticastAgents(self.links, broker.timers)
+            agents.publish(config.acceptors)
             for uri in heard:
                 agents.agent_of(parse_group(uri))
             self.by_name["agents"] = agents
@@ -103,14 +98,25 @@ class Parts:
             from atalanta.cluster.connection_routers.routers import Routers
 
             self.routers = Routers(
-                config.routers, host, resources, links, self.clusters, discovery
+                config.routers, host, self.resources, self.links, self.clusters, discovery
             )
             self.by_name["routers"] = self.routers
         if config.networks.connectors:
             self._join_networks(config.networks, agents)
-        rebalances = any(each.options(OpenWireAcceptor).rebalance_cluster_clients for each in acceptors.values())
+        rebalances = any(each.options(OpenWireAcceptor).rebalance_cluster_clients for each in config.acceptors)
         if config.cluster is None and rebalances:
             self._move_clients()
+        if replicator is not None:
+            self.by_name["replication"] = replicator
+        if ports.colocation is not None:
+            self._host_backups(ports.colocation)
+
+    def _host_backups(self, seat: ColocationSeat) -> None:
+        """Creates the part of a cluster member that hosts backups of others."""
+        from atalanta.cluster.connection.colocation import Colocation
+
+        if self.clusters is not None:
+            self.by_name["colocation"] = Colocation(seat, self.clusters)
 
     def _move_clients(self) -> None:
         """Creates the part that sends clients to neighbours of a network, in a node without a cluster."""
@@ -120,7 +126,7 @@ class Parts:
         for protocol in self.host.protocols:
             if isinstance(protocol, OpenWireProtocol):
                 clients = protocol.node_clients.cluster_clients
-                self.by_name["moves"] = NeighbourMoves(self.host, self.connections, clients, patience_ns)
+                self.by_name["moves"] = NeighbourMoves(self.host, self.host.connections, clients, patience_ns)
 
     def _join_networks(self, settings: NetworkSettings, agents: MulticastAgents | None) -> None:
         """Creates the part of a node with network connectors."""
@@ -154,7 +160,7 @@ class Parts:
             self.by_name["dns"] = DnsDiscovery(own, clusters)
         scale_down = ScaleDown(
             clusters,
-            self.connections,
+            host.connections,
             self.process,
             self.by_name,
             own.scale_down_timeout_ms,
@@ -164,7 +170,7 @@ class Parts:
         self.by_name["scaledown"] = scale_down
         self.resources.extend_broker({}, ScaleDownOperations(scale_down).operations)
         leaving = scale_down.under_way
-        balancers = Balancers(own, clusters, self.connections, self.acceptors, leaving)
+        balancers = Balancers(own, clusters, host.connections, self.acceptors, leaving)
         self.by_name["rebalance"] = balancers
         balance = BalanceOperations(balancers)
         self.resources.extend_broker(balance.attributes, balance.operations)

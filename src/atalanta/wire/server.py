@@ -176,6 +176,14 @@ class WireServer:
         """Closes a connection after this batch of inputs."""
         self.closing.append((conn, why))
 
+    def end_client(self, conn: int, why: str) -> None:
+        """Ends a client after this batch of inputs, also one that may come back to its sessions."""
+        if conn in self.connections:
+            self.closing.append((conn, why))
+        else:
+            for protocol in self.protocols:
+                protocol.end(self.broker.now, conn)
+
     def set_aside(self, kernel: Session, consumer: int, message_id: int) -> None:
         """Records a message that is moved to the dead-letter address behind the dispatch that found it."""
         self.unsent.append((kernel, consumer, message_id))

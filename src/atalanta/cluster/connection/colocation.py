@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from atalanta.cluster.connection.bridge import ClusterBridge
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
 
-COLOCATION_PART: Final = "colocation"
 TIMER: Final = "colocation.ask"
 FIRST_NS: Final = 500_000_000
 # A member that hosts the backup and is away may come back: before, no other one is asked.

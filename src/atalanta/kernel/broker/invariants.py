@@ -153,6 +153,13 @@ def _validate_notes(queue: Queue, levels: list[int]) -> None:
         )
     assert queue.leased == bool(queue.log.leases), f"queue {queue.name}: leases"
     assert queue.aside or not (queue.drains or queue.found_expired), f"queue {queue.name}: aside"
+    grouped = queue.groups is not None
+    assert queue.plain == (queue.is_plain() and not grouped), f"queue {queue.name}: plain"
+    assert queue.plain or not queue.alike, f"queue {queue.name}: alike"
+    groupless = grouped or queue.keeps_messages or queue.internal
+    assert not (queue.groupable and groupless), f"queue {queue.name}: groupable"
+    assert not (queue.unattended and queue.internal), f"queue {queue.name}: unattended"
+    assert not queue.deleted and queue.held >= 0, f"queue {queue.name}: deleted {queue.deleted}, held {queue.held}"
 
 
 def _validate_scheduled(scheduled: ScheduledMessages, queue: Queue) -> None:

@@ -42,20 +42,22 @@ class Queue:
     Fields that every message reads or changes come first, the flags behind them. With thousands of queues, the time
     depends on the number of cache lines per message (bench/README.md, scaling).
 
-    The flags, and what always holds:
+    The flags, and what always holds (kernel/broker/invariants.py checks it between inputs):
 
-    `dirty`: the queue is in the list of `Dispatches`, exactly once, and is dispatched at the end of the batch of inputs
-        (delivery/dispatch_list.py). Only queues with consumers are.
+    `dirty`: the queue is in the `DispatchList`, exactly once, and is dispatched at the end of the batch of inputs
+        (delivery/dispatch_list.py). Only queues with consumers get there.
     `unattended`: it is in the other list there: it got a message and has no consumer that takes everything, so the
         cluster may redistribute it. Never true for an internal queue.
-    `plain`: a delivery needs no further check: neither `special` nor `keeps_messages` nor `counted_first` (`is_plain`).
+    `plain`: a delivery needs no further check: neither `special` nor `keeps_messages` nor `counted_first` (`is_plain`),
+        and no `groups`.
     `alike`: it is plain, and all consumers have one priority and take every message: they are offered messages in turn,
         and nobody looks at selectors (consumers.py, `arrange`).
-    `groupable`: a message with a group id makes `groups`. False where each consumer gets every message.
+    `groupable`: the next message with a group id makes `groups`. False as long as they are there, and in queues without
+        groups: internal, exclusive and non-destructive ones, and with group-buckets 0.
     `closable`: it refuses messages at times: its definition purges it without consumers, or disables it
         (kernel/routing/bindings.py). Then no message takes the short path.
     `counted_first`: the journal has the count of a delivery before the message goes out. Excludes `plain`.
-    `leased`: `log` has leases, so no message is forgotten before its readers have it (invariants.py checks it).
+    `leased`: `log` has leases, so no message is forgotten before its readers have it. A lease that is over stays one.
     `aside`: `found_expired` or `drains` is not empty: the broker looks at the queue although nothing was delivered.
     `keeps_messages`: acknowledging removes nothing. Excludes `plain` and `groupable`.
     `paused`, and `held` > 0: nothing is delivered, whatever else is true.

@@ -48,7 +48,6 @@ from atalanta.store.journal import Journal
 from atalanta.store.pages import PageFiles
 from atalanta.wire.core.transport import TransportConfiguration
 
-REPLICATION_PART: Final = "replication"
 TICK_TIMER: Final = "replication.tick"
 PUMP_TIMER: Final = "replication.pump"
 READ_TIMER: Final = "replication.register"

@@ -36,6 +36,17 @@ from atalanta.cluster.replication.passive.client_backlog import ClientBacklog
 from atalanta.cluster.replication.passive.first_register import FirstRegister
 from atalanta.cluster.replication.passive.follower_store import FollowerStore
 from atalanta.cluster.replication.passive.incoming_stream import IncomingStream, StreamFailed
+from atalanta.cluster.replication.passive.state import (
+    ALONE,
+    ASKING,
+    DAMAGED,
+    ENDED,
+    FAILED,
+    FOLLOWING,
+    NAMELESS,
+    OVER,
+    TAKING_OVER,
+)
 from atalanta.ha.register import (
     CompareAndSet,
     Read,
@@ -196,9 +207,27 @@ class Backup(NodeInputs):
         behind = max(0, stream.end_lsn - follower.durable)
         return BackupStatus(follower.epoch, active, follower.durable, behind, in_sync, self._told)
 
+    @property
+    def state(self) -> str:
+        """Returns the state of the member (state.py has the table)."""
+        if self.failed is not None:
+            return FAILED
+        if self.outcome is not None:
+            return ENDED
+        if self._last_barrier:
+            return TAKING_OVER
+        if self.damage:
+            return DAMAGED
+        follower, stream = self.follower, self._stream
+        if follower is None or stream is None:
+            return NAMELESS
+        if not follower.may_ask():
+            return ASKING
+        return FOLLOWING if stream.following else ALONE
+
     def _over(self) -> bool:
         """Returns whether the member has ended, or is about to: it has become active."""
-        return self.failed is not None or self.outcome is not None or self._last_barrier != 0
+        return self.state in OVER
 
     def _fail(self, why: str) -> None:
         if self.failed is None:

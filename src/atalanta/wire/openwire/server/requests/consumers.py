@@ -53,10 +53,10 @@ if TYPE_CHECKING:
 
 WATCHERS_MAX: Final = 1_000
 # ActiveMQPrefetchPolicy of activemq-client.
-QUEUE_PREFETCHES: Final = (1_000,)
-BROWSER_PREFETCHES: Final = (500,)
-TOPIC_PREFETCHES: Final = (32_766,)
-DURABLE_PREFETCHES: Final = (100, 1_000)
+QUEUE_PREFETCHES: Final[tuple[int, ...]] = (1_000,)
+BROWSER_PREFETCHES: Final[tuple[int, ...]] = (500,)
+TOPIC_PREFETCHES: Final[tuple[int, ...]] = (32_766,)
+DURABLE_PREFETCHES: Final[tuple[int, ...]] = (100, 1_000)
 
 
 def add_consumer(session: OpenWireSession, now: int, info: ConsumerInfo) -> None:
