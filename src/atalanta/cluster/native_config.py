@@ -119,6 +119,14 @@ class OwnSettings(OptionGroup):
         unit="ms",
         minimum=0,
     )
+    scale_down_full_timeout_ms: int = option(
+        120_000,
+        "scale-down-full-timeout",
+        "how long a leaving node waits for room at full addresses of its target while nothing more is taken; then their"
+        " messages stay",
+        unit="ms",
+        minimum=1_000,
+    )
     producer_window_bytes: int = option(
         1 << 20,
         "producer-window",

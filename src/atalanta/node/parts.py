@@ -158,14 +158,7 @@ class Parts:
         self.by_name["cluster"] = clusters
         if own.dns_texts():
             self.by_name["dns"] = DnsDiscovery(own, clusters)
-        scale_down = ScaleDown(
-            clusters,
-            host.connections,
-            self.process,
-            self.by_name,
-            own.scale_down_timeout_ms,
-            own.scale_down_reader_timeout_ms,
-        )
+        scale_down = ScaleDown(clusters, host.connections, self.process, self.by_name)
         self.scale_down = scale_down
         self.by_name["scaledown"] = scale_down
         self.resources.extend_broker({}, ScaleDownOperations(scale_down).operations)

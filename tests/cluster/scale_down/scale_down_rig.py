@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from atalanta.cluster.config import ScaleDownConfig
 from atalanta.cluster.scale_down.link import ScaleDownLink
 from atalanta.cluster.scale_down.scale_down import ScaleDown
-from atalanta.cluster.scale_down.shipments import Shipment, ShipmentSender
+from atalanta.kernel.endpoint import SenderEndpoint
+from atalanta.kernel.errors import ADDRESS_FULL, SECURITY, BrokerError
+from atalanta.kernel.memory.full_address import FullAddresses
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
+from atalanta.kernel.sessions.session import Session
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 from atalanta.sim.host import Host
@@ -108,7 +113,7 @@ def at_forwards(part: ScaleDown) -> bool:
     if part.mover is None:
         return False
     under_way = part.mover.link.sender.unanswered.values()
-    return any(each.references[:1] and each.references[0].queue.internal for each in under_way)
+    return any(each.references[:1] and each.references[0].queue.internal for _, each in under_way)
 
 
 # -- targets --------------------------------------------------------------------------------------
@@ -122,13 +127,49 @@ class NeverOurs:
         return None
 
 
-class FullTarget(ShipmentSender):
-    """In front of a target whose address `orders` is full, and fails what comes, as a real Artemis does."""
+class Refusals:
+    """What the target refuses of the leaving node's messages, as a real Artemis does: those beyond the `room` of an
+    address, as with FAIL, and some by their `bodies`."""
 
-    def refuse(self, shipment: Shipment) -> None:
-        shipment.full = True
-        shipment.refused = "address orders is full (code 210)"
-        self.refused.append(shipment)
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.room: dict[str, int] = {}
+        self.bodies: list[bytes] = []
+        self.seen: list[bytes] = []  # the refused bodies, as often as they came
+        send = Session.send
+
+        def refuse(session: Session, now: int, message: Message, token: int) -> None:
+            error = self.error(message) if session.identity.cluster else None
+            if error is None:
+                send(session, now, message, token)
+                return
+            self.seen.append(bytes(message.body))
+            if not session.auto_commit_sends:
+                session.transaction.rollback_only = error
+            raise error
+
+        grant = FullAddresses.request_credits
+
+        def give(
+            full: FullAddresses, endpoint: SenderEndpoint, peer: bool, address: str, amount: int
+        ) -> None:
+            if peer and self.room.get(address) == 0:
+                endpoint.refuse_credits(address, amount)
+            else:
+                grant(full, endpoint, peer, address, amount)
+
+        patch.setattr(Session, "send", refuse)
+        patch.setattr(FullAddresses, "request_credits", give)
+
+    def error(self, message: Message) -> BrokerError | None:
+        """Returns the target's error, or counts the message."""
+        if bytes(message.body) in self.bodies:
+            return BrokerError(SECURITY, "not this one")
+        room = self.room.get(message.address)
+        if room == 0:
+            return BrokerError(ADDRESS_FULL, f"address {message.address} is full")
+        if room is not None:
+            self.room[message.address] = room - 1
+        return None
 
 
 # -- messages -------------------------------------------------------------------------------------

@@ -16,7 +16,16 @@ from tests.cluster.cluster_rig import Rig, count, linked, node_of, queue_of, wai
 from tests.cluster.connection.chain_rig import chain
 from tests.cluster.links.large_client import BODY
 from tests.cluster.links.large_client import client as large_client
-from tests.cluster.scale_down.scale_down_rig import begin, bodies, departure, held, leave, send, to
+from tests.cluster.scale_down.scale_down_rig import (
+    begin,
+    bodies,
+    departure,
+    held,
+    leave,
+    moving,
+    send,
+    to,
+)
 from tests.cluster.scale_down.xa_rig import XID, end_branch, xa_client
 
 
@@ -102,7 +111,7 @@ def test_a_time_that_comes_while_the_message_is_on_its_way_comes_at_the_target(r
     rig.until(lambda: count(leaving, "orders") == 1)
     part = begin(rig, leaving)
     while part.mover is None or not any(
-        shipment.references for shipment in part.mover.link.sender.unanswered.values()
+        shipment.references for _, shipment in part.mover.link.sender.unanswered.values()
     ):
         rig.run(0.00001)
     rig.network.block(target.name, leaving.name)
@@ -118,6 +127,26 @@ def test_a_time_that_comes_while_the_message_is_on_its_way_comes_at_the_target(r
     rig.until(part.over, 60)
     assert (part.phase, part.left()) == (DONE, 0)
     assert bodies(rig, target, "orders") == [b"later"]
+
+
+def test_a_message_that_comes_due_behind_the_last_one_goes_too(rig: Rig) -> None:
+    leaving, target = rig.cluster(2, mode="OFF")
+    client = rig.client(leaving)
+    for number in range(3):
+        client.publish("orders", b"%d" % number, ANYCAST)
+    send(client, "orders", b"later", _AMQ_SCHED_DELIVERY=rig.world.now // 1_000_000 + 1_000)
+    rig.until(lambda: count(leaving, "orders") == 4)
+    departure(leaving).choice.config.commit_interval = 1
+    part = begin(rig, leaving)
+    moving(rig, part, 2)
+    rig.network.block(target.name, leaving.name)
+    leaving.disk.slow = 1_000
+    while queue_of(leaving, "orders").pending == 0:
+        rig.run(0.001)
+    rig.network.heal()
+    rig.until(part.over)
+    assert (part.phase, part.left()) == (DONE, 0)
+    assert held(target, "orders") == [b"0", b"1", b"2", b"later"]
 
 
 def test_what_waits_for_the_target_itself_goes_to_the_queues_it_was_for(rig: Rig) -> None:

@@ -1,39 +1,22 @@
-"""A transaction that the target refuses leaves nothing open there, and is offered again."""
+"""A transaction that the target refuses leaves nothing open there, and stays; for room at a full address it waits."""
 
 from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.scale_down import link
-from atalanta.cluster.scale_down.link import XA_CHANNEL
 from atalanta.cluster.scale_down.phase import DONE, FAILED
-from atalanta.cluster.scale_down.shipments import Shipment
 from atalanta.sim.host import Host
 from atalanta.wire.core.packets.transaction import XaCommit, Xid
 from tests.cluster.cluster_rig import Rig, node_of
-from tests.cluster.scale_down.scale_down_rig import FullTarget, begin, departure, held, leave
+from tests.cluster.scale_down.scale_down_rig import Refusals, begin, departure, held, leave
 from tests.cluster.scale_down.xa_rig import end_branch, in_doubt_at, xa_client
 
 XIDS = [Xid(1, b"branch", b"global %d" % number) for number in range(2)]
 
 
-class RefusesWithin(FullTarget):
-    """Refuses what comes in a transaction, as long as it is `full`."""
-
-    full = False
-
-    def ship(self, shipment: Shipment) -> None:
-        if self.channel == XA_CHANNEL and type(self).full:
-            self.refuse(shipment)
-        else:
-            super().ship(shipment)
-
-
 @pytest.fixture
-def full(monkeypatch: pytest.MonkeyPatch) -> type[RefusesWithin]:
-    monkeypatch.setattr(RefusesWithin, "full", True)
-    monkeypatch.setattr(link, "Sender", RefusesWithin)
-    return RefusesWithin
+def refusals(monkeypatch: pytest.MonkeyPatch) -> Refusals:
+    return Refusals(monkeypatch)
 
 
 def prepared() -> tuple[Rig, Host, Host]:
@@ -48,15 +31,16 @@ def prepared() -> tuple[Rig, Host, Host]:
     return rig, target, leaving
 
 
-def test_a_transaction_that_is_refused_is_undone_there_and_goes_when_there_is_room(
-    full: type[RefusesWithin],
+def test_a_transaction_for_a_full_address_is_undone_there_and_goes_when_there_is_room(
+    refusals: Refusals,
 ) -> None:
     rig, target, leaving = prepared()
+    refusals.room["orders"] = 0
     part = begin(rig, leaving)
-    rig.until(lambda: len(rig.events("scale_down_refused queue=(transaction")) == 2)
+    rig.until(lambda: len(refusals.seen) > 3)
     rig.until(lambda: not node_of(target).broker.branches.by_xid, 1)
     assert in_doubt_at(leaving) == 2
-    full.full = False
+    refusals.room["orders"] = 2
     rig.until(part.over, 30)
     assert (part.phase, part.left(), part.why) == (DONE, 0, "")
     leaving.stop()
@@ -66,12 +50,29 @@ def test_a_transaction_that_is_refused_is_undone_there_and_goes_when_there_is_ro
     assert held(target, "orders") == [b"0", b"1"]
 
 
-def test_a_transaction_that_is_refused_to_the_end_stays_whole(full: type[RefusesWithin]) -> None:
+@pytest.mark.parametrize(
+    ("full", "seconds", "why"),
+    [
+        (True, range(15, 20), "address orders is full (code 210)"),
+        (False, range(2), "not this one (code 105)"),
+    ],
+)
+def test_a_transaction_that_is_refused_to_the_end_stays_whole(
+    refusals: Refusals, full: bool, seconds: range, why: str
+) -> None:
     rig, target, leaving = prepared()
+    if full:
+        refusals.room["orders"] = 0
+    else:
+        refusals.bodies = [b"0", b"1"]
+    departure(leaving).full_timeout_ns = 15_000_000_000
+    began = rig.world.now
     part = leave(rig, leaving)
+    assert (rig.world.now - began) // 1_000_000_000 in seconds
     assert (part.phase, part.left()) == (FAILED, 2)
-    assert "address orders is full (code 210); start this node again" in part.why
+    assert f"{why}; start this node again" in part.why
     assert len(rig.events("scale_down_refused queue=(transaction")) == 2
+    assert full or len(refusals.seen) == 2
     assert not node_of(target).broker.branches.by_xid
     leaving.start()
     rig.formed()
@@ -79,3 +80,17 @@ def test_a_transaction_that_is_refused_to_the_end_stays_whole(full: type[Refuses
     for xid in XIDS:
         end_branch(rig, leaving, XaCommit(xid, False))
     assert held(leaving, "orders") == [b"0", b"1"]
+
+
+def test_a_transaction_waits_for_credits_until_the_time_is_up() -> None:
+    """An Atalanta withholds them while the address is full."""
+    rig, target, leaving = prepared()
+    rig.filled(target, [b"older"] * 10)
+    broker = node_of(target).broker
+    broker.settings.add("orders", {"address_full_policy": "BLOCK", "max_size_bytes": 1_000})
+    broker.address_registry.apply_settings(broker.addresses["orders"])
+    departure(leaving).full_timeout_ns = 15_000_000_000
+    part = leave(rig, leaving)
+    assert (part.phase, part.left(), part.in_doubt) == (FAILED, 2, False)
+    assert "the target has no room at address orders; start this node again" in part.why
+    assert not broker.branches.by_xid

@@ -30,7 +30,7 @@ from atalanta.wire.core.packets.connection import (
     NullResponse,
 )
 from atalanta.wire.core.packets.message import ReceiveMessage
-from atalanta.wire.core.packets.producer import ProducerCredits
+from atalanta.wire.core.packets.producer import ProducerCredits, ProducerFailCredits
 from atalanta.wire.core.packets.query import BindingQuery, BindingQueryResponseV5
 from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import CreateSessionResponse
@@ -62,8 +62,8 @@ class ScaleDownLink(ClusterLink):
             self.discovered = candidate.transport.address
             self.trusted = candidate.is_trusted(now, part.cluster)
         store = part.broker.store
-        self.sender = ShipmentSender(self, store.large, store.scheduled, SEND_CHANNEL, commit_interval)
-        self.xa_sender = ShipmentSender(self, store.large, store.scheduled, XA_CHANNEL, commit_interval)
+        self.sender = ShipmentSender(self, store, SEND_CHANNEL, commit_interval, False)
+        self.xa_sender = ShipmentSender(self, store, XA_CHANNEL, commit_interval, True)
         self.sessions_open: int = 0
         self.identified: bool = False
         self.node_id: str = ""
@@ -185,6 +185,10 @@ class ScaleDownLink(ClusterLink):
             self.requests.on_message(now, packet.message)
         elif isinstance(packet, ProducerCredits):
             self._sender_of(channel).on_credits(packet)
+        elif isinstance(packet, ProducerFailCredits):
+            # An Artemis with the policy FAIL: its address is full, and it refuses what comes as long as it is.
+            granted = ProducerCredits(packet.credits, packet.address)
+            self._sender_of(channel).on_credits(granted)
         elif isinstance(packet, CreateSessionResponse):
             self._session_open(now)
         elif isinstance(packet, ExceptionResponse):

@@ -23,12 +23,15 @@ class QueueCursor:
     """Iterates over the messages of one queue.
 
     `waiting` means that the next messages are in page files and there is no memory for them yet. Messages up to
-    sequence `pinned` stay.
+    sequence `pinned`, and those that `stay`, are left out.
     """
 
-    def __init__(self, store: MessageStore, queue: Queue, pinned: int = 0) -> None:
+    def __init__(
+        self, store: MessageStore, queue: Queue, stay: dict[Reference, bool], pinned: int = 0
+    ) -> None:
         self.store = store
         self.queue = queue
+        self.stay = stay
         self.position: int = pinned + 1 if pinned > 0 else 0
         self.waiting: bool = False
         self.later: deque[Reference] | None = None
@@ -41,7 +44,7 @@ class QueueCursor:
         index = queue.index_of(self.position)
         while index < len(references):
             reference = references[index]
-            if reference.state in (READY, SCHEDULED):
+            if reference.state in (READY, SCHEDULED) and reference not in self.stay:
                 self.position = reference.sequence
                 return reference
             index += 1
@@ -60,7 +63,7 @@ class QueueCursor:
     def _head_of_later(self) -> Reference | None:
         if self.later is None:
             scheduled = self.store.scheduled.of_queue(self.queue)
-            self.later = deque(each for _, each in scheduled if each.sequence == 0)
+            self.later = deque(each for _, each in scheduled if each.sequence == 0 and each not in self.stay)
         while self.later:
             if self.later[0].state == SCHEDULED:
                 return self.later[0]
@@ -90,8 +93,14 @@ def give_back(scheduled: ScheduledMessages, references: list[Reference]) -> None
 class AddressCursor:
     """Iterates over the queues of one address. Call `take` until it returns None and `waiting` is False."""
 
-    def __init__(self, store: MessageStore, queues: list[Queue], pinned: dict[str, int]) -> None:
-        self.walks = [QueueCursor(store, queue, pinned.get(queue.name, 0)) for queue in queues]
+    def __init__(
+        self,
+        store: MessageStore,
+        queues: list[Queue],
+        stay: dict[Reference, bool],
+        pinned: dict[str, int],
+    ) -> None:
+        self.walks = [QueueCursor(store, queue, stay, pinned.get(queue.name, 0)) for queue in queues]
         self.heads: list[tuple[int, int, Reference]] = []  # message id, index of the walk
         self.idle: list[int] = list(range(len(queues)))  # walks without a head
         self.waiting: bool = False

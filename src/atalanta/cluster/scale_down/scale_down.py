@@ -80,10 +80,9 @@ class ScaleDown(Part):
         connections: dict[int, TransportConnection],
         process: Process,
         parts: dict[str, Part],
-        timeout_ms: int,
-        reader_timeout_ms: int,
     ) -> None:
         self.clusters = clusters
+        own = clusters.own
         config: ScaleDownConfig = clusters.settings.scale_down or ScaleDownConfig()
         # scale-down-clustername of 1.4, else the first.
         named = clusters.by_name.get(config.cluster_name or "")
@@ -94,7 +93,8 @@ class ScaleDown(Part):
         self.connections = connections
         self.process = process
         self.parts = parts
-        self.timeout_ms = timeout_ms
+        self.timeout_ms = own.scale_down_timeout_ms
+        self.full_timeout_ns = own.scale_down_full_timeout_ms * 1_000_000
         self.askers: dict[int, bool] = {}
         self.phase = NONE
         self.frozen = False
@@ -112,7 +112,7 @@ class ScaleDown(Part):
         self.pinned: dict[str, int] = {}  # queue -> the last sequence that stays
         self.in_doubt: bool = False  # the target may have messages that it has not answered for
         self.waiting_reported: bool = False
-        self.readers = Readers(clusters.broker.trace, reader_timeout_ms)
+        self.readers = Readers(clusters.broker.trace, own.scale_down_reader_timeout_ms)
         self.moved = 0
 
     @property
@@ -393,9 +393,9 @@ class ScaleDown(Part):
             else:
                 self.broker.timers.set(LOOK, min(now + LOOK_NS, self.disconnects.until))
 
-    def check_soon(self, now: int) -> None:
+    def check_soon(self, now: int, delay_ns: int = LOOK_NS) -> None:
         """Sets the timer for another attempt a little later."""
-        self.broker.timers.set(LOOK, now + LOOK_NS)
+        self.broker.timers.set(LOOK, now + delay_ns)
 
     def on_timer(self, now: int, key: str) -> None:
         if key == DEADLINE:

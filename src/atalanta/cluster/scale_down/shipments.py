@@ -31,10 +31,8 @@ from atalanta.wire.core.packets.producer import CreateProducer, ProducerCredits
 
 if TYPE_CHECKING:
     from atalanta.cluster.links.outbound_link import DialedLink
-    from atalanta.kernel.memory.large_body import LargeBodies
     from atalanta.kernel.queue.delivery.bridge_origin import Origins
     from atalanta.kernel.queue.delivery.message_store import MessageStore
-    from atalanta.kernel.queue.delivery.scheduled_messages import ScheduledMessages
 
 
 class Shipment:
@@ -44,8 +42,8 @@ class Shipment:
         self.references = references
         self.copies = copies
         self.unanswered: int = len(copies)
-        self.refused: str = ""
-        self.full: bool = False  # the address at the target is full and may have room later
+        self.refused: str = ""  # the reason
+        self.full: bool = False  # refused for want of room at the address, not for its content
 
 
 def repeat_id(node_bytes: bytes, message_id: int, place: bytes) -> bytes:
@@ -147,35 +145,58 @@ def finish(store: MessageStore, references: list[Reference], batch: records.Batc
 WINDOW_BYTES: Final = 1 << 20
 WINDOW_MESSAGES: Final = 2_000  # far below the ids that the target remembers (id-cache-size)
 CREDIT_WINDOW_BYTES: Final = 256 << 10
+RETRY_NS: Final = 500_000_000  # until the next message for an address that was full
+
+
+class AddressCopies:
+    """The copies for one address: those that wait to be sent, and the number of those without an answer.
+
+    `full`: the target has refused one for want of room. From then on they are sent one at a time, the refused ones
+    first. `closed`: there was no room for too long.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: deque[tuple[Message, Shipment]] = deque()
+        self.unanswered: int = 0
+        self.refused: int = 0  # copies at the head of `waiting` that were refused since one was sent
+        self.full: bool = False
+        self.retry_at: int = 0
+        self.closed: bool = False
+
+    def put_back(self, now: int, message: Message, shipment: Shipment) -> None:
+        """Keeps a refused copy for another attempt."""
+        self.full = True
+        self.retry_at = now + RETRY_NS
+        self.waiting.insert(self.refused, (message, shipment))
+        self.refused += 1
+
+    def may_send(self, now: int) -> bool:
+        return not self.full or (self.unanswered == 0 and now >= self.retry_at)
 
 
 class ShipmentSender:
     """Sends shipments over one session.
 
-    At most `limit` messages are unanswered. `waiting` and `open_copies` (waiting or unanswered) are kept per
-    address.
+    At most `limit` messages are unanswered. The messages of a full address wait for credits, or are sent again if the
+    target refuses them for want of room; those of other addresses are sent meanwhile. In a transaction (`transacted`)
+    nothing is sent again: the refusal has spoiled it.
     """
 
     def __init__(
-        self,
-        link: DialedLink,
-        large_bodies: LargeBodies,
-        scheduled: ScheduledMessages,
-        channel: int,
-        limit: int,
+        self, link: DialedLink, store: MessageStore, channel: int, limit: int, transacted: bool
     ) -> None:
         self.link = link
-        self.large_bodies = large_bodies
-        self.scheduled = scheduled
+        self.store = store
+        self.large_bodies = store.large
         self.channel = channel
+        self.transacted = transacted
         self.limits = SendLimits()
         self.limit = min(limit, WINDOW_MESSAGES) if limit > 0 else WINDOW_MESSAGES
-        self.waiting: dict[str, deque[tuple[Message, Shipment]]] = {}
-        self.open_copies: dict[str, int] = {}
-        self.unanswered: dict[int, Shipment] = {}
-        self.sizes: dict[int, int] = {}
-        self.addresses: dict[int, str] = {}  # copies of one shipment may have several addresses
-        self.bytes: int = 0  # size of the unanswered messages
+        self.addresses: dict[str, AddressCopies] = {}
+        self.waiting: dict[str, AddressCopies] = {}  # those with copies that wait
+        self.unanswered: dict[int, tuple[Message, Shipment]] = {}
+        self.bytes: int = 0  # size of the unanswered copies
+        self.progress_at: int = 0  # the last time at which nothing waited, or something had arrived
         self.arrived: list[Shipment] = []
         self.refused: list[Shipment] = []
         self.next_correlation: int = 1
@@ -188,13 +209,14 @@ class ShipmentSender:
             self._send(CreateProducer(1, None))
 
     def has_room(self) -> bool:
-        waiting = sum(map(len, self.waiting.values()))  # not sent yet, so they do not count for `limit`
+        waiting = sum(len(copies.waiting) for copies in self.waiting.values())  # do not count for `limit`
         under_way = self.bytes < WINDOW_BYTES and len(self.unanswered) < self.limit
         return under_way and waiting < WINDOW_MESSAGES
 
-    def under_way(self, address: str) -> bool:
-        """Returns True if a message for the address is neither answered nor refused."""
-        return self.open_copies.get(address, 0) > 0
+    def closed(self, address: str) -> bool:
+        """Returns True if the address had no room for too long."""
+        copies = self.addresses.get(address)
+        return copies is not None and copies.closed
 
     def idle(self) -> bool:
         """Returns True if nothing is under way and all answers have been processed."""
@@ -203,28 +225,33 @@ class ShipmentSender:
     def ship(self, shipment: Shipment) -> None:
         for message in shipment.copies:
             address = message.address
-            self.waiting.setdefault(address, deque()).append((message, shipment))
-            self.open_copies[address] = self.open_copies.get(address, 0) + 1
-            self._pump(address)
+            copies = self.addresses.setdefault(address, AddressCopies())
+            if copies.closed:
+                self._end_without_room(message, shipment)
+            else:
+                copies.waiting.append((message, shipment))
+                self.waiting[address] = copies
+                self._pump(address)
 
     def pump(self) -> None:
         for address in list(self.waiting):
             self._pump(address)
 
     def _pump(self, address: str) -> None:
-        waiting = self.waiting.get(address)
-        while waiting and self.large is None:
+        copies = self.addresses[address]
+        waiting = copies.waiting
+        while waiting and self.large is None and copies.may_send(self.store.now):
             message, shipment = waiting[0]
             if not self.credits.take(address, message.size):
                 return
             waiting.popleft()
             if not waiting:
                 del self.waiting[address]
+            copies.refused = 0
+            copies.unanswered += 1
             correlation = self.next_correlation
             self.next_correlation = correlation + 1
-            self.unanswered[correlation] = shipment
-            self.sizes[correlation] = message.size
-            self.addresses[correlation] = address
+            self.unanswered[correlation] = (message, shipment)
             self.bytes += message.size
             if message.large is not None:
                 self.large = OutboundLargeMessage(self, message, message.large, correlation)
@@ -238,7 +265,29 @@ class ShipmentSender:
 
     def on_credits(self, packet: ProducerCredits) -> None:
         self.credits.granted(packet)
-        self._pump(packet.address)
+        if packet.address in self.waiting:
+            self._pump(packet.address)
+
+    # -- full addresses -------------------------------------------------------------------------
+    def check_full(self, now: int, timeout_ns: int) -> None:
+        """Sends again what was refused. Gives up all that waits if nothing has arrived for the timeout."""
+        if not self.waiting or self.arrived or self.large is not None:
+            self.progress_at = now
+        elif now >= self.progress_at + timeout_ns and not self.unanswered:
+            waiting = list(self.waiting.values())
+            self.waiting.clear()
+            for copies in waiting:
+                copies.closed = True
+                for message, shipment in copies.waiting:
+                    self._end_without_room(message, shipment)
+                copies.waiting.clear()
+        for address, copies in list(self.waiting.items()):
+            if copies.full:
+                self._pump(address)
+
+    def _end_without_room(self, message: Message, shipment: Shipment) -> None:
+        shipment.full = True
+        self._end_copy(shipment, f"the target has no room at address {message.address}")
 
     # -- large messages -------------------------------------------------------------------------
     def large_sent(self) -> None:
@@ -256,26 +305,39 @@ class ShipmentSender:
 
     # -- answers --------------------------------------------------------------------------------
     def on_answer(self, correlation: int) -> None:
-        self._answered(self.link.answered_by(correlation, self.unanswered), "")
+        answered = self._answered(correlation)
+        if answered is not None:
+            message, shipment = answered
+            self._end_copy(shipment, "")
+            self._pump(message.address)
 
     def on_refused(self, packet: ExceptionResponse) -> None:
         text = f"{packet.message} (code {packet.code})"
-        correlation = self.link.answered_by(packet.correlation, self.unanswered)
-        if correlation not in self.unanswered:
+        answered = self._answered(packet.correlation)
+        if answered is None:
             raise ProtocolError(f"the target refuses what it was told: {text}")
-        self.unanswered[correlation].full = packet.code == ADDRESS_FULL
-        self._answered(correlation, text)
+        message, shipment = answered
+        full = packet.code == ADDRESS_FULL
+        if full and not self.transacted:
+            copies = self.addresses[message.address]
+            copies.put_back(self.store.now, message, shipment)
+            self.waiting[message.address] = copies
+        else:
+            shipment.full = full
+            self._end_copy(shipment, text)
+            self._pump(message.address)
 
-    def _answered(self, correlation: int, refused: str) -> None:
-        shipment = self.unanswered.pop(correlation, None)
-        if shipment is None:
-            return
-        self.bytes -= self.sizes.pop(correlation)
+    def _answered(self, correlation: int) -> tuple[Message, Shipment] | None:
+        """Removes the copy that an answer is for from those under way."""
+        answered = self.unanswered.pop(self.link.answered_by(correlation, self.unanswered), None)
+        if answered is not None:
+            message = answered[0]
+            self.bytes -= message.size
+            self.addresses[message.address].unanswered -= 1
+        return answered
+
+    def _end_copy(self, shipment: Shipment, refused: str) -> None:
         shipment.unanswered -= 1
-        address = self.addresses.pop(correlation)
-        self.open_copies[address] -= 1
-        if not self.open_copies[address]:
-            del self.open_copies[address]
         if refused:
             shipment.refused = refused
         if shipment.unanswered == 0:
@@ -286,11 +348,9 @@ class ShipmentSender:
         if self.large is not None:
             self.large.abort()
             self.large = None
-        back = [shipment for waiting in self.waiting.values() for _, shipment in waiting]
-        back.extend(self.unanswered.values())
+        back = [shipment for copies in self.waiting.values() for _, shipment in copies.waiting]
+        back.extend(shipment for _, shipment in self.unanswered.values())
         self.waiting.clear()
-        self.open_copies.clear()
         self.unanswered.clear()
-        self.addresses.clear()
         for shipment in back:
-            give_back(self.scheduled, shipment.references)
+            give_back(self.store.scheduled, shipment.references)

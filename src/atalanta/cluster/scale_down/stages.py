@@ -5,9 +5,9 @@ announces its end. Before that the target gets the duplicate ids and the queues,
 disconnected (cluster/scale_down/disconnect.py). An Atalanta target gets the ids once more at the end, since the ids of
 many moved messages push them out of the target's cache.
 
-Messages that the target refuses stay here, and the others are moved. The refused ones are offered again, ROUNDS_MAX
-times without any progress, with pauses. If an address is full, all its messages wait for the next round, and are
-from then on sent one at a time. Only messages under way behind the first refused one may have overtaken it.
+A message that the target refuses for its content stays here and is named; the others are moved. A message for a full
+address waits as a sender's would, for credits or for the next attempt, and those for other addresses are moved. When
+nothing has found room for scale-down-full-timeout, the messages for the full addresses stay, too.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from atalanta.cluster.links.sent_mark import SentMark
 from atalanta.cluster.scale_down.duplicate_ids import CacheStage
 from atalanta.cluster.scale_down.queue_cursor import AddressCursor, QueueCursor, give_back
 from atalanta.cluster.scale_down.shipments import (
+    RETRY_NS,
     Shipment,
     finish,
     for_queues,
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
     from atalanta.cluster.scale_down.scale_down import ScaleDown
     from atalanta.cluster.scale_down.shipments import ShipmentSender
     from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.queue.reference import Reference
 
-ROUNDS_MAX: Final = 5
-PAUSE_NS: Final = 200_000_000  # before the second round; doubled before each further round
-ASIDE_MAX: Final = 1_000
+WAITING_MAX: Final = 1_000  # queues and addresses that wait at once
+NAMED_MAX: Final = 10  # refused messages of a queue that are reported
 QUESTIONS_MAX: Final = 100  # requested at once
 LEARN_NS: Final = 500_000_000  # the way of a notification to all members, and of their messages to this node
 # Bridges to connected members get this long without progress.
@@ -62,16 +63,10 @@ class Mover:
         self.impossible: dict[str, str] = {}
         self.refusals: dict[str, str] = {}
         self.stages: deque[Stage] = deque()
-        self.aside: list[Stage] = []  # stuck stages: all must be done before a stage of another class starts
-        self.kind: type[Stage] = Stage  # class of the stages in `aside`
-        self.rounds = 0
-        # In this round: whether anything was refused, and the full addresses. In all rounds:
-        # addresses that were full.
-        self.refused = False
-        self.full: dict[str, bool] = {}
-        self.were_full: dict[str, bool] = {}
-        self.moved_before = part.moved
-        self.reported: dict[tuple[str, bool], bool] = {}  # refusals reported: queue, whether its address is full
+        self.stay: dict[Reference, bool] = {}  # refused messages
+        self.refused_branches: dict[bytes, bool] = {}  # by xid
+        self.moved_before = -1  # when the stages were last planned anew
+        self.named: dict[tuple[str, bool], int] = {}  # reported refusals: queue, whether for want of room
         self.created_at: int = 0  # when the target was last given a queue
         self.carried: dict[tuple[str, bytes], bool] = {}  # duplicate ids that an Artemis target has been given
         self.stages.append(CacheStage(self))
@@ -79,7 +74,9 @@ class Mover:
         self.stages.append(DisconnectStage(self))
 
     def plan(self) -> None:
+        """Adds the stages that move what is here."""
         prefix = f"{self.broker.config.internal_naming_prefix}sf."
+        moves: deque[Stage] = deque()
         for address in list(self.broker.addresses.values()):
             queues = [
                 queue
@@ -87,43 +84,40 @@ class Mover:
                 if not queue.spec.temporary and not queue.internal
             ]
             if queues:
-                self.stages.append(AddressStage(self, queues))
+                moves.append(AddressStage(self, queues))
+        self.stages.append(MoveStage(self, moves))
         self.stages.append(DrainStage(self))
+        forwards: deque[Stage] = deque()
         for queue in self.part.movable():
             if queue.internal and queue.name.startswith(prefix):
-                self.stages.append(ForwardStage(self, queue))
+                forwards.append(ForwardStage(self, queue))
+        self.stages.append(MoveStage(self, forwards))
         self.stages.append(TransactionStage(self))
         self.stages.append(CacheStage(self))
         self.stages.append(EndStage(self))
 
-    def next_round(self) -> None:
-        """Starts another round with the remaining messages."""
-        self.rounds += 1
-        if self.refused and self.part.moved > self.moved_before:
-            self.rounds = 1
-        self.moved_before = self.part.moved
-        self.refused = False
-        self.full = {}
-        self.impossible = {}
-        self.refusals = {}
+    def plan_anew(self) -> bool:
+        """Adds the stages again if messages are left that they have not seen, such as scheduled ones that came due.
+
+        That may be so as long as something is moved, and once more.
+        """
+        moved = self.part.moved
+        if self.part.left() == 0 or moved == self.moved_before:
+            return False
+        self.moved_before = moved
         self.plan()
+        return True
 
     # -- batches of inputs ----------------------------------------------------------------------
     def turn(self, now: int) -> None:
+        for sender in (self.link.sender, self.link.xa_sender):
+            sender.check_full(now, self.part.full_timeout_ns)
+            if sender.waiting:
+                self.part.check_soon(now, RETRY_NS)
         self._settle(now)
-        self.aside = [stage for stage in self.aside if stage.stuck() or not stage.step(now)]
-        while self.stages:
-            stage = self.stages[0]
-            if self.aside and not isinstance(stage, self.kind):
-                return
-            if stage.step(now):
-                self.stages.popleft()
-                if self.part.mover is not self:
-                    return
-            elif stage.stuck() and len(self.aside) < ASIDE_MAX:
-                self.aside.append(self.stages.popleft())
-                self.kind = type(stage)
-            else:
+        while self.stages and self.stages[0].step(now):
+            self.stages.popleft()
+            if self.part.mover is not self:
                 return
 
     def _settle(self, now: int) -> None:
@@ -147,21 +141,25 @@ class Mover:
         sender.refused = []
 
     def _refused(self, shipment: Shipment) -> None:
-        first = shipment.references[:1]
-        queue = first[0].queue.name if first else "(duplicate ids)"
-        self.part.why = f"queue {queue}: the target refuses a message: {shipment.refused}"
-        self.refused = True
-        if shipment.full and first:
-            self.full[first[0].message.address] = True
-            self.were_full[first[0].message.address] = True
-        if (queue, shipment.full) not in self.reported:
-            self.reported[(queue, shipment.full)] = True
-            self.broker.trace.event("scale_down_refused", {"queue": queue, "why": shipment.refused})
+        why = shipment.refused
+        queue = "(duplicate ids)"
+        if shipment.references:
+            reference = shipment.references[0]
+            queue = reference.queue.name
+            if not shipment.full:
+                why = f"the target refuses message {reference.message.id}: {why}"
+        for reference in shipment.references:
+            self.stay[reference] = True
+        self.part.why = f"queue {queue}: {why}"
+        self.report_refusal(queue, why, shipment.full)
         give_back(self.broker.scheduled, shipment.references)
 
-    def holds(self, address: str) -> bool:
-        """Returns True if the messages under way must be answered before another one is sent to that address."""
-        return address in self.were_full and self.link.sender.under_way(address)
+    def report_refusal(self, queue: str, why: str, full: bool = False) -> None:
+        """Names what stays in the log, at most NAMED_MAX of a queue; a full address once."""
+        known = self.named.get((queue, full), 0)
+        self.named[(queue, full)] = known + 1
+        if known < (1 if full else NAMED_MAX):
+            self.broker.trace.event("scale_down_refused", {"queue": queue, "why": why})
 
     def unanswered(self) -> bool:
         """Returns True if the target may have messages that it has not answered for."""
@@ -218,10 +216,7 @@ class Mover:
         self.asked.pop(queue.name, None)
         self.impossible[queue.name] = why
         self.part.why = f"queue {queue.name} cannot be had at the target: {why}"
-        self.refused = True
-        if (queue.name, False) not in self.reported:
-            self.reported[(queue.name, False)] = True
-            self.broker.trace.event("scale_down_refused", {"queue": queue.name, "why": why})
+        self.report_refusal(queue.name, why)
 
 
 def should_exist(queue: Queue) -> bool:
@@ -268,13 +263,32 @@ class DisconnectStage(Stage):
         return True
 
 
+class MoveStage(Stage):
+    """Moves several addresses, or store-and-forward queues. While one waits for the target, others are moved."""
+
+    def __init__(self, mover: Mover, stages: deque[Stage]) -> None:
+        self.mover = mover
+        self.stages = stages
+        self.waiting: list[Stage] = []
+
+    def step(self, now: int) -> bool:
+        self.waiting = [stage for stage in self.waiting if not stage.step(now)]
+        sender = self.mover.link.sender
+        while self.stages and len(self.waiting) < WAITING_MAX and sender.has_room():
+            stage = self.stages.popleft()
+            if not stage.step(now):
+                self.waiting.append(stage)
+        return not (self.stages or self.waiting)
+
+
 class AddressStage(Stage):
     """Moves the queues of one address, with their messages in the order of arrival."""
 
     def __init__(self, mover: Mover, queues: list[Queue]) -> None:
         self.mover = mover
         self.queues = queues
-        self.address = queues[0].spec.address  # address of the message sent last: a message may have kept another one
+        self.own_address = queues[0].spec.address
+        self.address = self.own_address  # address of the message sent last: a message may have kept another one
         self.walk: AddressCursor | None = None
 
     def step(self, now: int) -> bool:
@@ -284,14 +298,12 @@ class AddressStage(Stage):
             if not mover.known(now, self.queues):
                 return False
             possible = [each for each in self.queues if each.name in mover.ids]
-            self.walk = AddressCursor(mover.broker.store, possible, mover.part.pinned)
+            self.walk = AddressCursor(mover.broker.store, possible, mover.stay, mover.part.pinned)
         sender = mover.link.sender
         while sender.has_room():
-            if self.address in mover.full:
+            if sender.closed(self.own_address):
                 return True
-            if mover.holds(self.address):
-                return False
-            if self.stuck():
+            if self.address in sender.waiting:
                 return False
             taken = self.walk.take()
             if taken is None:
@@ -300,9 +312,6 @@ class AddressStage(Stage):
             ids = [mover.ids[reference.queue.name] for reference in taken]
             sender.ship(for_queues(taken, ids, mover.node_bytes, mover.broker.origins))
         return False
-
-    def stuck(self) -> bool:
-        return self.address in self.mover.link.sender.waiting
 
 
 class DrainStage(Stage):
@@ -345,7 +354,7 @@ class ForwardStage(Stage):
         self.mover = mover
         self.node_id = queue.name.rsplit(".", 1)[1]
         self.link_bytes = link_bytes(mover.part.cluster.local.node_id, self.node_id)
-        self.walk = QueueCursor(mover.broker.store, queue)
+        self.walk = QueueCursor(mover.broker.store, queue, mover.stay)
         self.mark: SentMark | None = None  # made once no bridge sends from the queue any more
 
     def step(self, now: int) -> bool:
@@ -358,12 +367,9 @@ class ForwardStage(Stage):
             if reference is None:
                 return not self.walk.waiting
             address = reference.message.address
-            if mover.holds(address) or address in sender.waiting:
+            if address in sender.waiting:
                 return False
             self.walk.take(reference)
-            if address in mover.full:
-                give_back(mover.broker.scheduled, [reference])
-                continue
             if self.node_id == mover.target_id:
                 sender.ship(for_target(reference, self.link_bytes))
             else:
@@ -374,38 +380,23 @@ class ForwardStage(Stage):
                 sender.ship(for_third(reference, self.node_id, mover.node_bytes, ours, known))
         return False
 
-    def stuck(self) -> bool:
-        reference = self.walk.head()
-        return reference is not None and reference.message.address in self.mover.link.sender.waiting
-
 
 class EndStage(Stage):
-    """Starts further rounds while messages are left, at most ROUNDS_MAX in all.
-
-    Then announces the end to the target and sends one more request. When its answer arrives, the target has answered
-    for everything that was sent.
-    """
+    """Announces the end to the target and sends one more request. When its answer arrives, the target has answered for
+    everything that was sent."""
 
     def __init__(self, mover: Mover) -> None:
         self.mover = mover
         self.announced = False
-        self.pause_until = 0
 
     def step(self, now: int) -> bool:
         mover = self.mover
-        part = mover.part
         if self.announced or not mover.link.sender.idle():
             return False
         if mover.broker.store.awaiting:
-            part.check_soon(now)
+            mover.part.check_soon(now)
             return False
-        if part.left() > 0 and mover.rounds < ROUNDS_MAX:
-            if mover.refused and self.pause_until == 0:
-                self.pause_until = now + (PAUSE_NS << mover.rounds)
-            if now < self.pause_until:
-                part.check_soon(now)
-                return False
-            mover.next_round()
+        if mover.plan_anew():
             return True
         self.announced = True
         mover.link.announce_end(mover.target_id)

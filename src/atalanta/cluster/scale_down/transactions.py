@@ -8,7 +8,8 @@ The target's answer to the prepare may be lost. From the prepare on, the target 
 transaction (kernel/publish/duplicate_detection.py). A second attempt is therefore refused as a repeat, even if the
 transaction has ended.
 
-If the target refuses a message of a transaction, the attempt is rolled back there: it would block the next attempt.
+If the target refuses a message of a transaction, the attempt is rolled back there, and the transaction stays here. If
+an address is full, it is tried again, up to scale-down-full-timeout since the last one was moved.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.scale_down.shipments import (
+    RETRY_NS,
     Shipment,
     finish,
     for_third,
@@ -67,9 +69,13 @@ class TransactionStage(Stage):
     def __init__(self, mover: Mover) -> None:
         self.mover = mover
         self.state = IDLE
-        self.branches = mover.broker.branches.list_prepared()
+        prepared = mover.broker.branches.list_prepared()
+        self.branches = [each for each in prepared if each.xid not in mover.refused_branches]
         self.branch: xa.XaBranch | None = None
         self.refused: str = ""  # the reason, if it is not a repeat
+        self.full: bool = False  # the reason is that an address is full
+        self.full_until: int = 0
+        self.retry_at: int = 0
 
     def step(self, now: int) -> bool:
         if not self.mover.link.sender.idle():
@@ -78,10 +84,15 @@ class TransactionStage(Stage):
             self._sent(now)
         if self.state != IDLE:
             return False
+        if now < self.retry_at:
+            self.mover.part.check_soon(now, RETRY_NS)
+            return False
         if self.branch is None:
             if not self.branches:
                 return True
             self.branch = self.branches.pop(0)
+            if self.full_until == 0:
+                self.full_until = now + self.mover.part.full_timeout_ns
         queues = queues_of(self.branch)
         if not self.mover.known(now, queues):
             return False
@@ -92,6 +103,7 @@ class TransactionStage(Stage):
         else:
             self.state = STARTING
             self.refused = ""
+            self.full = False
             self._name_user(self.branch)
             self._say(XaStart(self._xid()))
         return False
@@ -186,6 +198,7 @@ class TransactionStage(Stage):
         sender.arrived = []
         sender.refused = []
         if refused:
+            self.full = refused[0].full
             self._undo(refused[0].refused)
         elif sender.idle():
             self.state = ENDING
@@ -244,16 +257,21 @@ class TransactionStage(Stage):
         broker.branches.hand_over(self.branch, batch)
         self.mover.part.moved += finish(broker.store, self.branch.transaction.acknowledged, batch)
         broker.plans.append(batch, [], [], None, 0)
+        self.full_until = 0
         self._next()
 
     def _failed(self, why: str) -> None:
+        """Keeps the branch here, unless its time to wait for a full address is not over."""
         assert self.branch is not None
+        now = self.mover.broker.now
+        if self.full and now < self.full_until:
+            self.retry_at = now + RETRY_NS
+            self.state = IDLE
+            return
+        self.mover.refused_branches[self.branch.xid] = True
         name = f"(transaction {xa.identifier(self.branch.xid)})"
         self.mover.part.why = f"{name}: {why}"
-        self.mover.refused = True
-        if (name, False) not in self.mover.reported:
-            self.mover.reported[(name, False)] = True
-            self.mover.broker.trace.event("scale_down_refused", {"queue": name, "why": why})
+        self.mover.report_refusal(name, why)
         self._next()
 
     def _next(self) -> None:

@@ -174,10 +174,11 @@ class Policies:
         name = "" if inner is None else inner.name
         if inner is None or name == "noSubscriptionRecoveryPolicy":
             return
+        limits: dict[str, str] = {}
         if name == "lastImageSubscriptionRecoveryPolicy":
-            count, limits = "1", {}
+            count = "1"
         elif name == "fixedCountSubscriptionRecoveryPolicy":
-            count, limits = self.elements.values(inner, ("maximumSize",)).get("maximumSize", "100"), {}
+            count = self.elements.values(inner, ("maximumSize",)).get("maximumSize", "100")
         elif name == "timedSubscriptionRecoveryPolicy":
             values = self.elements.values(inner, ("recoverDuration",))
             count, limits = KEPT_MAX, {"retroactive-message-age": values.get("recoverDuration", "60000")}
