@@ -12,7 +12,6 @@ from typing import Final
 from atalanta.message.encoding import all_digits
 from atalanta.spark.errors import OptionError
 from atalanta.spark.gateway.gateway import Credentials
-from atalanta.spark.retention import parse_retention
 
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
@@ -73,6 +72,10 @@ DEAD_LETTER: Final = "dead-letter"
 _UNITS_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _SIZES: Final = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20,
                  "g": 1 << 30, "gb": 1 << 30}  # fmt: skip
+# Of the option retention.
+NONE: Final = "none"
+UNITS_MS: Final = {"s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+SIZES: Final = {"mb": 1 << 20, "mib": 1 << 20, "gb": 1 << 30, "gib": 1 << 30, "tb": 1 << 40, "tib": 1 << 40}
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,7 @@ class ReadOptions:
 class WriteOptions:
     """The options of the sink. Rows override the defaults; `property_columns` "*" means all other columns.
 
-    `key_columns`: the key of a row in a last-value queue (see write/keys.py).
+    `key_columns`: the key of a row in a last-value queue (see write/rows.py).
     """
 
     login: LoginOptions
@@ -429,3 +432,23 @@ def tls_options(values: Values) -> tuple[tuple[str, str], ...]:
     for name in ("verifyHost", "trustAll", "useDefaultSslContext"):
         values.flag(name, False)
     return tuple(given)
+
+
+def parse_retention(text: str | None) -> tuple[int, int] | None:
+    """Returns (ms, bytes), 0 for no such limit; None without a text. OptionError for anything else than time and size.
+    """
+    if text is None:
+        return None
+    limits = [0, 0]
+    for part in [] if text.lower() == NONE else text.lower().split(","):
+        digits = part.strip().rstrip("abcdefghijklmnopqrstuvwxyz ")
+        unit = part.strip()[len(digits) :].strip()
+        place = 0 if unit in UNITS_MS else 1
+        factor = UNITS_MS.get(unit) or SIZES.get(unit)
+        if factor is None or not all_digits(digits, 6) or int(digits) == 0 or limits[place] != 0:
+            raise OptionError(
+                f"option retention: {text!r} is not a time (7d, 12h, 30min), a size (500mb, 10gb), "
+                "both (7d,10gb), or none"
+            )
+        limits[place] = int(digits) * factor
+    return limits[0], limits[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atalanta.runtime.net.group_address import own_addresses
+from atalanta.runtime.net.multicast import own_addresses
 
 
 def six() -> tuple[str, str]:

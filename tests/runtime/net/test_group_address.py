@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.runtime.net.group_address import interface_number
 from atalanta.runtime.net.limits import Limits
-from atalanta.runtime.net.multicast import Group, receiving_socket
+from atalanta.runtime.net.multicast import Group, interface_number, receiving_socket
 
 # Too many digits for an interface's number, and for int().
 NO_ZONES = ["99999999999", "9" * 5_000, "no-such-if"]

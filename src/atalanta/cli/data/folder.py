@@ -6,24 +6,29 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
-from atalanta.cli.data.large_bodies import FolderMessage, ReadOnlyLargeFiles
 from atalanta.cli.output.outcome import NOT_THERE, Refused
+from atalanta.client import ClientError, MessageTooLarge, ReceivedMessage
+from atalanta.client.message import inflate
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.problems import ConfigError
 from atalanta.ha.folder_lease import ACTIVE
 from atalanta.kernel import ports
 from atalanta.kernel.broker.broker import Broker
 from atalanta.kernel.broker.recovery import Recovery
-from atalanta.kernel.ports import BrokerPorts, Disk, Ids, PageError, Timers, Trace
+from atalanta.kernel.memory.large_body import next_crc
+from atalanta.kernel.ports import BrokerPorts, Disk, Ids, LargeFiles, PageError, Timers, Trace
 from atalanta.kernel.queue.paging.page import Page
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.message.message import COMPRESSED
 from atalanta.runtime.disk.data_folder import JOURNAL_NAME, NODE_ID_NAME, read_node_id
 from atalanta.runtime.disk.folder_lock import DataFolderError, is_locked
+from atalanta.runtime.disk.large_files import SUFFIX, sizes_of_files
 from atalanta.runtime.ha.epoch_folders import Epochs
 from atalanta.runtime.ha.epoch_names import has_epochs
 from atalanta.runtime.ha.holder_lock import LOCKED, MISSING, look_at_lock
@@ -39,6 +44,7 @@ from atalanta.store.segment import segment_number
 PAGING_NAME = "paging"
 LARGE_NAMES = ("large-messages", "largemessages")  # of `atalanta create`, and without the element in a broker.xml
 SUBFOLDERS = ("", JOURNAL_NAME, "data", f"data/{JOURNAL_NAME}")
+BODY_BYTES_MAX: Final = 180 << 20  # in base64 it is less than a line may have (cli/messages/source.py)
 
 
 class ReadOnlyDisk(Disk):
@@ -251,3 +257,65 @@ def has_journal(folder: Path) -> bool:
     return folder.is_dir() and any(segment_number(name) for name in os.listdir(folder))
 
 
+class ReadOnlyLargeFiles(LargeFiles):
+    """The existing files. What a recovery would create or delete is left as it is."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def files(self) -> dict[int, int]:
+        return sizes_of_files(self.folder) if self.folder.is_dir() else {}
+
+    def create(self, file: int, will_sync: bool) -> None:
+        return None
+
+    def append(self, file: int, data: bytes) -> None:
+        return None
+
+    def sync(self, file: int) -> None:
+        return None
+
+    def rename(self, file: int, number: int) -> None:
+        return None
+
+    def delete(self, file: int) -> None:
+        return None
+
+
+class FolderMessage(ReceivedMessage):
+    """A message of a data folder, as clients see it; `delivery_count` is the number of deliveries so far."""
+
+    __slots__ = ("_folder", "_large")
+
+    def __init__(self, reference: Reference, folder: Path) -> None:
+        super().__init__(reference.message, reference.queue.name, delivery_count=reference.delivery_count)
+        self._large = reference.message.large
+        self._folder = folder
+
+    @property
+    def body(self) -> bytes:
+        """Returns the body. Raises MessageTooLarge, or ClientError for a file that is not as it was written."""
+        if self._large is None:
+            return super().body
+        if self._body is None:
+            body = self.stored_body
+            self._body = inflate(body, BODY_BYTES_MAX) if self._message.has_property(COMPRESSED) else body
+        return self._body
+
+    @property
+    def stored_body(self) -> bytes:
+        """Returns the body as its sender gave it to the broker. Raises as `body` does."""
+        large = self._large
+        if large is None:
+            return super().stored_body
+        if large.size > BODY_BYTES_MAX:
+            raise MessageTooLarge(f"its body has {large.size:,} bytes, more than the {BODY_BYTES_MAX:,} of a line")
+        path = self._folder / f"{large.file}{SUFFIX}"
+        body = path.read_bytes()[: large.size]
+        if len(body) != large.size or next_crc(0, body) != large.crc:
+            raise ClientError(f"{path}: the body is damaged")
+        return body
+
+    @property
+    def body_bytes(self) -> int:
+        return super().body_bytes if self._large is None else self._large.size

@@ -6,12 +6,10 @@ import re
 import shlex
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from atalanta.cluster.discovery.dns import dns_names
-from atalanta.cluster.native_config import OwnSettings
-from atalanta.config.native.bridges import read_own_bridges
-from atalanta.config.native.zones import read_own_zones
+from atalanta.cluster.native_config import OwnBridge, OwnSettings, OwnZone, names_of
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml.reader import BadValue, convert
 from atalanta.files.regular import read_regular
@@ -23,6 +21,8 @@ if TYPE_CHECKING:
     from atalanta.cluster.networks.config import NetworkConnectorConfig
 
 NAME: Final = "atalanta.toml"
+BRIDGES: Final = "bridges"
+ZONES: Final = "zones"
 NETWORKS: Final = "networks"
 DNS: Final = "dns-discovery"
 HA: Final = "ha"
@@ -38,6 +38,7 @@ KINDS: Final[dict[str, tuple[type, ...]]] = {
     "str": (str,),
 }
 Positions = dict[tuple[str, str], tuple[str, int]]  # Configuration.positions
+Own = TypeVar("Own", OwnBridge, OwnZone)
 AT_LINE: Final = re.compile(r"\(at line (\d+)")
 
 
@@ -121,10 +122,17 @@ class OwnReader:
         known = {entry.metadata["xml"]: entry for entry in fields(OwnSettings) if entry.metadata}
         for key, value in table.items():
             entry = known.get(key)
-            if key == "bridges":
-                own.bridges = read_own_bridges(value, self.problem)
-            elif key == "zones":
-                own.zones = read_own_zones(value, self.problem)
+            if key == BRIDGES:
+                own.bridges = self._named_tables(BRIDGES, value, OwnBridge)
+                for bridge in own.bridges.values():
+                    if bridge.transformer is not None and not is_function(bridge.transformer):
+                        text = f"transformer: '{bridge.transformer}' is not module:function"
+                        self.problem("transformer", text)
+            elif key == ZONES:
+                hint = 'write key = "first, second"'
+                own.zones = self._named_tables(ZONES, value, OwnZone, hint)
+                for name, zone in own.zones.items():
+                    self._check_zone(name, zone)
             elif key == NETWORKS:
                 self._read_networks(value)
             elif key == HA:
@@ -132,7 +140,7 @@ class OwnReader:
             elif key == DNS and isinstance(value, dict):
                 own.dns_by_cluster = self._texts(key, value)
             elif entry is None:
-                self.problem(key, f"unknown key '{key}'", nearest(key, [*known, "bridges", "zones", NETWORKS, HA]))
+                self.problem(key, f"unknown key '{key}'", nearest(key, [*known, BRIDGES, ZONES, NETWORKS, HA]))
             else:
                 self._assign(own, entry, key, value)
         for text in own.dns_texts():
@@ -140,6 +148,49 @@ class OwnReader:
                 dns_names(text)
             except UriError as error:
                 self.problem(DNS, f"{DNS}: {error}")
+
+    def _named_tables(
+        self, section: str, value: object, kind: type[Own], hint: str = ""
+    ) -> dict[str, Own]:
+        """Reads the tables `[section.NAME]` of texts; `hint` is for a value that is none."""
+        found: dict[str, Own] = {}
+        if not isinstance(value, dict):
+            self.problem(section, f"{section} is not a table", f"write [{section}.NAME]")
+            return found
+        known = {entry.metadata["xml"]: entry for entry in fields(kind)}
+        for name, table in value.items():
+            if not isinstance(table, dict):
+                text = f"{section}.{name} is not a table"
+                self.problem(section, text, f"write [{section}.{name}]")
+                continue
+            found[name] = own = kind()
+            for key, text in table.items():
+                entry = known.get(key)
+                if entry is None:
+                    unknown = f"unknown key '{key}' in [{section}.{name}]"
+                    self.problem(key, unknown, nearest(key, known))
+                elif not isinstance(text, str):
+                    self.problem(key, f"{key}: {text!r} is not a string", hint)
+                else:
+                    setattr(own, entry.name, text)
+        return found
+
+    def _check_zone(self, name: str, zone: OwnZone) -> None:
+        from ipaddress import ip_network  # Imported here: nodes start without it.
+
+        if not name or "," in name:
+            text = f"[zones.{name!r}]: a zone's name is not empty and has no comma"
+            self.problem(ZONES, text)
+        for text in names_of(zone.networks):
+            try:
+                ip_network(text, strict=False)
+            except ValueError as error:
+                hint = "write an address or a network such as 10.1.0.0/16"
+                self.problem("networks", f"networks: {error}", hint)
+        for text in names_of(zone.members):
+            host, _, port = text.rpartition(":")
+            if not host or not port.isdecimal():
+                self.problem("members", f"members: '{text}' is not host:port")
 
     def _read_networks(self, value: object) -> None:
         from atalanta.config.native.networks import (
@@ -245,3 +296,9 @@ class OwnReader:
             setattr(own, entry.name, convert(str(value), entry.metadata))
         except BadValue as error:
             self.problem(key, f"{key}: {error}")
+
+
+def is_function(text: str) -> bool:
+    """Returns whether the text has the form `package.module:function`."""
+    module, separator, function = text.partition(":")
+    return bool(separator) and all(part.isidentifier() for part in (*module.split("."), function))

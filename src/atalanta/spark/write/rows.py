@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql.types import (
@@ -11,6 +12,7 @@ from pyspark.sql.types import (
     BooleanType,
     ByteType,
     DataType,
+    DateType,
     DoubleType,
     FloatType,
     IntegerType,
@@ -34,7 +36,12 @@ from atalanta.spark.arrow.typed_properties import is_typed_map, property_of
 from atalanta.spark.errors import OptionError, SparkSourceError
 from atalanta.spark.gateway.gateway import OutMessage
 from atalanta.spark.options import WriteOptions
-from atalanta.spark.write.keys import LAST_VALUE, check_key_columns, key_of
+
+LAST_VALUE: Final = "_AMQ_LVQ_NAME"
+# Types whose values have one text each; floats do not.
+KEY_TYPES: Final = (
+    StringType, BooleanType, ByteType, ShortType, IntegerType, LongType, DateType, TimestampType,
+)  # fmt: skip
 
 
 class RowReader:
@@ -192,3 +199,30 @@ def typed(value: Any, kind: DataType) -> PropertyValue:
     if isinstance(kind, TimestampType) and isinstance(value, int):
         return value
     raise TypeError(f"{kind.simpleString()} is not a type of a property")
+
+
+def check_key_columns(names: Sequence[str], schema: StructType) -> None:
+    """Checks the option keyColumns. Raises OptionError, which names the column."""
+    types = {field.name: field.dataType for field in schema.fields}
+    for name in names:
+        kind = types.get(name)
+        if kind is None:
+            raise OptionError(f"option keyColumns: there is no column {name}")
+        if not isinstance(kind, KEY_TYPES):
+            raise OptionError(
+                f"option keyColumns: column {name} cannot be {kind.simpleString()}: cast it to string"
+            )
+
+
+def key_of(row: dict[str, Any], names: Sequence[str]) -> str:
+    """Returns the value of a single string column itself, else a JSON array of the values. A null is refused."""
+    values = [row[name] for name in names]
+    for name, value in zip(names, values, strict=True):
+        if value is None:
+            raise SparkSourceError(
+                f"column {name} of keyColumns is null in a row: give it a value (coalesce), "
+                "since a message without a key is never replaced"
+            )
+    if len(values) == 1 and isinstance(values[0], str):
+        return values[0]
+    return json.dumps(values, default=str, ensure_ascii=False, separators=(",", ":"))
