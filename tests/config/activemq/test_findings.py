@@ -20,11 +20,25 @@ def told(configuration: Configuration, folder: Path) -> list[str]:
     return sorted(shown, key=lambda each: int(each.lstrip("!").partition(":")[0]))
 
 
+def test_the_files_of_placeholders_have_values(tmp_path: Path) -> None:
+    path = copied(tmp_path, "default.xml")
+    text = path.read_text().replace('brokerName="shop"', 'brokerName="${shop.name}"')
+    text = text.replace("credentials.properties</value>", "first.properties, classpath:second.properties</value>")
+    path.write_text(text)
+    (path.parent / "first.properties").write_text("shop.name = one\n")
+    (path.parent / "second.properties").write_text("shop.name = two\n")
+    assert read(path).broker.name == "two"
+    assert read(path, SHOP_NAME="three", shop_name="").broker.name == "three"
+    (path.parent / "second.properties").write_text("shop.name = \\u00\n")
+    configuration = read(path)
+    assert configuration.broker.name == "one"
+    assert any("classpath:second.properties: not read: " in each for each in findings(configuration))
+
+
 def test_the_file_that_classic_comes_with(tmp_path: Path) -> None:
     configuration = read(copied(tmp_path, "default.xml"))
     assert told(configuration, tmp_path) == [
-        "5: PropertyPlaceholderConfigurer: expressions are replaced from the environment: ACTIVEMQ_PASSWORD for"
-        " ${activemq.password}",
+        "!5: property file file:${activemq.conf}/credentials.properties: not read: No such file or directory",
         "8: bean io.fabric8.insight.log.log4j.Log4jLogQuery: Java classes cannot be loaded",
         "9: ${activemq.data}: BASE/data, from the place of this file: ACTIVEMQ_DATA is not set",
         "14: pendingMessageLimitStrategy: a slow subscriber's messages are kept (in pages), and not dropped",

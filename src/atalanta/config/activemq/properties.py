@@ -1,4 +1,5 @@
-"""The `${…}` of an activemq.xml: the environment, and the folders that Classic's start script sets."""
+"""The `${…}` of an activemq.xml: the environment, the files that its placeholder beans name, and the folders that
+Classic's start script sets."""
 
 from __future__ import annotations
 
@@ -8,10 +9,18 @@ from pathlib import Path
 from typing import Final
 
 from atalanta.config.problems import Report
-from atalanta.config.xml.properties import ExpressionValues, in_capitals, substitute
+from atalanta.config.xml.properties import (
+    ExpressionValues,
+    in_capitals,
+    parse_properties,
+    substitute,
+)
 from atalanta.config.xml.tree import XmlElement, below
 
 CONF: Final = "conf"
+FILE: Final = "file"
+CLASSPATH: Final = "classpath"
+FILE_BYTES_MAX: Final = 1 << 20
 
 
 def base_folder(path: Path) -> Path:
@@ -21,12 +30,14 @@ def base_folder(path: Path) -> Path:
 
 
 class Properties(Mapping[str, str]):
-    """Values of expressions: the environment first (ACTIVEMQ_DATA for `activemq.data`), then the folders around the
-    file. `folders_used` are those that were taken from the file's place."""
+    """Values of expressions: the environment first (ACTIVEMQ_DATA for `activemq.data`), then the property files, then
+    the folders around the file. `folders_used` are those that were taken from the file's place."""
 
     def __init__(self, path: Path, given: Mapping[str, str]) -> None:
         base = base_folder(path)
+        self.environment = given
         self.given = ExpressionValues(given, {})
+        self.of_files: dict[str, str] = {}
         self.folders = {
             "activemq.home": str(base),
             "activemq.base": str(base),
@@ -34,6 +45,37 @@ class Properties(Mapping[str, str]):
             "activemq.data": str(base / "data"),
         }
         self.folders_used: list[str] = []
+
+    def read_file(self, location: str) -> Path:
+        """Reads a property file, whose values count before those of files read earlier.
+
+        `location` is that of Spring: a path, perhaps behind `file:`, or one in the folder of the activemq.xml behind
+        `classpath:`. OSError; ValueError for a text that is no property file, or a location that is no file.
+        """
+        path = self._path(location)
+        with path.open("rb") as file:
+            text = file.read(FILE_BYTES_MAX + 1)
+        if len(text) > FILE_BYTES_MAX:
+            raise ValueError(f"it has more than {FILE_BYTES_MAX} bytes")
+        for entry in parse_properties(text.decode("iso-8859-1")):
+            self.of_files[entry.key] = entry.value
+        self.given = ExpressionValues(self.environment, self.of_files)
+        return path
+
+    def _path(self, location: str) -> Path:
+        try:
+            text = substitute(location.strip(), self)
+        except KeyError as missing:
+            raise ValueError(f"'${{{missing.args[0]}}}' has no value") from None
+        kind, colon, rest = text.partition(":")
+        if not colon:
+            kind, rest = FILE, text
+        if kind not in (FILE, CLASSPATH):
+            raise ValueError(f"only {FILE}: and {CLASSPATH}: are read")
+        if rest.startswith("//"):
+            rest = rest.removeprefix("//")
+        folder = "activemq.conf" if kind == CLASSPATH else "activemq.base"
+        return Path(self[folder]) / (rest.lstrip("/") if kind == CLASSPATH else rest)
 
     def __getitem__(self, name: str) -> str:
         found = self.given.get(name)

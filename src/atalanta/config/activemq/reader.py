@@ -25,7 +25,7 @@ from atalanta.config.activemq.stores import StoreFolder, Stores, store_folder
 from atalanta.config.activemq.transports import TransportConnectors
 from atalanta.config.problems import Report
 from atalanta.config.users.logins import LoginSource
-from atalanta.config.xml.tree import XmlElement, made
+from atalanta.config.xml.tree import XmlElement, below, made
 from atalanta.ha.policy import PRIMARY, SHARED_STORE
 
 DATA: Final = "activemq-data"  # Classic's default
@@ -68,12 +68,35 @@ def classic_broker(root: XmlElement, path: Path, values: Mapping[str, str], repo
         text = f"the file holds {len(brokers)} brokers (<broker>), not one"
         report.problem(root.file, brokers[1].line if brokers else root.line, text, hint)
         return None
-    for child in root.children if root is not brokers[0] else []:
-        if child is not brokers[0]:
-            outside(child, elements)
     properties = Properties(path, values)
+    for child in root.children if root is not brokers[0] else []:
+        if is_placeholders(child):
+            read_placeholders(child, properties, elements)
+        elif child is not brokers[0]:
+            outside(child, elements)
     replace_expressions(brokers[0], properties, report)
     return BrokerReader(elements, path, brokers[0], root, properties).read()
+
+
+def is_placeholders(node: XmlElement) -> bool:
+    """Returns whether an element of Spring names the files with the values of expressions."""
+    return PLACEHOLDERS in node.attributes.get("class", "") or node.name == "property-placeholder"
+
+
+def read_placeholders(node: XmlElement, properties: Properties, elements: Elements) -> None:
+    """Reads the property files of a placeholder bean. One that cannot be read is a warning: the expressions that need
+    it are errors, unless the environment has their values."""
+    texts = [node.attributes.get("location", "")]
+    for each in below(node):
+        if each.name == "property" and each.attributes.get("name") in ("location", "locations"):
+            texts.append(each.attributes.get("value", ""))
+            texts.extend(inner.text for inner in below(each) if inner.name == "value")
+    for location in [part for text in texts for part in text.split(",") if part.strip()]:
+        try:
+            properties.read_file(location)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            elements.finding(node, f"property file {location.strip()}", f"not read: {why}", True)
 
 
 def outside(node: XmlElement, elements: Elements) -> None:
@@ -83,9 +106,6 @@ def outside(node: XmlElement, elements: Elements) -> None:
         web = "jetty" in what
         why = "the web console is not part of this broker: see `atalanta run --web`" if web else "not read"
         elements.finding(node, f"import {what}", why, not web)
-    elif PLACEHOLDERS in node.attributes.get("class", "") or node.name == "property-placeholder":
-        why = "expressions are replaced from the environment: ACTIVEMQ_PASSWORD for ${activemq.password}"
-        elements.finding(node, "PropertyPlaceholderConfigurer", why)
     else:
         what = node.attributes.get("class") or node.attributes.get("id", "")
         elements.finding(node, f"{node.name} {what}".strip(), "Java classes cannot be loaded")
