@@ -19,7 +19,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSourceStreamReader
 
 from atalanta.client import Chunk, Lease, LostRange, Plan, Position
-from atalanta.client.log.log_entries import BYTES, TEXT, PropertyValue
+from atalanta.client.log import BYTES, TEXT, PropertyValue
 from atalanta.kernel.routing.wildcard import WildcardConfiguration, WildcardMatch
 from atalanta.message.codec import decode_message, encode_message, text_body
 from atalanta.message.encoding.buffer import Reader

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from atalanta.client import Byte, Float, Int, Message, Short, blocking
-from atalanta.client.log.log_entries import PropertyValue
+from atalanta.client.log import PropertyValue
 from atalanta.spark import dead_letters, register
 from tests.spark.nodes import PASSWORD, USER, BrokerCluster
 

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from atalanta.client.log.log_entries import Byte, Float, Int, PropertyValue
+from atalanta.client.log import Byte, Float, Int, PropertyValue
 from atalanta.message.codec import encode_message
 from atalanta.message.message import MAP, TEXT, Message
 from atalanta.spark.arrow.columns import BatchBuilder

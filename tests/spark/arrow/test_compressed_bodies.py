@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
 from atalanta.client import ReceivedMessage
-from atalanta.client.log.log_entries import EntryWriter
+from atalanta.client.log import EntryWriter
 from atalanta.message.codec import encode_message, text_body
 from atalanta.message.message import BYTES, COMPRESSED, TEXT, Message
 from atalanta.spark.arrow.columns import BatchBuilder

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, MapType, StringType, StructType
 
-from atalanta.client.log.log_entries import Byte, Char, Float, Int, PropertyValue, Short
+from atalanta.client.log import Byte, Char, Float, Int, PropertyValue, Short
 from atalanta.spark.arrow.columns import BatchBuilder
 from atalanta.spark.arrow.schema import PROPERTIES, check_schema, default_schema
 from atalanta.spark.arrow.typed_properties import TYPED_PROPERTIES

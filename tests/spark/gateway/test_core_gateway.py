@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from atalanta.client import Chunk, blocking
-from atalanta.client.log.log_entries import Message, entries_of
+from atalanta.client.log import Message, entries_of
 from atalanta.spark.errors import (
     GatewayError,
     LeaseTaken,

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from atalanta.client.log.log_entries import BYTES, MAP, TEXT, Float, Int, Short
+from atalanta.client.log import BYTES, MAP, TEXT, Float, Int, Short
 from atalanta.spark.arrow.schema import COLUMNS
 from atalanta.spark.errors import OptionError, SparkSourceError
 from atalanta.spark.gateway.gateway import OutMessage

@@ -10,53 +10,8 @@ from typing import Final
 
 from atalanta.client.message import ReceivedMessage
 from atalanta.message.codec import PACKET_HEADER_BYTES
-from atalanta.message.encoding.buffer import DecodeError
-from atalanta.message.message import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT, Message
-from atalanta.message.properties import (
-    FLOAT,
-    TYPE_NAMES,
-    Byte,
-    Char,
-    Float,
-    Int,
-    PropertyValue,
-    Short,
-)
 from atalanta.wire.core.client.log_columns import LogColumns
-from atalanta.wire.core.packets.log_chunk import (
-    ENTRY_HEADER_BYTES,
-    EncodedEntry,
-    LogEntry,
-    LogReadResponse,
-    decode_entries,
-    split_entries,
-)
-
-__all__ = [
-    "BYTES",
-    "DEFAULT",
-    "ENTRY_HEADER_BYTES",
-    "FLOAT",
-    "MAP",
-    "OBJECT",
-    "STREAM",
-    "TEXT",
-    "TYPE_NAMES",
-    "Byte",
-    "Char",
-    "DecodeError",
-    "EncodedEntry",
-    "EntryWriter",
-    "Float",
-    "Int",
-    "LogColumns",
-    "Message",
-    "PropertyValue",
-    "Short",
-    "columns_of",
-    "entries_of",
-    "split_entries",
-]
+from atalanta.wire.core.packets.log_chunk import LogEntry, LogReadResponse, decode_entries
 
 _ENTRY: Final = struct.Struct(">qii")  # sequence, delivery count, length of the message
 _FRAME: Final = struct.Struct(">i")
