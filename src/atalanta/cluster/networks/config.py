@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.kernel.option import OptionGroup, option
+from atalanta.kernel.option import OptionGroup, ignored, option
 
 STATIC: Final = "static"
 MASTERSLAVE: Final = "masterslave"
@@ -78,8 +78,9 @@ class NetworkConnectorConfig(OptionGroup):
     conduit_network_queue_subscriptions: bool = option(
         False, "conduitNetworkQueueSubscriptions", "also those that other bridges have made", attribute=True
     )
-    use_virtual_dest_subs: bool = option(
-        False, "useVirtualDestSubs", "consumers of virtual destinations are demand", attribute=True
+    use_virtual_dest_subs: bool = ignored(
+        False, "useVirtualDestSubs", "only their own consumers are demand for the topics of virtual destinations",
+        attribute=True,
     )
     dynamic_only: bool = option(
         False, "dynamicOnly", "durable subscriptions are demand only while they are connected", attribute=True
@@ -90,7 +91,7 @@ class NetworkConnectorConfig(OptionGroup):
     sync_durable_subs: bool = option(
         False, "syncDurableSubs", "durable subscriptions are told when the bridge starts", attribute=True
     )
-    dispatch_async: bool = option(True, "dispatchAsync", "no meaning for a broker of one loop", attribute=True)
+    dispatch_async: bool = ignored(True, "dispatchAsync", "no meaning for a broker of one loop", attribute=True)
     decrease_network_consumer_priority: bool = option(
         True, "decreaseNetworkConsumerPriority", "nearer consumers are preferred", attribute=True
     )
@@ -142,17 +143,17 @@ class NetworkConnectorConfig(OptionGroup):
         True, "alwaysSyncSend", "non-persistent messages are confirmed by the other broker, too", attribute=True
     )
     use_compression: bool = option(False, "useCompression", "bodies are compressed for the way", attribute=True)
-    advisory_for_failed_forward: bool = option(
-        False, "advisoryForFailedForward", "an advisory for each message that cannot be sent", attribute=True
+    advisory_for_failed_forward: bool = ignored(
+        False, "advisoryForFailedForward", "a message that cannot be sent is an event, and no advisory", attribute=True
     )
-    use_broker_names_as_id_seed: bool = option(
-        True, "useBrokerNamesAsIdSeed", "ids of the bridge have the names of both brokers", attribute=True,
+    use_broker_names_as_id_seed: bool = ignored(
+        True, "useBrokerNamesAsIdSeed", "ids of a bridge are known to its two brokers alone", attribute=True,
         also=("useBrokerNameAsIdSees",),
     )  # fmt: skip
-    gc_destination_views: bool = option(True, "gcDestinationViews", "for JMX in Classic", attribute=True)
-    gc_sweep_time_ms: int = option(60_000, "gcSweepTime", "for JMX in Classic", unit="ms", attribute=True)
-    check_duplicate_messages_on_duplex: bool = option(
-        False, "checkDuplicateMessagesOnDuplex", "repeats over a duplex bridge are dropped", attribute=True
+    gc_destination_views: bool = ignored(True, "gcDestinationViews", "for JMX in Classic", attribute=True)
+    gc_sweep_time_ms: int = ignored(60_000, "gcSweepTime", "for JMX in Classic", unit="ms", attribute=True)
+    check_duplicate_messages_on_duplex: bool = ignored(
+        False, "checkDuplicateMessagesOnDuplex", "repeats of a bridge are always dropped", attribute=True
     )
     replay_when_no_consumers: bool = option(
         True, "replayWhenNoConsumers", "messages whose consumers have gone return to brokers that they have passed",
