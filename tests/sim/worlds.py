@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.node_machine import serving
 from atalanta.sim.pairs.machine import PairMachine
 from atalanta.sim.replicas.machine import ReplicaMachine
 from atalanta.sim.scenario import Scenario
@@ -58,7 +59,7 @@ def world_with_pauses_in_commits(seed: int) -> Scenario:
 
     def strike() -> None:
         if scenario.world.seconds() < 7:
-            machine = pair.serving()
+            machine = serving(pair.machines)
             machine.disk.strike_at_commit(1, lambda: stand_still(machine))
             scenario.world.at(5 * SECOND // 2, strike)
 

@@ -432,8 +432,8 @@ class Scenario:
         outcome.confirmed = len(self.ledger.confirmed)
         outcome.crashes = self.faults.crashes
         for several in self.several:
-            outcome.failovers += several.takeovers() - 1
-            outcome.lost_epochs += several.losses()
+            outcome.failovers += sum(machine.takeovers for machine in several.machines) - 1
+            outcome.lost_epochs += sum(machine.losses for machine in several.machines)
         outcome.departures = self.faults.departures
         outcome.failed_disks = self.faults.failed_disks
         outcome.redeliveries = self.ledger.redelivered

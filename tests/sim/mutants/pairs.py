@@ -99,10 +99,4 @@ def files_are_shared(patch: Patch) -> None:
 
 
 def output_waits_for_no_lease(patch: Patch) -> None:
-    def send_out(pair: PairMachine) -> None:
-        pair._check_alone()
-        outbox, pair.outbox = pair.outbox, []
-        for call in outbox:
-            call()
-
-    patch.setattr(PairMachine, "send_out", send_out)
+    patch.setattr(PairMachine, "may_deliver", lambda pair: pair.node is not None)
