@@ -7,12 +7,11 @@ from typing import Final
 
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.sim.checks.instants import Instants
-from atalanta.sim.checks.last_stop import check_last_stop
 from atalanta.sim.checks.ledger import ALERTS, ARCHIVE, BOOK, ORDERS, Ledger, Violation
 from atalanta.sim.checks.one_queue import check_one_queue
 from atalanta.sim.checks.replay import check_replay
-from atalanta.sim.checks.scale_down_record import ScaleDownRecord
-from atalanta.sim.checks.views import wrong_views
+from atalanta.sim.checks.scale_down import ScaleDownRecord
+from atalanta.sim.checks.views import check_last_stop, wrong_views
 from atalanta.sim.clients.client import SimClient
 from atalanta.sim.clients.followers import choose_followers
 from atalanta.sim.clients.jobs import Consumer, Producer

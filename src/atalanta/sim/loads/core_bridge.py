@@ -6,8 +6,6 @@ from typing import Final
 
 from atalanta.cluster.config import STRICT
 from atalanta.cluster.core_bridges.config import BridgeConfig
-from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.message.message import Message
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
@@ -15,7 +13,7 @@ from atalanta.sim.clients.jobs import Watcher
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
-from atalanta.sim.nodes import PASSWORD, PORT, USER, Shape, machines_of, queue
+from atalanta.sim.nodes import PASSWORD, PORT, USER, Shape, address_of, machines_of
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.wire.endpoint import ConnectorConfig
@@ -60,9 +58,7 @@ class CoreBridges(SenderLoad):
         receives = index == self.target or self.follows
         for here, name in ((sends, EXPORTS), (receives, IMPORTS)):
             if here:
-                address = AddressConfig(name)
-                address.add(queue(name, name, ANYCAST))
-                config.broker.addresses.append(address)
+                config.broker.addresses.append(address_of(name))
                 # A redelivery after the next message would break the order.
                 config.settings.add(name, {"redelivery_delay_ms": 0})
         if sends:
@@ -130,6 +126,4 @@ class CoreBridges(SenderLoad):
         return self.in_turn or self.departed.moved_from(f"n{self.source}")
 
     def check(self) -> None:
-        for key in self.ledger.confirmed:
-            if key.startswith("bp") and (IMPORTS, key) not in self.ledger.acknowledging:
-                raise Violation(f"confirmed message lost: the bridge never delivered {key}", key)
+        self.ledger.check_acknowledged("bp", IMPORTS)

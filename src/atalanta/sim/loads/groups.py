@@ -10,7 +10,6 @@ from typing import Final
 
 from atalanta.cluster.grouping.config import LOCAL, REMOTE, GroupingHandlerConfig
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
-from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 from atalanta.node.config import NodeConfig
@@ -21,7 +20,7 @@ from atalanta.sim.clients.queue_client import key_of
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
-from atalanta.sim.nodes import queue
+from atalanta.sim.nodes import address_of, queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 from atalanta.wire.core.client.consumer import Delivery
@@ -56,10 +55,8 @@ class Groups(SenderLoad):
         return ANYCAST if len(self.queues) == 1 else MULTICAST
 
     def configure(self, index: int, config: NodeConfig) -> None:
-        address = AddressConfig(WORK)
-        for name in self.queues:
-            address.add(queue(name, WORK, self.kind()))
-        config.broker.addresses.append(address)
+        queues = [queue(name, WORK, self.kind()) for name in self.queues]
+        config.broker.addresses.append(address_of(WORK, *queues))
         # A redelivery after the next message of its group would break its order.
         config.settings.add(WORK, {"redelivery_delay_ms": 0})
         handler = GroupingHandlerConfig("groups", LOCAL if index == 0 else REMOTE, WORK)

@@ -12,7 +12,6 @@ from atalanta.cluster.config import OFF, OFF_WITH_REDISTRIBUTION
 from atalanta.kernel.errors import ADDRESS_FULL
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.routing.divert_config import PASS, DivertConfig
-from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 from atalanta.node.config import NodeConfig
@@ -21,7 +20,7 @@ from atalanta.sim.clients.jobs import ANSWERED, Consumer
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
-from atalanta.sim.nodes import Shape, queue
+from atalanta.sim.nodes import Shape, address_of, queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.wire.core.client.errors import ClientError
@@ -68,9 +67,8 @@ class Overlaps(SenderLoad):
     def configure(self, index: int, config: NodeConfig) -> None:
         kind = ANYCAST if self.anycast else MULTICAST
         for pattern in self.chosen[index]:
-            address = AddressConfig(pattern)
-            address.add(queue(self.queue_name(index, pattern), pattern, kind))
-            config.broker.addresses.append(address)
+            own = queue(self.queue_name(index, pattern), pattern, kind)
+            config.broker.addresses.append(address_of(pattern, own))
         if self.address == TIP:
             config.broker.diverts.append(DivertConfig("tips", TIP, NEWS, PASS, self.anycast))
 

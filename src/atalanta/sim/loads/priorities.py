@@ -12,8 +12,6 @@ from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue.consumer import Consumer
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.reference import Reference
-from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.message.message import Message
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
@@ -24,7 +22,7 @@ from atalanta.sim.clients.queue_client import key_of
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
-from atalanta.sim.nodes import queue
+from atalanta.sim.nodes import address_of
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 from atalanta.wire.core.client.consumer import UNLIMITED, ClientConsumer, Delivery
@@ -42,9 +40,7 @@ class Priorities(SenderLoad):
     the first there are two."""
 
     def configure(self, index: int, config: NodeConfig) -> None:
-        address = AddressConfig(SHIFTS)
-        address.add(queue(SHIFTS, SHIFTS, ANYCAST))
-        config.broker.addresses.append(address)
+        config.broker.addresses.append(address_of(SHIFTS))
 
     def populate(self, hosts: list[Host], seconds: float) -> None:
         for host in hosts:
@@ -67,9 +63,7 @@ class Priorities(SenderLoad):
                 each.over = True
 
     def check(self) -> None:
-        for key in self.ledger.confirmed:
-            if key.startswith("ws-") and (SHIFTS, key) not in self.ledger.acknowledging:
-                raise Violation(f"confirmed message lost: {key} was never delivered", key)
+        self.ledger.check_acknowledged("ws-", SHIFTS)
 
 
 class ShiftSender(Sender):

@@ -27,15 +27,13 @@ from atalanta.cluster.connection_routers.config import (
     RouterConfig,
     RoutersConfig,
 )
-from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.jobs import Consumer
 from atalanta.sim.clients.router_client import RoutedConsumer, RoutedSender, RouterTarget
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
-from atalanta.sim.nodes import GROUP, PASSWORD, Shape, discover, queue
+from atalanta.sim.nodes import GROUP, PASSWORD, Shape, address_of, discover
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.wire.endpoint import AcceptorConfig
@@ -86,9 +84,7 @@ class Routers(SenderLoad):
     # -- nodes ----------------------------------------------------------------------------------
     def configure(self, index: int, config: NodeConfig) -> None:
         for key in self.keys:
-            address = AddressConfig(shelf(key))
-            address.add(queue(shelf(key), shelf(key), ANYCAST))
-            config.broker.addresses.append(address)
+            config.broker.addresses.append(address_of(shelf(key)))
             config.security.add_user(f"{key}.user", PASSWORD, ("all",))
         assert config.cluster is not None
         if self.source == DISCOVERY and GROUP not in config.cluster.discovery_groups:
