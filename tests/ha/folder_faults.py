@@ -11,7 +11,7 @@ from atalanta.ha.folder_lease import (
     FolderHolder,
     FolderRecord,
 )
-from tests.ha.folder_world import LENGTH, NEW, PLAIN, SERVED, FolderParts, FolderScope
+from tests.ha.epoch_folder import LENGTH, NEW, PLAIN, SERVED, FolderParts, FolderScope
 
 
 class RenewsWithoutLook(FolderHolder):

@@ -23,98 +23,23 @@ from dataclasses import dataclass, replace
 from atalanta.ha.folder_lease import (
     ACTIVE,
     RELEASED,
-    EpochUnmarked,
-    EpochView,
-    FolderCandidate,
     FolderHolder,
-    FolderRecord,
-    inherited_epoch,
 )
 from atalanta.ha.lease import LeaseTerms
+from tests.ha.epoch_folder import (
+    DRIFT_PPM,
+    LENGTH,
+    PLAIN,
+    SERVED,
+    Epoch,
+    EpochFolder,
+    FolderParts,
+    FolderScope,
+)
 from tests.ha.explorer import copied, key_of
 
-LENGTH = 8
-DRIFT_PPM = 250_000
 HEAL_ROUNDS = 20
 HEAL_STEPS = 8
-SERVED = "served"  # by the holder of epoch 1
-NEW = "new"
-PLAIN = "plain"  # of a node without a pair, which has confirmed one message
-
-
-@dataclass(frozen=True)
-class FolderScope:
-    """Budgets of steps. `early`: an operator takes the folder from a holder that is alive."""
-
-    messages: int = 0
-    writers: int = 3  # so many of the processes get messages
-    renewals: int = 0
-    ticks: int = 0
-    pauses: int = 0  # ticks in which the first holder's clock stands still
-    unknown: int = 0  # writes of a record whose outcome the holder does not get to know
-    crashes: int = 0
-    releases: int = 0
-    takes: int = 1
-    early: int = 0
-    prunes: int = 0
-    unmarks: int = 0  # somebody deletes the mark of an epoch that is served
-    rates: tuple[int, ...] = (3, 5, 5)
-    begun: bool = False  # one message is confirmed already
-    behind: int = 0  # how far the clocks of the candidates are behind the first holder's
-    proof: bool = False  # the lock of a process that has crashed is seen free
-    ids: int = 0  # ids that leave
-    start: str = SERVED
-    equals: bool = False  # they adopt
-    boots: tuple[str, ...] = ()  # the machine of each process; (): one each
-    older: int = 0  # starts of a node of an earlier build, which makes no epochs
-    outages: int = 0  # a process is without the folder
-    failures: int = 0  # takes that fail
-
-
-@dataclass(frozen=True)
-class FolderParts:
-    """The classes of the world, and faults of the code around them."""
-
-    holder: type[FolderHolder] = FolderHolder
-    candidate: type[FolderCandidate] = FolderCandidate
-    wait_ns: int = -1  # of the terms; -1: as computed
-    checks: str = "after the sync"
-    completes_early: bool = False
-    inherits_incomplete: bool = False
-    passes_over_served: bool = False
-    ids_from_the_clock: bool = False
-    ids_without_a_mark: bool = False
-    removes_epochs: bool = False
-    prunes_early: bool = False
-    trusts_free_lock: bool = False
-    reads_no_more: bool = False
-    adopts_always: bool = False
-    any_machine: bool = False  # has the files of a holder whose lock is free, wherever that ran
-    prunes_base: bool = False
-    founds_served: bool = False
-    makes_twice: bool = False
-    empties_after_mark: bool = False
-    failed_look: str = "fails"  # "counts": one that fails has found nothing
-    keeps_lock: bool = True
-    primary: bool = True
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """A directory: the record in it, whether it is complete, whether its holder's process has ended, whether the file
-    system has taken the lock of that, and the epoch whose files it has. Its own files: the journal, and the mark of the
-    ids in that."""
-
-    record: FolderRecord | None = None
-    complete: bool = False
-    ended: bool = False
-    journal: frozenset[int] = frozenset()
-    exists: bool = True
-    mark: int = 0
-    base: int = 0
-    stolen: bool = False
-
-
 @dataclass(frozen=True)
 class Member:
     """A process. `stage` is its next step; `work` that for its newest message; `sent` the clock before its renewal."""
@@ -139,25 +64,19 @@ class Member:
         return self.away_since >= 0
 
 
-class FolderWorld:
+class FolderWorld(EpochFolder):
     def __init__(self, scope: FolderScope, parts: FolderParts) -> None:
         self.terms = LeaseTerms(LENGTH, DRIFT_PPM)
         if parts.wait_ns >= 0:
             self.terms.wait_ns = parts.wait_ns
-        self.scope = scope
-        self.parts = parts
+        super().__init__(scope, parts)
         self.wrong = ""
         count = len(scope.rates)
         self.clocks = (100,) + (100 - scope.behind,) * (count - 1)
-        self.confirmed: frozenset[int] = frozenset(
-            {0} if scope.begun or scope.start == PLAIN else ()
-        )
-        # The files of a node without a pair, which are those of epoch 0; and whether one runs.
-        self.plain = Epoch(
-            None, True, True, self.confirmed if scope.start == PLAIN else frozenset()
-        )
-        self.older = ""  # then "serves", "synced"
-        self.epochs: tuple[Epoch, ...] = ()
+        self.confirmed: frozenset[int] = frozenset({0} if scope.begun or scope.start == PLAIN else ())
+        if scope.start == PLAIN:
+            self.plain = replace(self.plain, journal=self.confirmed)
+        self.older = ""  # whether a node of an earlier build runs: then "serves", "synced"
         self.members: tuple[Member, ...] = (Member("found"),) * count
         self.holders: tuple[FolderHolder | None, ...] = (None,) * count
         self.founded = scope.start == SERVED
@@ -182,9 +101,12 @@ class FolderWorld:
             tuple(map(key_of, self.candidates)), self.confirmed, self.used, self.stood_still,
         )  # fmt: skip
 
-    def copied(self) -> FolderWorld:
+    def copied(self, spent: str = "") -> FolderWorld:
+        """Returns a copy, in which a step of that budget is spent."""
         fresh = object.__new__(FolderWorld)
         fresh.__dict__.update(self.__dict__)
+        if spent:
+            fresh.spend(spent)
         return fresh
 
     # --- changes -----------------------------------------------------------------------------------
@@ -197,11 +119,6 @@ class FolderWorld:
         members[index] = replace(members[index], **values)  # type: ignore[arg-type]
         self.members = tuple(members)
 
-    def change_epoch(self, number: int, **values: object) -> None:
-        epochs = list(self.epochs)
-        epochs[number - 1] = replace(epochs[number - 1], **values)  # type: ignore[arg-type]
-        self.epochs = tuple(epochs)
-
     def own_holder(self, index: int) -> FolderHolder:
         """Returns the process' holder to change it: a copy, since worlds share their objects."""
         found = self.holders[index]
@@ -210,49 +127,8 @@ class FolderWorld:
         self.holders = self.holders[:index] + (fresh,) + self.holders[index + 1 :]
         return fresh
 
-    # --- what a process sees -------------------------------------------------------------------------
-
     def boot(self, index: int) -> str:
         return self.scope.boots[index] if self.scope.boots else str(index)
-
-    def exists(self, number: int) -> bool:
-        return number <= len(self.epochs) and self.epochs[number - 1].exists
-
-    def newest(self) -> int:
-        return max(
-            (number for number in range(1, len(self.epochs) + 1) if self.exists(number)), default=0
-        )
-
-    def view(self, number: int, boot: str = "") -> EpochView:
-        """Returns an epoch as a machine sees it: the own machine knows a lock that the file system has taken."""
-        if number == 0:
-            return EpochView(0)
-        epoch = self.epochs[number - 1]
-        record = epoch.record
-        content = b"" if record is None else repr(record.renewals).encode() + record.state.encode()
-        here = record is not None and record.boot == boot
-        ended = epoch.ended or (epoch.stolen and not here)
-        gone = self.parts.trusts_free_lock or (self.scope.proof and ended)
-        return EpochView(number, epoch.complete, record, content, gone)
-
-    def may_adopt(self, number: int, boot: str) -> bool:
-        """Returns whether the files of an epoch are adopted by a taker on that machine."""
-        view = self.view(number, boot)
-        if self.parts.adopts_always or (self.parts.any_machine and view.holder_gone):
-            return True
-        return view.has_ended(boot)
-
-    def files(self, number: int) -> Epoch:
-        """Returns the epoch whose files that one has."""
-        base = self.epochs[number - 1].base if number else 0
-        return self.epochs[base - 1] if base else self.plain
-
-    def change_files(self, number: int, **values: object) -> None:
-        base = self.epochs[number - 1].base if number else 0
-        if base:
-            self.change_epoch(base, **values)
-        else:
-            self.plain = replace(self.plain, **values)  # type: ignore[arg-type]
 
     # --- steps -----------------------------------------------------------------------------------------
 
@@ -277,8 +153,7 @@ class FolderWorld:
         if self.scope.unmarks:
             for number, epoch in enumerate(self.epochs, 1):
                 if epoch.complete and epoch.record is not None and epoch.record.has_served:
-                    world = self.copied()
-                    world.spend("unmarks")
+                    world = self.copied("unmarks")
                     world.change_epoch(number, complete=False)
                     world.check()
                     yield f"somebody deletes the mark of epoch {number}", world
@@ -309,14 +184,12 @@ class FolderWorld:
     def older_steps(self) -> Iterator[tuple[str, FolderWorld]]:
         """Yields what a node of an earlier build does. It locks the folder, and refuses one that has epochs."""
         if not self.older and self.scope.older and not self.founded:
-            world = self.copied()
-            world.spend("older")
+            world = self.copied("older")
             world.older = "serves"
             yield "a node of an earlier build starts", world
         elif self.older == "serves":
             if self.scope.messages:
-                world = self.copied()
-                world.spend("messages")
+                world = self.copied("messages")
                 world.older = "synced"
                 world.write(0, 90)
                 yield "the earlier build writes", world
@@ -334,8 +207,7 @@ class FolderWorld:
         """Yields that a process loses the folder, and finds it again; its lock may be lost meanwhile."""
         if not member.away:
             if self.scope.outages:
-                world = self.copied()
-                world.spend("outages")
+                world = self.copied("outages")
                 world.change(index, away_since=self.clocks[index])
                 yield f"{index} is without the folder", world
             return
@@ -395,8 +267,7 @@ class FolderWorld:
         if (allowed or self.scope.early) and (
             not self.exists(seen.epoch + 1) or self.parts.makes_twice
         ):
-            world = self.copied()
-            world.spend("takes")
+            world = self.copied("takes")
             if not allowed:
                 world.spend("early")
             number = seen.epoch + 1
@@ -408,8 +279,7 @@ class FolderWorld:
             yield f"{index} makes epoch {number}", world
 
     def ended(self, index: int, budget: str, state: str) -> FolderWorld:
-        world = self.copied()
-        world.spend(budget)
+        world = self.copied(budget)
         member = self.members[index]
         world.change(index, stage="ended", work="", renewal="")
         world.change_epoch(member.number, ended=True)
@@ -520,22 +390,6 @@ class FolderWorld:
         self.own_holder(index).next_record(self.clocks[index])
         self.change(index, renewal="write", sent=self.clocks[index])
 
-    def source(self, number: int) -> int | None:
-        """Returns the epoch that `number` inherits from, 0 for none; None if it must not be taken."""
-        if self.parts.inherits_incomplete:
-            return number - 1
-        below = [each for each in range(1, number) if self.epochs[each - 1].complete]
-        if self.parts.passes_over_served:
-            return below[-1] if below else 0
-        try:
-            return inherited_epoch(number, self.view)
-        except EpochUnmarked:
-            return None
-
-    def journal(self, number: int) -> frozenset[int]:
-        """Returns the messages of an epoch; none for 0."""
-        return self.files(number).journal
-
     def taking_step(self, index: int, member: Member) -> tuple[str, FolderWorld] | None:
         world = self.copied()
         if member.stage == "again":
@@ -596,36 +450,17 @@ class FolderWorld:
             yield f"{index} reserves its ids", world
         if self.scope.ids and (member.reserved or self.parts.ids_without_a_mark):
             if self.holder(index).may_deliver(self.clocks[index]):
-                world = self.copied()
-                world.spend("ids")
+                world = self.copied("ids")
                 world.used |= {(member.number, member.first)}
                 world.check()
                 yield f"{index} sends id {member.first}", world
         if self.scope.prunes and any(
             each.exists and each.record for each in self.epochs[: member.number - 1]
         ):
-            world = self.copied()
-            world.spend("prunes")
+            world = self.copied("prunes")
             world.remove_files(member.number)
+            world.check()
             yield f"{index} removes the files of earlier epochs", world
-
-    def remove_files(self, below: int) -> None:
-        """Removes the files of earlier epochs; their directories stay, unless that is the fault."""
-        base = self.epochs[below - 1].base
-        for number in range(1, below):
-            kept = number == base and not self.parts.prunes_base
-            journal = self.epochs[number - 1].journal if kept else frozenset()
-            record = self.epochs[number - 1].record if kept else None
-            self.change_epoch(
-                number,
-                record=record,
-                complete=kept,
-                journal=journal,
-                exists=not self.parts.removes_epochs,
-            )
-        if base or self.parts.prunes_base:
-            self.plain = replace(self.plain, journal=frozenset())
-        self.check()
 
     def do_work(self, index: int, member: Member) -> None:
         """Does the next step for a message: sync, look, confirm."""
@@ -663,8 +498,7 @@ class FolderWorld:
         self.change_files(number, journal=self.files(number).journal | {message})
 
     def ticked(self, rates: tuple[int, ...]) -> FolderWorld:
-        world = self.copied()
-        world.spend("ticks")
+        world = self.copied("ticks")
         world.clocks = tuple(clock + rate for clock, rate in zip(self.clocks, rates, strict=True))
         world.check()
         return world

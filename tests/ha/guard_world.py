@@ -19,7 +19,8 @@ from atalanta.ha.replication.active import Active
 from atalanta.ha.replication.follower import Follower
 from atalanta.ha.replication.messages import Answer, Ended, Heartbeat, Send
 from tests.ha.explorer import copied, key_of
-from tests.ha.group_world import GroupWorld, Member, Parts, Scope, begun
+from tests.ha.group_world import GroupWorld, begun
+from tests.ha.small_group import Member, Parts, Scope
 
 ROUNDS = 6
 
@@ -80,8 +81,7 @@ class GuardedWorld(GroupWorld):
             for index, member in enumerate(self.members):
                 process = member.process
                 if self.scope.heartbeats and isinstance(process, Follower) and process.epoch == broker.epoch:
-                    world, own = self.touched(index)
-                    world.spend("heartbeats")
+                    world, own = self.touched(index, "heartbeats")
                     world.renew(at, own)
                     yield f"the former broker of {broker.name} has an answer of {member.name}", world
         if self.scope.voter:
@@ -127,8 +127,7 @@ class GuardedWorld(GroupWorld):
                 world.start(own)
                 yield f"{name} starts beside its broker", world
         elif self.scope.kills:
-            world, own = self.touched(index)
-            world.spend("kills")
+            world, own = self.touched(index, "kills")
             world.kill(own)
             yield f"the process that was started ends at {name}", world
 

@@ -19,7 +19,7 @@ from atalanta.ha.replication.messages import (
     Offer,
     Send,
 )
-from tests.ha.group_world import Parts, Scope
+from tests.ha.small_group import Parts, Scope
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.ha.epoch_folder import FolderParts, FolderScope
 from tests.ha.explorer import explore
 from tests.ha.folder_faults import EQUAL_SCOPES, FOLDER_FAULTS, HEAL_EVERY
-from tests.ha.folder_world import FolderParts, FolderScope, FolderWorld
+from tests.ha.folder_world import FolderWorld
 
 RIGHT_STATES = 4_000
 EQUAL_STATES = 15_000

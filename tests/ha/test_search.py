@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.ha.explorer import explore
-from tests.ha.group_world import Parts, Scope, started
+from tests.ha.group_world import started
 from tests.ha.planted_faults import FAULTS
+from tests.ha.small_group import Parts, Scope
 
 FAULT_STATES = 6_000
 RIGHT_STATES = 2_000

@@ -9,6 +9,7 @@ import pytest
 from atalanta.sim.scenario import Scenario, ScenarioOutcome
 from atalanta.sim.seed_run import ERRORS, Failure, run_seed
 from atalanta.sim.subject import Load
+from tests.sim.mutants.patching import Mutant
 
 SECONDS = 12.0
 
@@ -39,3 +40,18 @@ def breaks(
     except ERRORS:
         return True
     return False
+
+
+def check_found(
+    mutant: Mutant,
+    patch: pytest.MonkeyPatch,
+    seeds: Iterable[int],
+    nodes: int,
+    load: Load | None = None,
+    grouped: bool = False,
+    networked: bool = False,
+) -> None:
+    """Plants the fault, and fails if none of the seeds breaks a promise."""
+    mutant(patch)
+    if not any(breaks(seed, nodes, load, grouped, networked) for seed in seeds):
+        pytest.fail(f"no seed sees {mutant.__name__}")

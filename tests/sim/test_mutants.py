@@ -52,7 +52,7 @@ from tests.sim.mutants import (
     routers,
 )
 from tests.sim.mutants.patching import Mutant
-from tests.sim.rehearsals import breaks
+from tests.sim.rehearsals import check_found
 from tests.sim.worlds import (
     group_that_loses_power_at_deletions,
     group_with_slow_bodies,
@@ -193,55 +193,35 @@ BY_CRASH_POINTS = [
 def test_seeds_find_the_mutant(
     mutant: Mutant, first: int, seeds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutant(monkeypatch)
-    for seed in range(first, first + seeds):
-        if breaks(seed, 3):
-            return
-    pytest.fail(f"{seeds} seeds do not see {mutant.__name__}")
+    check_found(mutant, monkeypatch, range(first, first + seeds), 3)
 
 
 @pytest.mark.parametrize(("mutant", "first", "worlds"), BY_DEPARTURES)
 def test_worlds_with_departures_find_the_mutant(
     mutant: Mutant, first: int, worlds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutant(monkeypatch)
-    for seed in seeds_where_nodes_leave(first, worlds):
-        if breaks(seed, 3):
-            return
-    pytest.fail(f"{worlds} worlds with departures do not see {mutant.__name__}")
+    check_found(mutant, monkeypatch, seeds_where_nodes_leave(first, worlds), 3)
 
 
 @pytest.mark.parametrize(("mutant", "first", "worlds"), BY_PAIRS)
 def test_worlds_with_pairs_find_the_mutant(
     mutant: Mutant, first: int, worlds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutant(monkeypatch)
-    for seed in seeds_with_pairs(first, worlds):
-        if breaks(seed, 3):
-            return
-    pytest.fail(f"{worlds} worlds with pairs do not see {mutant.__name__}")
+    check_found(mutant, monkeypatch, seeds_with_pairs(first, worlds), 3)
 
 
 @pytest.mark.parametrize(("mutant", "first", "worlds"), BY_GROUPS)
 def test_groups_find_the_mutant(
     mutant: Mutant, first: int, worlds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutant(monkeypatch)
-    for seed in range(first, first + worlds):
-        if breaks(seed, 1, grouped=True):
-            return
-    pytest.fail(f"{worlds} groups do not see {mutant.__name__}")
+    check_found(mutant, monkeypatch, range(first, first + worlds), 1, grouped=True)
 
 
 @pytest.mark.parametrize(("mutant", "first", "worlds"), BY_NETWORKS)
 def test_networks_find_the_mutant(
     mutant: Mutant, first: int, worlds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutant(monkeypatch)
-    for seed in range(first, first + worlds):
-        if breaks(seed, 2, networked=True):
-            return
-    pytest.fail(f"{worlds} networks do not see {mutant.__name__}")
+    check_found(mutant, monkeypatch, range(first, first + worlds), 2, networked=True)
 
 
 def test_slow_bodies_find_records_that_do_not_wait_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,11 +273,7 @@ def test_worlds_with_the_subject_find_the_mutant(
     worlds: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    mutant(monkeypatch)
-    for seed in seeds_with(subject, first, worlds):
-        if breaks(seed, 3):
-            return
-    pytest.fail(f"{worlds} worlds with {subject.__name__} do not see {mutant.__name__}")
+    check_found(mutant, monkeypatch, seeds_with(subject, first, worlds), 3)
 
 
 @pytest.mark.soak

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import count as numbers
+from itertools import islice
 from typing import Final
 
 from atalanta.sim.checks.ledger import Violation
+from atalanta.sim.node_machine import serving
 from atalanta.sim.pairs.machine import PairMachine
 from atalanta.sim.replicas.machine import ReplicaMachine
 from atalanta.sim.scenario import Scenario
@@ -17,33 +20,27 @@ DELETION_LOOK_NS: Final = 20_000
 LOOK_NS: Final = SECOND // 50  # between two attempts to lock a folder
 
 
+def seeds_that(fit: Callable[[int], bool], first: int, count: int) -> Iterator[int]:
+    """Seeds from `first` on that fit."""
+    return islice(filter(fit, numbers(first)), count)
+
+
 def seeds_with(subject: type[Subject], first: int, count: int) -> Iterator[int]:
     """Seeds from `first` on whose worlds have it."""
-    seed = first
-    while count > 0:
-        if any(type(each) is subject for each in Scenario(seed, 3, 12.0).subjects):
-            yield seed
-            count -= 1
-        seed += 1
+
+    def fits(seed: int) -> bool:
+        return any(type(each) is subject for each in Scenario(seed, 3, 12.0).subjects)
+
+    return seeds_that(fits, first, count)
 
 
 def seeds_where_nodes_leave(first: int, count: int) -> Iterator[int]:
-    seed = first
-    while count > 0:
-        if Scenario(seed, 3, 12.0).shape.departures:
-            yield seed
-            count -= 1
-        seed += 1
+    return seeds_that(lambda seed: Scenario(seed, 3, 12.0).shape.departures, first, count)
 
 
 def seeds_with_pairs(first: int, count: int) -> Iterator[int]:
     """Seeds from `first` on whose worlds have a node on two machines with a shared folder."""
-    seed = first
-    while count > 0:
-        if Scenario(seed, 3, 12.0).pair is not None:
-            yield seed
-            count -= 1
-        seed += 1
+    return seeds_that(lambda seed: Scenario(seed, 3, 12.0).pair is not None, first, count)
 
 
 def world_with_pauses_in_commits(seed: int) -> Scenario:
@@ -58,7 +55,7 @@ def world_with_pauses_in_commits(seed: int) -> Scenario:
 
     def strike() -> None:
         if scenario.world.seconds() < 7:
-            machine = pair.serving()
+            machine = serving(pair.machines)
             machine.disk.strike_at_commit(1, lambda: stand_still(machine))
             scenario.world.at(5 * SECOND // 2, strike)
 
@@ -77,12 +74,7 @@ def group_with_slow_bodies(seed: int) -> Scenario:
 
 def groups_with_bodies(first: int, count: int) -> Iterator[int]:
     """Seeds from `first` on whose group has large messages."""
-    seed = first
-    while count > 0:
-        if Scenario(seed, 1, 8.0, faults=False, grouped=True).subjects:
-            yield seed
-            count -= 1
-        seed += 1
+    return seeds_that(lambda seed: bool(Scenario(seed, 1, 8.0, faults=False, grouped=True).subjects), first, count)
 
 
 def group_that_loses_power_at_deletions(seed: int) -> Scenario:

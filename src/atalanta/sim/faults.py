@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from atalanta.sim.checks.ledger import Violation
-from atalanta.sim.checks.scale_down_check import check_end
-from atalanta.sim.checks.scale_down_record import ScaleDownRecord
+from atalanta.sim.checks.scale_down import ScaleDownRecord, check_end
 from atalanta.sim.clients.client import SimClient
 from atalanta.sim.clients.jobs import SimConsumer
 from atalanta.sim.host import Host

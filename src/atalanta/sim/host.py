@@ -23,24 +23,28 @@ MakeNode = Callable[[Ports], Node]
 
 
 class SimWire(Wire):
-    """The wire of a node: output waits while the node may not send."""
+    """The wire of a node. Output that its host holds waits, but for that to members of its group."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
+        self.exempted: dict[int, bool] = {}
+
+    def exempt(self, conn: int) -> None:
+        self.exempted[conn] = True
 
     def write(self, conn: int, data: bytes) -> None:
-        host, output = self.host, bytes(data)
-        if host.holds_output():
-            host.outbox.append(lambda: host.network.send(conn, output))
-        else:
-            host.network.send(conn, output)
+        network, output = self.host.network, bytes(data)
+        self._pass(conn, lambda: network.send(conn, output))
 
     def close(self, conn: int, why: str) -> None:
-        host = self.host
-        if host.holds_output():
-            host.outbox.append(lambda: host.network.close(conn, why))
+        network = self.host.network
+        self._pass(conn, lambda: network.close(conn, why))
+
+    def _pass(self, conn: int, call: Callable[[], None]) -> None:
+        if conn not in self.exempted and self.host.holds_output():
+            self.host.outbox.append(call)
         else:
-            host.network.close(conn, why)
+            call()
 
 
 class SimTimers(Timers):
@@ -303,7 +307,7 @@ class Host(Machine):
         self.group_addresses = {}
         self.dynamic_listeners = {}
         ports = Ports(
-            self.wire(),
+            SimWire(self),
             self.disk,
             SimTimers(self),
             SimLinks(self),
@@ -330,17 +334,17 @@ class Host(Machine):
         for call in self.on_started:
             call(self)
 
-    def wire(self) -> Wire:
-        """Returns the wire of a new node."""
-        return SimWire(self)
-
     def holds_output(self) -> bool:
         """Returns True if output waits: the node may not send, or older output waits already."""
-        return len(self.outbox) > 0 or (self.node is not None and not self.node.may_send(self.now()))
+        return len(self.outbox) > 0 or (self.node is not None and not self.may_send())
+
+    def may_send(self) -> bool:
+        """Returns True if output of the node may leave now."""
+        return self.node is not None and self.node.may_send(self.now())
 
     def send_out(self) -> None:
         """Sends what waits on the wire, if the node may send."""
-        if self.outbox and self.node is not None and self.node.may_send(self.now()):
+        if self.outbox and self.may_send():
             outbox, self.outbox = self.outbox, []
             for call in outbox:
                 call()
@@ -369,7 +373,7 @@ class Host(Machine):
         if self.node is None:
             return
         self.node.stop(self.now())
-        if not self.node.may_send(self.now()):
+        if not self.may_send():
             self.disk.finish_jobs()  # a node that stops waits for its disk
         self.send_out()
         self.ending()
@@ -477,15 +481,21 @@ class Host(Machine):
         if self.life == life and self.holds_back(lambda: self._flush_now(life)):
             return
         self._flush_due = False
-        if self.node is not None and self.life == life:
-            self.node.flush(self.now())
-            self.lives.note(self.life, self.node)
-            if self.clock is None or not self.clock.stood_still:  # a successor that heard of it before counts on
-                self.lives.show(self.life, self.now(), self.world.now)
-            self.send_out()
-            self.on_turn(self)
-            if self.node.failed is not None:
-                self._give_up(self.node.failed)
+        if self.life == life:
+            self.turn()
+
+    def turn(self) -> None:
+        """Flushes the node after all inputs of an instant."""
+        if self.node is None:
+            return
+        self.node.flush(self.now())
+        self.lives.note(self.life, self.node)
+        if self.clock is None or not self.clock.stood_still:  # a successor that heard of it before counts on
+            self.lives.show(self.life, self.now(), self.world.now)
+        self.send_out()
+        self.on_turn(self)
+        if self.node.failed is not None:
+            self._give_up(self.node.failed)
 
     def _give_up(self, why: str) -> None:
         self.world.note(f"{self.name} gives up: {why}")

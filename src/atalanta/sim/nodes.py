@@ -161,17 +161,20 @@ def queue(
     return made
 
 
+def address_of(name: str, *queues: QueueConfig) -> AddressConfig:
+    """Returns an address with these queues; without any, with an anycast one of its name."""
+    made = AddressConfig(name)
+    for each in queues or (queue(name, name, ANYCAST),):
+        made.add(each)
+    return made
+
+
 def addresses(index: int) -> list[AddressConfig]:
     """Returns `orders` and `book`, anycast, and `prices`, multicast: `archive` everywhere, `alerts` on the first."""
-    orders = AddressConfig(ORDERS)
-    orders.add(queue(ORDERS, ORDERS, ANYCAST))
-    book = AddressConfig(BOOK)
-    book.add(queue(BOOK, BOOK, ANYCAST))
-    prices = AddressConfig(PRICES)
-    prices.add(queue(ARCHIVE, PRICES, MULTICAST))
+    prices = address_of(PRICES, queue(ARCHIVE, PRICES, MULTICAST))
     if index == 0:
         prices.add(queue(ALERTS, PRICES, MULTICAST, "alert = TRUE"))
-    return [orders, book, prices]
+    return [address_of(ORDERS), address_of(BOOK), prices]
 
 
 def backup_name(index: int) -> str:

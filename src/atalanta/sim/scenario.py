@@ -7,12 +7,11 @@ from typing import Final
 
 from atalanta.kernel.queue import everything
 from atalanta.sim.checks.instants import Instants
-from atalanta.sim.checks.last_stop import check_last_stop
 from atalanta.sim.checks.ledger import ALERTS, ARCHIVE, BOOK, ORDERS, Ledger, Violation
 from atalanta.sim.checks.one_queue import check_one_queue
 from atalanta.sim.checks.replay import check_replay
-from atalanta.sim.checks.scale_down_record import ScaleDownRecord
-from atalanta.sim.checks.views import wrong_views
+from atalanta.sim.checks.scale_down import ScaleDownRecord
+from atalanta.sim.checks.views import check_last_stop, wrong_views
 from atalanta.sim.clients.client import SimClient
 from atalanta.sim.clients.followers import choose_followers
 from atalanta.sim.clients.jobs import SimConsumer, SimProducer
@@ -432,8 +431,8 @@ class Scenario:
         outcome.confirmed = len(self.ledger.confirmed)
         outcome.crashes = self.faults.crashes
         for several in self.several:
-            outcome.failovers += several.takeovers() - 1
-            outcome.lost_epochs += several.losses()
+            outcome.failovers += sum(machine.takeovers for machine in several.machines) - 1
+            outcome.lost_epochs += sum(machine.losses for machine in several.machines)
         outcome.departures = self.faults.departures
         outcome.failed_disks = self.faults.failed_disks
         outcome.redeliveries = self.ledger.redelivered

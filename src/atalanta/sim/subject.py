@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Ledger
-from atalanta.sim.checks.scale_down_record import ScaleDownRecord
+from atalanta.sim.checks.scale_down import ScaleDownRecord
 from atalanta.sim.clients.client import SimClient
 from atalanta.sim.host import Host
 from atalanta.sim.world.network import Machine, Network

@@ -16,8 +16,8 @@ from atalanta.ha.register_port import RegisterPort
 from atalanta.kernel.ports import Disk, LargeFiles, Links, Timers, Wire
 from atalanta.wire.core.broadcast_datagram import Announcement, encode_announcement
 from atalanta.wire.core.transport import TransportConfiguration
-from tests.cluster.replication.group_rig import KEY, LEASE, MS
 from tests.cluster.replication.machine_rig import RandomIds
+from tests.cluster.replication.member_rig import KEY, LEASE, MS
 from tests.kernel.broker_rig import RecordingTrace
 
 OWN = uuid.UUID(int=7)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from dataclasses import replace
 
-from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import NullResponse
 from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken, IndividualAcknowledge
 from atalanta.wire.core.packets.message import (
-    ReceiveContinuation,
-    ReceiveLargeMessage,
     ReceiveMessage,
     SendMessage,
 )
-from atalanta.wire.core.packets.session import CreateSessionV2, SessionStart
+from atalanta.wire.core.packets.session import SessionStart
 from atalanta.wire.core.packets.transaction import (
     XaCommit,
     XaEnd,
@@ -28,10 +26,13 @@ from atalanta.wire.core.packets.transaction import (
 )
 from tests.cluster.replication.group_rig import begin_large, publish, send_piece
 from tests.cluster.replication.machine_rig import Machine, Machines
+from tests.cluster.replication.member_rig import SESSION
+from tests.cluster.replication.replica_rig import drain
 from tests.wire.core.server.server_rig import queue_request, text_message
 
 ORDERS, PAGED, LARGE, XA = QUEUES = ("orders", "paged", "large", "xa")
 LARGE_SIZE = 150_000
+XA_SESSION = replace(SESSION, name="x", xa=True, auto_commit_sends=False, auto_commit_acks=False)
 
 
 def large_body(number: int) -> bytes:
@@ -83,7 +84,7 @@ class Client:
         self._body = b""
         self._branch = 0
         self.sender, self.large, self.reader = machine.login(), machine.login(), machine.login()
-        self.xa = self._xa_session(machine)
+        self.xa = machine.login(XA_SESSION)
         for queue in QUEUES:
             if queue not in self.queues_made:
                 machine.send(self.sender, queue_request(queue))
@@ -92,18 +93,6 @@ class Client:
             machine.send(self.reader, FlowToken(index, 30_000))
         machine.send(self.reader, SessionStart())
         return True
-
-    def _xa_session(self, machine: Machine) -> int:
-        conn = machine.conn()
-        machine.input("on_accept", conn, "door", "somewhere")
-        machine.input("on_data", conn, HANDSHAKE)
-        session = CreateSessionV2(
-            name="x", session_channel=10, version=136, user="u", password="p", xa=True,
-            auto_commit_sends=False, auto_commit_acks=False,
-        )  # fmt: skip
-        machine.send(conn, session, 1)
-        machine.received(conn)
-        return conn
 
     # --- actions ------------------------------------------------------------------------------------------
 
@@ -180,7 +169,7 @@ class Client:
                 self._got(machine, packet)
 
     def _got(self, machine: Machine, packet: ReceiveMessage) -> None:
-        item = (ORDERS, PAGED)[packet.consumer_id], number_of(packet)
+        item = (ORDERS, PAGED)[packet.consumer_id], number_of(str(packet.message.text()))
         assert item in self.sent
         assert item not in self.acknowledged, f"{item} comes again"
         if self.connected() and self.draw.random() < 0.5:
@@ -209,7 +198,7 @@ class Client:
         found = {(XA, number) for number in branches}
         for queue in QUEUES:
             if queue in machine.node.broker.queues:
-                found |= {(queue, number) for number in self._drained(machine, queue)}
+                found |= {(queue, number) for number in self._drained(queue)}
         assert found <= self.sent
         assert not found & self.acknowledged, f"{sorted(found & self.acknowledged)} come again"
         missing = self.confirmed - self.tried - found
@@ -217,7 +206,7 @@ class Client:
 
     def _in_doubt(self, machine: Machine) -> list[int]:
         """Returns the numbers of the prepared branches, and commits them."""
-        conn = self._xa_session(machine)
+        conn = machine.login(XA_SESSION)
         machine.send(conn, XaInDoubt())
         self.group.until(lambda: bool(machine.wire.written.get(conn)))
         [answer] = [each for each in machine.received(conn) if isinstance(each, XaInDoubtResponse)]
@@ -227,30 +216,14 @@ class Client:
         self.group.run(200)
         return numbers
 
-    def _drained(self, machine: Machine, queue: str) -> list[int]:
-        conn = machine.login()
-        machine.send(conn, CreateConsumer(consumer_id=1, queue=queue))
-        machine.send(conn, SessionStart())
-        machine.send(conn, FlowToken(1, 1 << 30))
+    def _drained(self, queue: str) -> list[int]:
         numbers: list[int] = []
-        body = b""
-        silent = 0
-        while silent < 10:
-            self.group.run(10)
-            silent += 1
-            packets = machine.received(conn)
-            for packet in packets:
-                silent = 0
-                if isinstance(packet, ReceiveMessage):
-                    numbers.append(number_of(packet))
-                elif isinstance(packet, ReceiveLargeMessage):
-                    body = b""
-                elif isinstance(packet, ReceiveContinuation):
-                    body += packet.body
-                    if not packet.continues:
-                        numbers.append(int.from_bytes(body[:4], "big"))
-                        assert body == large_body(numbers[-1])
-        machine.input("on_closed", conn, "done")
+        for message in drain(self.group, queue):
+            if isinstance(message, bytes):
+                numbers.append(int.from_bytes(message[:4], "big"))
+                assert message == large_body(numbers[-1])
+            else:
+                numbers.append(number_of(message))
         assert len(set(numbers)) == len(numbers)
         return numbers
 
@@ -259,5 +232,5 @@ def xid_of(number: int) -> Xid:
     return Xid(1, b"b", str(number).encode())
 
 
-def number_of(packet: ReceiveMessage) -> int:
-    return int(str(packet.message.text()).partition(":")[0])
+def number_of(text: str) -> int:
+    return int(text.partition(":")[0])

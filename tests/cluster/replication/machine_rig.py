@@ -27,20 +27,19 @@ from atalanta.store.config import JournalConfig
 from atalanta.store.pages import page_number
 from atalanta.store.segment import SEGMENT_HEAD_SIZE
 from atalanta.wire.core.transport import TransportConfiguration
-from tests.cluster.replication.group_rig import (
+from tests.cluster.replication.member_rig import (
     GROUP,
     JOURNAL_ID,
     KEY,
     LEASE,
     MS,
     GatedWire,
+    GroupTime,
     Member,
     MemberRegister,
     MemberTimers,
-    MemoryRegister,
 )
 from tests.kernel.broker_rig import RecordingTrace
-from tests.store.journal_rig import Schedule
 
 
 class RandomIds(Ids):
@@ -311,7 +310,7 @@ class Machine(Member):
         return call
 
 
-class Machines:
+class Machines(GroupTime):
     """A group of machines; the first one is the primary."""
 
     def __init__(
@@ -321,10 +320,9 @@ class Machines:
         journal: JournalConfig | None = None,
         settings: Callable[[], AddressSettingsRepository] = AddressSettingsRepository,
     ) -> None:
+        super().__init__()
         self.seed = seed
         self.draw = random.Random(seed)
-        self.schedule = Schedule()
-        self.manager = MemoryRegister(self.schedule)
         self.journal = journal or JournalConfig(JOURNAL_ID)
         self.settings = settings
         self.silent = False  # the network carries nothing
@@ -344,21 +342,6 @@ class Machines:
             if machine.may_serve():
                 return machine
         return None
-
-    def in_sync(self) -> list[str]:
-        return [] if self.manager.value is None else list(self.manager.value.in_sync)
-
-    def run(self, ms: int) -> None:
-        end = self.schedule.now + ms * MS
-        while self.schedule.due() <= end:
-            self.schedule.step()
-        self.schedule.now = end
-
-    def until(self, true: Callable[[], bool], ms: int = 30_000) -> None:
-        end = self.schedule.now + ms * MS
-        while not true():
-            assert self.schedule.due() <= end, "it did not come true"
-            self.schedule.step()
 
     def __getitem__(self, name: str) -> Machine:
         return self.machines[name]

@@ -10,6 +10,7 @@ from atalanta.wire.core.packets.message import (
     ReceiveMessage,
 )
 from atalanta.wire.core.packets.session import SessionStart
+from tests.cluster.replication.group_rig import begin_large, publish, send_piece
 from tests.cluster.replication.machine_rig import Machine, Machines
 from tests.wire.core.server.server_rig import queue_request
 
@@ -57,9 +58,10 @@ def client(world: World, queue: str = "orders") -> int:
     return conn
 
 
-def drain(world: World, queue: str = "orders") -> list[str | bytes]:
+def drain(world: Machines, queue: str = "orders") -> list[str | bytes]:
     """Receives and acknowledges everything from the queue: texts, and the bodies of large messages."""
-    active = world.node
+    active = world.active()
+    assert active is not None
     conn = active.login()
     active.send(conn, CreateConsumer(consumer_id=1, queue=queue))
     active.send(conn, SessionStart())
@@ -94,3 +96,34 @@ def paging() -> AddressSettingsRepository:
     settings = AddressSettingsRepository()
     settings.add("#", {"max_size_bytes": 20_000, "page_size_bytes": 8_000})
     return settings
+
+
+def numbered(first: int, count: int, padding: int = 50) -> list[str]:
+    """Returns the texts with the numbers from `first` on."""
+    return [f"{number} {'x' * padding}" for number in range(first, first + count)]
+
+
+def send(world: World, conn: int, texts: list[str]) -> None:
+    """Sends and waits until all are confirmed, and the followers are told so."""
+    for index, text in enumerate(texts):
+        publish(world.node, conn, text, -100 - index)
+        world.run(2)
+    confirmed: list[int] = []
+
+    def done() -> bool:
+        confirmed.extend(world.node.confirmed(conn))
+        return len(confirmed) == len(texts)
+
+    world.until(done)
+    world.run(50)
+
+
+def send_large(world: World, conn: int, body: bytes) -> None:
+    """Sends a large message in two pieces, and waits until it is confirmed."""
+    begin_large(world.node, conn)
+    half = len(body) // 2
+    send_piece(world.node, conn, body[:half], len(body))
+    world.run(20)
+    send_piece(world.node, conn, body[half:], len(body), -9)
+    world.run(100)
+    assert world.node.confirmed(conn) == [-9]

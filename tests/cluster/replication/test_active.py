@@ -15,15 +15,8 @@ from atalanta.kernel.settings.settings_change import SettingsChange
 from atalanta.store.config import JournalConfig
 from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.transport import TransportConfiguration
-from tests.cluster.replication.group_rig import (
-    JOURNAL_ID,
-    MS,
-    Group,
-    Scripted,
-    client,
-    joined,
-    publish,
-)
+from tests.cluster.replication.group_rig import Group, Scripted, client, joined, publish
+from tests.cluster.replication.member_rig import JOURNAL_ID, MS
 from tests.wire.core.server.server_rig import queue_request, text_message
 
 

@@ -22,7 +22,6 @@ from atalanta.wire.core.packets.consumer import Acknowledge, CreateConsumer, Flo
 from atalanta.wire.core.packets.message import ReceiveMessage
 from atalanta.wire.core.packets.session import SessionStart
 from tests.cluster.replication.group_rig import (
-    JOURNAL_ID,
     Group,
     Scripted,
     begin_large,
@@ -31,6 +30,7 @@ from tests.cluster.replication.group_rig import (
     publish,
     send_piece,
 )
+from tests.cluster.replication.member_rig import JOURNAL_ID
 
 
 def paging() -> AddressSettingsRepository:

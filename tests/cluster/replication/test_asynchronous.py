@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from atalanta.ha.register import CompareAndSet, remove_member
-from tests.cluster.replication.group_rig import MemoryRegister, publish
 from tests.cluster.replication.machine_rig import Machine, different
-from tests.cluster.replication.replica_rig import World, client, drain
+from tests.cluster.replication.member_rig import MemoryRegister
+from tests.cluster.replication.replica_rig import World, client, drain, numbered, send
 
 LOOK_MS = 2_500  # an active node looks at the register every 2 s
 
@@ -24,19 +24,6 @@ def far_of(world: World) -> Machine:
     return list(world.machines.values())[-1]
 
 
-def send(world: World, conn: int, first: int, count: int = 5) -> None:
-    """Sends texts with the numbers from `first` on, and waits until all are confirmed."""
-    for number in range(first, first + count):
-        publish(world.node, conn, f"m{number}", -100 - number)
-        world.run(2)
-    world.until(lambda: len(world.node.confirmed(conn)) > 0, 1_000)
-    world.run(100)
-
-
-def texts(count: int, first: int = 0) -> list[str]:
-    return [f"m{number}" for number in range(first, first + count)]
-
-
 def give(world: World, name: str) -> None:
     """Does what the process of an active node does when an operator has promoted another member."""
     replicator = world[name].node.replicator
@@ -49,12 +36,12 @@ def give(world: World, name: str) -> None:
 def test_nobody_waits_for_it_and_it_gets_everything() -> None:
     world = begun()
     conn, far = client(world), far_of(world)
-    send(world, conn, 0)
+    send(world, conn, numbered(0, 5))
     assert world.in_sync() == ["a", "b"]
     world.settle()
     assert different(world["a"], far) == []
     far.crash()
-    send(world, conn, 5)
+    send(world, conn, numbered(5, 5))
     world.run(10_000)
     assert world["a"].happened("replica_removed") == [], "it was in no set that it could leave"
     replicator = world["a"].node.replicator
@@ -71,7 +58,7 @@ def test_nobody_waits_for_it_and_it_gets_everything() -> None:
 def test_it_never_serves_by_itself_and_is_no_successor() -> None:
     world = begun("ac")
     conn, far = client(world), far_of(world)
-    send(world, conn, 0)
+    send(world, conn, numbered(0, 5))
     world["a"].input("stop")
     world.run(500)
     assert not world["a"].hand_over()
@@ -89,9 +76,9 @@ def test_it_never_serves_by_itself_and_is_no_successor() -> None:
 def test_after_a_disaster_it_serves_and_the_others_cut_what_it_lacked() -> None:
     world = begun()
     conn, far = client(world), far_of(world)
-    send(world, conn, 0)
+    send(world, conn, numbered(0, 5))
     far.crash()
-    send(world, conn, 5)
+    send(world, conn, numbered(5, 5))
     world["a"].crash()
     world["b"].crash()
     far.follow()
@@ -103,7 +90,7 @@ def test_after_a_disaster_it_serves_and_the_others_cut_what_it_lacked() -> None:
     far.crash()
     far.follow()
     world.until(lambda: world.serves("c"))
-    send(world, client(world), 10)
+    send(world, client(world), numbered(10, 5))
     world["a"].follow()
     world["b"].follow()
     world.until(lambda: world.in_sync() == ["a", "b", "c"])
@@ -116,22 +103,22 @@ def test_after_a_disaster_it_serves_and_the_others_cut_what_it_lacked() -> None:
     world.until(lambda: world.serves("a") and world.in_sync() == ["a", "b"])
     world.settle(1_000)
     assert different(world["a"], far) == []
-    assert drain(world) == [*texts(5), *texts(5, 10)]
+    assert drain(world) == [*numbered(0, 5), *numbered(10, 5)]
 
 
 def test_a_promotion_while_another_member_serves_loses_nothing() -> None:
     world = begun()
     conn, far = client(world), far_of(world)
-    send(world, conn, 0)
+    send(world, conn, numbered(0, 5))
     far.crash()
-    send(world, conn, 5, 50)
+    send(world, conn, numbered(5, 50))
     far.follow()
     world.until(lambda: far.backup is not None and far.backup.status().active == "a")
     far.input("promote", False)
     give(world, "a")
     world.until(lambda: world.serves("c"))
     assert len(world["a"].happened("service_requested")) == 1
-    assert drain(world) == texts(55)
+    assert drain(world) == numbered(0, 55)
 
 
 def test_a_wish_ends_with_the_connection() -> None:
@@ -164,7 +151,7 @@ def test_an_active_node_that_was_deposed_by_an_order_learns_it_from_the_register
 def test_a_new_register_after_the_loss_of_a_data_centre() -> None:
     world = begun("ac")
     conn, far = client(world), far_of(world)
-    send(world, conn, 0)
+    send(world, conn, numbered(0, 5))
     world["a"].crash()
     far.crash()
     lost = world.manager
@@ -179,11 +166,11 @@ def test_a_new_register_after_the_loss_of_a_data_centre() -> None:
     # The old data centre comes back, by mistake with its old manager: it goes on, with epochs of its own.
     world["a"].follow()
     world.until(lambda: world.serves("a"))
-    send(world, client(world), 5)
+    send(world, client(world), numbered(5, 5))
     world["a"].crash()
     far.follow()
     world.until(lambda: world.serves("c"))
-    send(world, client(world), 10)
+    send(world, client(world), numbered(10, 5))
     # With the new manager it follows, and cuts what it did alone.
     world["a"].manager = world.manager
     world["a"].follow()
@@ -191,7 +178,7 @@ def test_a_new_register_after_the_loss_of_a_data_centre() -> None:
     assert len(world["a"].happened("replica_tail_cut")) == 1
     world.settle(500)
     assert different(far, world["a"]) == []
-    assert drain(world) == [*texts(5), *texts(5, 10)]
+    assert drain(world) == [*numbered(0, 5), *numbered(10, 5)]
     assert lost.value is not None and lost.value.active == "a"
 
 

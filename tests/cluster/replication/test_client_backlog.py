@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from atalanta.cluster.replication.passive.backup_config import NotTakenOver, TakenOver
-from tests.cluster.replication.group_rig import LEASE, MS, publish
+from tests.cluster.replication.group_rig import publish
 from tests.cluster.replication.machine_rig import Machine
+from tests.cluster.replication.member_rig import LEASE, MS
 from tests.cluster.replication.replica_rig import World, client, drain
 
 PATIENCE_MS = 3_000  # that clients have beside the lease

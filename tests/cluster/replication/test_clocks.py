@@ -6,8 +6,8 @@ import pytest
 
 from atalanta.cluster.replication.passive.backup_config import TakenOver
 from atalanta.ha.last_instant import NO_INSTANT
-from tests.cluster.replication.group_rig import MS
 from tests.cluster.replication.machine_rig import Machine, Machines
+from tests.cluster.replication.member_rig import MS
 
 
 class Readings:

@@ -12,27 +12,10 @@ from atalanta.store.segment import segment_number
 from atalanta.store.tail_cut import DAMAGED_PREFIX
 from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets.session import SessionStart
-from tests.cluster.replication.group_rig import JOURNAL_ID, begin_large, publish, send_piece
+from tests.cluster.replication.group_rig import begin_large, send_piece
 from tests.cluster.replication.machine_rig import Machine, different
-from tests.cluster.replication.replica_rig import World, client, drain, paging
-
-
-def send(world: World, conn: int, texts: list[str]) -> None:
-    """Sends and waits until all are confirmed."""
-    for index, text in enumerate(texts):
-        publish(world.node, conn, text, -100 - index)
-        world.run(2)
-    confirmed: list[int] = []
-
-    def done() -> bool:
-        confirmed.extend(world.node.confirmed(conn))
-        return len(confirmed) == len(texts)
-
-    world.until(done)
-
-
-def numbered(first: int, count: int, padding: int = 50) -> list[str]:
-    return [f"{number} {'x' * padding}" for number in range(first, first + count)]
+from tests.cluster.replication.member_rig import JOURNAL_ID
+from tests.cluster.replication.replica_rig import World, client, drain, numbered, paging, send
 
 
 def flip(machine: Machine, place: float, word: bytes = b"") -> str:

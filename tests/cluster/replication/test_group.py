@@ -7,8 +7,9 @@ import pytest
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.store.config import JournalConfig
 from tests.cluster.replication.client_rig import Client
-from tests.cluster.replication.group_rig import JOURNAL_ID, publish
+from tests.cluster.replication.group_rig import publish
 from tests.cluster.replication.machine_rig import Machine, Machines, different
+from tests.cluster.replication.member_rig import JOURNAL_ID
 from tests.wire.core.server.server_rig import queue_request
 
 

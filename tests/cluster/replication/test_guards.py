@@ -7,8 +7,9 @@ from atalanta.cluster.replication.member_codec import Guard
 from atalanta.cluster.replication.passive.backup_config import TakenOver
 from atalanta.ha.guard_port import GuardPort
 from atalanta.ha.replication.follower import Follower
-from tests.cluster.replication.group_rig import LEASE, MS, publish
+from tests.cluster.replication.group_rig import publish
 from tests.cluster.replication.machine_rig import Machine
+from tests.cluster.replication.member_rig import LEASE, MS
 from tests.cluster.replication.replica_rig import World, client, drain
 
 SALT = b"salt of 16 bytes"

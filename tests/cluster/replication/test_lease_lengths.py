@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.ha.lease import LeaseTerms
-from tests.cluster.replication.group_rig import DROP_AFTER_NS, MS
+from tests.cluster.replication.member_rig import DROP_AFTER_NS, MS
 from tests.cluster.replication.replica_rig import World
 
 

@@ -8,6 +8,7 @@ from atalanta.ha.folder_lease import ACTIVE, EpochView, FolderCandidate, FolderR
 from atalanta.ha.last_instant import LastInstant
 from atalanta.kernel.broker.reserved_ids import FoundIds
 from atalanta.sim.host import Host
+from atalanta.sim.node_machine import NodeMachine
 from atalanta.sim.pairs.machine import PairMachine
 from atalanta.sim.pairs.shared_folder import Epoch, SharedFolder
 from tests.sim.mutants.patching import Patch
@@ -99,10 +100,4 @@ def files_are_shared(patch: Patch) -> None:
 
 
 def output_waits_for_no_lease(patch: Patch) -> None:
-    def send_out(pair: PairMachine) -> None:
-        pair._check_alone()
-        outbox, pair.outbox = pair.outbox, []
-        for call in outbox:
-            call()
-
-    patch.setattr(PairMachine, "send_out", send_out)
+    patch.setattr(PairMachine, "send_out", NodeMachine.send_out)

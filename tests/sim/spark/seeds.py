@@ -8,7 +8,7 @@ from atalanta.sim.scenario import Scenario
 from atalanta.sim.seed_run import Failure, run_seed
 from atalanta.sim.subject import Subject
 from tests.sim.mutants.patching import Mutant
-from tests.sim.rehearsals import SECONDS, breaks
+from tests.sim.rehearsals import SECONDS, check_found
 
 NODES = 3
 
@@ -28,8 +28,4 @@ def check_mutant(
     mutant: Mutant, patch: pytest.MonkeyPatch, load: type[Subject], first: int, seeds: int
 ) -> None:
     """Fails if none of the seeds finds the planted fault."""
-    mutant(patch)
-    for seed in range(first, first + seeds):
-        if breaks(seed, NODES, load):
-            return
-    pytest.fail(f"{seeds} seeds do not see {mutant.__name__}")
+    check_found(mutant, patch, range(first, first + seeds), NODES, load)

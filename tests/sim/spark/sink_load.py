@@ -8,15 +8,13 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.message.message import Message
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.jobs import SimWatcher
 from atalanta.sim.host import Host
 from atalanta.sim.loads.xa.branches import branches_in_doubt
-from atalanta.sim.nodes import PORT, queue
+from atalanta.sim.nodes import PORT, address_of
 from atalanta.sim.subject import Subject
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
@@ -42,9 +40,7 @@ class SparkSinks(Subject):
         self.finished: dict[tuple[str, int], bool] = {}
 
     def configure(self, index: int, config: NodeConfig) -> None:
-        address = AddressConfig(OUT)
-        address.add(queue(OUT, OUT, ANYCAST))
-        config.broker.addresses.append(address)
+        config.broker.addresses.append(address_of(OUT))
 
     def populate(self, hosts: list[Host], seconds: float) -> None:
         self.hosts = hosts

@@ -9,8 +9,6 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.settings.broker_config import AddressConfig
 from atalanta.node.config import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.client import then
@@ -18,7 +16,7 @@ from atalanta.sim.clients.queue_client import QueueClient, key_of
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
-from atalanta.sim.nodes import PORT, queue
+from atalanta.sim.nodes import PORT, address_of
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 from atalanta.wire.core.client.consumer import Delivery
@@ -48,9 +46,7 @@ class SparkSource(SenderLoad):
         self.others: list[Taker] = []
 
     def configure(self, index: int, config: NodeConfig) -> None:
-        address = AddressConfig(STREAM)
-        address.add(queue(STREAM, STREAM, ANYCAST))
-        config.broker.addresses.append(address)
+        config.broker.addresses.append(address_of(STREAM))
         config.settings.add(STREAM, {"redistribution_delay_ms": -1, "redelivery_delay_ms": 0})
 
     def populate(self, hosts: list[Host], seconds: float) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.sim.checks.ledger import Ledger, Violation
-from atalanta.sim.checks.scale_down_record import ScaleDownRecord
+from atalanta.sim.checks.scale_down import ScaleDownRecord
 from atalanta.sim.clients.jobs import SimConsumer
 from atalanta.sim.host import Host
 from atalanta.sim.world.network import Network

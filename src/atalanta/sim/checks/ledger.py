@@ -48,7 +48,7 @@ class Ledger:
         self.read_order: dict[tuple[str, str, str], int] = {}
         self.reordered: dict[str, bool] = {}  # senders with messages that were refused and sent again
         self.redelivered: int = 0
-        # Returns True if a node's log may have a producer's messages out of order (sim/checks/scale_down_record.py).
+        # Returns True if a node's log may have a producer's messages out of order (sim/checks/scale_down.py).
         self.excuses: Callable[[str, str], bool] = never
 
     def tell(self, key: str, line: str) -> None:
@@ -141,6 +141,13 @@ class Ledger:
             self.read_order[(queue, node, producer)] = int(number)
 
     # -- at the end -----------------------------------------------------------------------------
+    def check_acknowledged(self, senders: str, queue: str) -> None:
+        """Raises Violation if a confirmed message was never delivered from its queue. `senders`: how their names
+        begin."""
+        for key in self.confirmed:
+            if key.startswith(senders) and (queue, key) not in self.acknowledging:
+                raise Violation(f"confirmed message lost: {key} was never delivered from {queue}", key)
+
     def check(self) -> None:
         """Raises Violation for the first confirmed message that did not arrive."""
         for key in self.confirmed:

@@ -1,15 +1,23 @@
-"""The views that nodes and clients have of the cluster. After the end of all faults they must be correct."""
+"""The views that nodes and clients have of the cluster. After the end of all faults they must be correct.
+
+At the end of some simulations one node stops for good, and all others must forget it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.clients.client import SimClient
 from atalanta.sim.host import Host
+from atalanta.sim.world.world import SECOND, World
 
 if TYPE_CHECKING:
     from atalanta.cluster import ClusterConnection
     from atalanta.node import Node
+
+LAST_STOP_SHARE: Final = 0.2  # of the simulations
+FORGETTING_SECONDS_MAX: Final = 30
 
 View = dict[str, tuple[str, int]]
 
@@ -71,3 +79,25 @@ def _wrong_bindings(name: str, cluster: ClusterConnection, owner: Node) -> list[
     if known == there:
         return []
     return [f"{name} knows {known} of {owner.config.broker.name}, which has {there}"]
+
+
+def check_last_stop(world: World, hosts: list[Host], clients: list[SimClient]) -> None:
+    """Raises Violation if a node or a client still knows the stopped node after FORGETTING_SECONDS_MAX virtual seconds.
+
+    A node on several machines does not stop: the other one goes on.
+    """
+    draw = world.random("farewell")  # the name decides the draws: a new one changes every listed seed
+    if len(hosts) < 2 or draw.random() >= LAST_STOP_SHARE:
+        return
+    single = [each for each in hosts if not each.paired]
+    if not single:
+        return
+    host = draw.choice(single)
+    host.stop()
+    wrong: list[str] = []
+    for _ in range(FORGETTING_SECONDS_MAX):
+        world.run_until(world.now + SECOND)
+        wrong = wrong_views(hosts, clients)
+        if not wrong:
+            return
+    raise Violation(f"{host.name} has left {FORGETTING_SECONDS_MAX} s ago: {wrong}")

@@ -10,12 +10,9 @@ from dataclasses import dataclass, field
 
 from atalanta.cluster.replication import Candidate
 from atalanta.ha import LeaseTerms
-from atalanta.sim.checks.node_lives import NodeLives
 from atalanta.sim.host import Host, MakeNode
-from atalanta.sim.replicas.guards import Guards
 from atalanta.sim.replicas.machine import ReplicaMachine
 from atalanta.sim.replicas.members import SimMember, SimMembers
-from atalanta.sim.replicas.register import SimRegister
 from atalanta.sim.world.machine_clock import DRIFT_PPM
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
@@ -48,29 +45,17 @@ class FileMembers(SimMembers):
     """The members of a group, as they see each other."""
 
     def __init__(self, world: World, network: Network, group: FileGroup) -> None:
-        # Not the one of SimMembers, which is for the simulator's own nodes.
-        name = self.name = group.name
-        self.names = group.labels
-        self.node_id = group.node_id
-        self.journal = group.journal
-        self.coordinated = True
-        self.far = ""  # an asynchronous member takes no part
-        self.ordered = False
-        self.obeyed = False
-        self.min_in_sync = group.min_in_sync
-        self.stops = []
-        self.guards = Guards(world, network, name)
+        super().__init__(
+            world, network, group.name, group.labels, group.node_id, group.journal, group.min_in_sync
+        )
         self.guards.heal()
-        self.register = SimRegister(world, name, self.check_order)
         self.register.heal()
-        self.machines: list[SimMember] = []
-        self.lives = NodeLives(name)
-        self.confirmed = 0
         self.seats: dict[str, FileSeat] = {}
 
     def take_seat(self, machine: SimMember, seat: FileSeat) -> None:
         """Adds a machine at its place."""
         self.machines.append(machine)
+        machine.join(self.machines)
         self.seats[machine.name] = seat
 
     def candidates(self, machine: SimMember) -> list[Candidate]:

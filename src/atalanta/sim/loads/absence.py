@@ -8,16 +8,15 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.cluster import PARKED
-from atalanta.kernel import AddressConfig
-from atalanta.kernel.queue import ANYCAST, everything
+from atalanta.kernel.queue import everything
 from atalanta.node import NodeConfig
-from atalanta.sim.checks.ledger import PARCELS, Ledger, Violation
+from atalanta.sim.checks.ledger import PARCELS, Ledger
 from atalanta.sim.clients.jobs import SimConsumer
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.faults import start
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
-from atalanta.sim.nodes import Shape, queue
+from atalanta.sim.nodes import Shape, address_of
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 
@@ -61,9 +60,7 @@ class Absences(SenderLoad):
             self.taken_at = self.answers.choice(others)
 
     def configure(self, index: int, config: NodeConfig) -> None:
-        address = AddressConfig(PARCELS)
-        address.add(queue(PARCELS, PARCELS, ANYCAST))
-        config.broker.addresses.append(address)
+        config.broker.addresses.append(address_of(PARCELS))
         config.settings.add(PARCELS, {"redistribution_delay_ms": -1, "redelivery_delay_ms": 0})
         assert config.cluster is not None
         for connection in config.cluster.cluster_connections:
@@ -177,9 +174,7 @@ class Absences(SenderLoad):
         self.takers.append(self.taker)
 
     def check(self) -> None:
-        for key in self.ledger.confirmed:
-            if key.startswith("ap") and (PARCELS, key) not in self.ledger.acknowledging:
-                raise Violation(f"confirmed message lost: {key} never came out of {PARCELS}", key)
+        self.ledger.check_acknowledged("ap", PARCELS)
 
 
 class SlowConsumer(SimConsumer):

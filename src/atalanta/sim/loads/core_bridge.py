@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.cluster import STRICT, CoreBridgeConfig
-from atalanta.kernel import AddressConfig
-from atalanta.kernel.queue import ANYCAST
 from atalanta.message import Message
 from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
@@ -14,7 +12,7 @@ from atalanta.sim.clients.jobs import SimWatcher
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
-from atalanta.sim.nodes import PASSWORD, PORT, USER, Shape, machines_of, queue
+from atalanta.sim.nodes import PASSWORD, PORT, USER, Shape, address_of, machines_of
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.wire import ConnectorConfig
@@ -59,9 +57,7 @@ class CoreBridgeLoad(SenderLoad):
         receives = index == self.target or self.follows
         for here, name in ((sends, EXPORTS), (receives, IMPORTS)):
             if here:
-                address = AddressConfig(name)
-                address.add(queue(name, name, ANYCAST))
-                config.broker.addresses.append(address)
+                config.broker.addresses.append(address_of(name))
                 # A redelivery after the next message would break the order.
                 config.settings.add(name, {"redelivery_delay_ms": 0})
         if sends:
@@ -129,6 +125,4 @@ class CoreBridgeLoad(SenderLoad):
         return self.in_turn or self.departed.moved_from(f"n{self.source}")
 
     def check(self) -> None:
-        for key in self.ledger.confirmed:
-            if key.startswith("bp") and (IMPORTS, key) not in self.ledger.acknowledging:
-                raise Violation(f"confirmed message lost: the bridge never delivered {key}", key)
+        self.ledger.check_acknowledged("bp", IMPORTS)

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.kernel import AddressConfig
-from atalanta.kernel.queue import ANYCAST
 from atalanta.kernel.routing import ANYCAST as TO_ANYCAST
 from atalanta.kernel.routing import STRIP, DivertConfig
 from atalanta.message import Message
@@ -18,7 +16,7 @@ from atalanta.sim.clients.jobs import SimWatcher
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
-from atalanta.sim.nodes import queue
+from atalanta.sim.nodes import address_of
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 
@@ -43,9 +41,7 @@ class Diverts(SenderLoad):
 
     def configure(self, index: int, config: NodeConfig) -> None:
         for name in (MAIL, COPIES):
-            address = AddressConfig(name)
-            address.add(queue(name, name, ANYCAST))
-            config.broker.addresses.append(address)
+            config.broker.addresses.append(address_of(name))
         copying = DivertConfig(
             "copying", MAIL, COPIES, TO_ANYCAST, self.exclusive, filter_text="even = TRUE"
         )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.cluster.grouping import LOCAL, REMOTE, GroupingHandlerConfig
-from atalanta.kernel import AddressConfig
 from atalanta.kernel.queue import ANYCAST, MULTICAST
 from atalanta.message import Byte, Message
 from atalanta.node import NodeConfig
@@ -20,7 +19,7 @@ from atalanta.sim.clients.queue_client import key_of
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
-from atalanta.sim.nodes import queue
+from atalanta.sim.nodes import address_of, queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 from atalanta.wire.core.client import ClientError, Delivery
@@ -54,10 +53,8 @@ class GroupsLoad(SenderLoad):
         return ANYCAST if len(self.queues) == 1 else MULTICAST
 
     def configure(self, index: int, config: NodeConfig) -> None:
-        address = AddressConfig(WORK)
-        for name in self.queues:
-            address.add(queue(name, WORK, self.kind()))
-        config.broker.addresses.append(address)
+        queues = [queue(name, WORK, self.kind()) for name in self.queues]
+        config.broker.addresses.append(address_of(WORK, *queues))
         # A redelivery after the next message of its group would break its order.
         config.settings.add(WORK, {"redelivery_delay_ms": 0})
         handler = GroupingHandlerConfig("groups", LOCAL if index == 0 else REMOTE, WORK)

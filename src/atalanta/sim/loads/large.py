@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.kernel import AddressConfig
-from atalanta.kernel.queue import ANYCAST
 from atalanta.message import Message
 from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
@@ -14,7 +12,7 @@ from atalanta.sim.clients.queue_client import key_of
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
-from atalanta.sim.nodes import queue
+from atalanta.sim.nodes import address_of
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.wire.core.client import ClientProducer, Delivery, LargeMessageStream, Reply
@@ -39,9 +37,7 @@ class LargeMessages(SenderLoad):
         self.segment_bytes = self.random.choice((1_000, 4_000, 102_400))
 
     def configure(self, index: int, config: NodeConfig) -> None:
-        address = AddressConfig(FREIGHT)
-        address.add(queue(FREIGHT, FREIGHT, ANYCAST))
-        config.broker.addresses.append(address)
+        config.broker.addresses.append(address_of(FREIGHT))
         if config.cluster is not None:
             config.cluster.cluster_connections[0].min_large_message_bytes = self.segment_bytes
 
@@ -78,9 +74,7 @@ class LargeMessages(SenderLoad):
         return found
 
     def check(self) -> None:
-        for key in self.ledger.confirmed:
-            if key.startswith("lp") and (FREIGHT, key) not in self.ledger.acknowledging:
-                raise Violation(f"confirmed message lost: {key} was never delivered from {FREIGHT}", key)
+        self.ledger.check_acknowledged("lp", FREIGHT)
 
 
 def body_of(key: str) -> bytes:

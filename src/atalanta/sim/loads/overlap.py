@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.cluster import OFF, OFF_WITH_REDISTRIBUTION
-from atalanta.kernel import ADDRESS_FULL, AddressConfig
+from atalanta.kernel import ADDRESS_FULL
 from atalanta.kernel.queue import ANYCAST, MULTICAST
 from atalanta.kernel.routing import PASS, DivertConfig
 from atalanta.message import Byte, Message
@@ -19,7 +19,7 @@ from atalanta.sim.clients.jobs import ANSWERED, SimConsumer
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
-from atalanta.sim.nodes import Shape, queue
+from atalanta.sim.nodes import Shape, address_of, queue
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.wire.core.client import ClientError
@@ -66,9 +66,8 @@ class Overlaps(SenderLoad):
     def configure(self, index: int, config: NodeConfig) -> None:
         kind = ANYCAST if self.anycast else MULTICAST
         for pattern in self.chosen[index]:
-            address = AddressConfig(pattern)
-            address.add(queue(self.queue_name(index, pattern), pattern, kind))
-            config.broker.addresses.append(address)
+            own = queue(self.queue_name(index, pattern), pattern, kind)
+            config.broker.addresses.append(address_of(pattern, own))
         if self.address == TIP:
             config.broker.diverts.append(DivertConfig("tips", TIP, NEWS, PASS, self.anycast))
 

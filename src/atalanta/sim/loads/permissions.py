@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.kernel import SECURITY, AddressConfig
+from atalanta.kernel import SECURITY
 from atalanta.kernel.queue import ANYCAST
 from atalanta.message import Message
 from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.clients.client import SimClient, then
 from atalanta.sim.host import Host
-from atalanta.sim.nodes import PASSWORD, PERMISSIONS, queue
+from atalanta.sim.nodes import PASSWORD, PERMISSIONS, address_of, queue
 from atalanta.sim.subject import Subject
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
@@ -32,10 +32,8 @@ class QueuePermissions(Subject):
     """The load: the address with two queues at every node, and a guest there."""
 
     def configure(self, index: int, config: NodeConfig) -> None:
-        address = AddressConfig(HOUSE)
-        for name in (LOBBY, VAULT):
-            address.add(queue(name, HOUSE, ANYCAST))
-        config.broker.addresses.append(address)
+        queues = [queue(name, HOUSE, ANYCAST) for name in (LOBBY, VAULT)]
+        config.broker.addresses.append(address_of(HOUSE, *queues))
         config.security.add_user(GUEST, PASSWORD, ("guests",))
         config.security.add_rule(HOUSE, {name: ("guests",) for name in PERMISSIONS})
         config.security.add_rule(f"{HOUSE}::{VAULT}", {name: ("all",) for name in PERMISSIONS})

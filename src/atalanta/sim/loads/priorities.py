@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.kernel import AddressConfig, Observer
-from atalanta.kernel.queue import ANYCAST, Queue, QueueConsumer, Reference
+from atalanta.kernel import Observer
+from atalanta.kernel.queue import Queue, QueueConsumer, Reference
 from atalanta.message import Message
 from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.client import then
-from atalanta.sim.clients.jobs import ANSWERED, SimConsumer
+from atalanta.sim.clients.jobs import ANSWERED
+from atalanta.sim.clients.jobs import SimConsumer as OneConsumer
 from atalanta.sim.clients.queue_client import key_of
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
-from atalanta.sim.nodes import queue
+from atalanta.sim.nodes import address_of
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 from atalanta.wire.core.client import UNLIMITED, ClientConsumer, Delivery
@@ -37,9 +38,7 @@ class PrioritiesLoad(SenderLoad):
     the first there are two."""
 
     def configure(self, index: int, config: NodeConfig) -> None:
-        address = AddressConfig(SHIFTS)
-        address.add(queue(SHIFTS, SHIFTS, ANYCAST))
-        config.broker.addresses.append(address)
+        config.broker.addresses.append(address_of(SHIFTS))
 
     def populate(self, hosts: list[Host], seconds: float) -> None:
         for host in hosts:
@@ -62,9 +61,7 @@ class PrioritiesLoad(SenderLoad):
                 each.over = True
 
     def check(self) -> None:
-        for key in self.ledger.confirmed:
-            if key.startswith("ws-") and (SHIFTS, key) not in self.ledger.acknowledging:
-                raise Violation(f"confirmed message lost: {key} was never delivered", key)
+        self.ledger.check_acknowledged("ws-", SHIFTS)
 
 
 class ShiftSender(Sender):
@@ -80,7 +77,7 @@ class ShiftSender(Sender):
         return message
 
 
-class Crew(SimConsumer):
+class Crew(OneConsumer):
     """A client with several consumers in one session. The first stays, the others are closed and replaced."""
 
     def __init__(

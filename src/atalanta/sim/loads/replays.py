@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.kernel import AddressConfig
-from atalanta.kernel.queue import ANYCAST
 from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.clients.replaying_reader import MACHINES_SLACK_NS, SLACK_NS, ReplayingReader
 from atalanta.sim.clients.senders import Sender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
-from atalanta.sim.nodes import queue
+from atalanta.sim.nodes import address_of
 
 CHRONICLE: Final = "chronicle"
 SHARE: Final = 0.4  # of the simulations without scale-down, which ends what is retained
@@ -22,9 +20,7 @@ class Replays(SenderLoad):
     """The load: `chronicle` at every node, with a sender and a reader there."""
 
     def configure(self, index: int, config: NodeConfig) -> None:
-        address = AddressConfig(CHRONICLE)
-        address.add(queue(CHRONICLE, CHRONICLE, ANYCAST))
-        config.broker.addresses.append(address)
+        config.broker.addresses.append(address_of(CHRONICLE))
 
     def populate(self, hosts: list[Host], seconds: float) -> None:
         for index, host in enumerate(hosts):

@@ -27,15 +27,13 @@ from atalanta.cluster.connection_routers import (
     RouterConfig,
     RoutersConfig,
 )
-from atalanta.kernel import AddressConfig
-from atalanta.kernel.queue import ANYCAST
 from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
 from atalanta.sim.clients.jobs import SimConsumer
 from atalanta.sim.clients.router_client import RoutedConsumer, RoutedKey, RoutedSender
 from atalanta.sim.host import Host
 from atalanta.sim.loads.sender_load import SenderLoad
-from atalanta.sim.nodes import GROUP, PASSWORD, Shape, discover, queue
+from atalanta.sim.nodes import GROUP, PASSWORD, Shape, address_of, discover
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.wire import AcceptorConfig
@@ -86,9 +84,7 @@ class RoutersLoad(SenderLoad):
     # -- nodes ----------------------------------------------------------------------------------
     def configure(self, index: int, config: NodeConfig) -> None:
         for key in self.keys:
-            address = AddressConfig(shelf(key))
-            address.add(queue(shelf(key), shelf(key), ANYCAST))
-            config.broker.addresses.append(address)
+            config.broker.addresses.append(address_of(shelf(key)))
             config.security.add_user(f"{key}.user", PASSWORD, ("all",))
         assert config.cluster is not None
         if self.source == DISCOVERY and GROUP not in config.cluster.discovery_groups:

@@ -1,9 +1,8 @@
 """A machine of a simulated pair: a process that waits for the shared folder, and serves it while it holds the lease.
 
 The rules are those of the classes in ha/folder_lease.py. This shell does what the process does around them: it looks
-for the next epoch after each sync, and sends nothing while the lease by its own clock is over. Its clock has a rate of
-its own. A paused machine processes nothing, but writes in progress end. A machine without the folder runs on: what it
-does in the folder ends when the folder is there again.
+for the next epoch after each sync, and sends nothing while the lease by its own clock is over. A machine without the
+folder runs on: what it does in the folder ends when the folder is there again.
 """
 
 from __future__ import annotations
@@ -20,13 +19,11 @@ from atalanta.ha import (
     LastInstant,
     LeaseTerms,
 )
-from atalanta.kernel import Wire
-from atalanta.sim.checks.ledger import Violation
-from atalanta.sim.host import Host, HostLarge, MakeNode
+from atalanta.sim.host import HostLarge, MakeNode
+from atalanta.sim.node_machine import NodeMachine
 from atalanta.sim.pairs.shared_folder import Epoch, SharedFolder
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import SimLargeFiles
-from atalanta.sim.world.machine_clock import MachineClock
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 from atalanta.wire.core import TransportConfiguration
@@ -34,29 +31,12 @@ from atalanta.wire.core import TransportConfiguration
 LOOK_NS: Final = SECOND // 20
 RENEWALS: Final = 4  # in the length of a lease
 STEP_NS: Final = (100_000, 20_000_000)  # duration of one step in the folder
-RESTART_NS: Final = (SECOND // 100, SECOND)  # until a process that has lost its epoch runs again
 LOCK_SHARE: Final = 0.7  # of the crashes release the lock; the other machine notices the others by the lease
 STOPPED_SHARE: Final = 0.3  # of the graceful stops are without failover
 
 
-class HeldWire(Wire):
-    """The wire of a machine of a pair: output waits until the lease was checked."""
-
-    def __init__(self, machine: PairMachine) -> None:
-        self.machine = machine
-
-    def write(self, conn: int, data: bytes) -> None:
-        output = bytes(data)
-        self.machine.outbox.append(lambda: self.machine.network.send(conn, output))
-
-    def close(self, conn: int, why: str) -> None:
-        self.machine.outbox.append(lambda: self.machine.network.close(conn, why))
-
-
-class PairMachine(Host):
-    """A machine. `node` is None while it waits; `up` tells whether its process runs."""
-
-    paired = True
+class PairMachine(NodeMachine):
+    """A machine of the pair."""
 
     def __init__(
         self,
@@ -66,21 +46,18 @@ class PairMachine(Host):
         port: int,
         make_node: MakeNode,
         folder: SharedFolder,
-        primary: bool,
         terms: LeaseTerms,
+        number: int,
     ) -> None:
-        super().__init__(world, network, name, name, port, make_node)
+        super().__init__(
+            world, network, name, port, make_node, terms, number, world.random(f"pair/{name}")
+        )
         self.folder = folder
-        self.primary = primary
         self.partner: PairMachine = self
-        self.draw = world.random(f"pair/{name}")
-        self.terms = terms
-        self.clock: MachineClock = MachineClock(world, self.draw)
         self.last: LastInstant = NO_INSTANT  # of the clock of the former holder
         self.candidate = FolderCandidate(self.terms)
         self.epoch: Epoch | None = None
         self.holder: FolderHolder | None = None
-        self.paused = False
         self.blocked = False  # the node waits for the lease
         self.without_folder = False
         self.announced = False  # the node has announced the other machine
@@ -88,31 +65,12 @@ class PairMachine(Host):
         self.pause_after_look_ns: int = 0
         self.dies_in_takeover = False
         self.on_died: Callable[[PairMachine], None] = ignore_death
-        self.takeovers = 0
-        self.losses = 0
-        self._pauses = 0
-        self._at_resume: list[Callable[[], None]] = []
         self._at_renewal: list[Callable[[], None]] = []
         self._at_return: list[Callable[[], None]] = []  # of the folder
-
-    def join(self, partner: PairMachine) -> None:
-        """Makes the two machines a pair."""
-        self.partner = partner
-        partner.partner = self
-        partner.stops = self.stops  # one node has one list of its graceful stops
-        partner.lives = self.lives
-        partner.life = 1_000_000  # one node has no life twice
-        self.network.partners[self.name] = [partner.name]
 
     def monotonic(self) -> int:
         """Returns the time of the machine's monotonic clock."""
         return self.clock.monotonic()
-
-    def now(self) -> int:
-        return self.clock.node.now()
-
-    def wait_ns(self, at_ns: int) -> int:
-        return self.clock.wait_ns(at_ns)
 
     # -- the process ----------------------------------------------------------------------------
     def start(self) -> None:
@@ -123,15 +81,8 @@ class PairMachine(Host):
         self.world.note(f"{self.name} waits, life {self.life}")
         self._step(self._look)
 
-    def standby(self) -> bool:
-        """Returns True if the other machine serves."""
-        return self.node is None and self.partner.node is not None and self.partner.current()
-
     def current(self) -> bool:
         return self.epoch is not None and self.epoch.number == self.folder.newest()
-
-    def wire(self) -> Wire:
-        return HeldWire(self)
 
     def _step(self, call: Callable[[], None], delay_ns: int = 0) -> None:
         """Schedules a step of the process in the folder."""
@@ -209,11 +160,8 @@ class PairMachine(Host):
         self.disk = epoch.disk
         self.large = epoch.large
         self.large.attach(HostLarge(self))
-        self.outbox = []
         self.announced = False
-        self.takeovers += 1
-        self.network.outdate(self.partner)
-        self.clock.begin(self.last)
+        self.begin_service(self.last)
         self.run_node()
         self.announce()
 
@@ -277,13 +225,7 @@ class PairMachine(Host):
         self.world.note(f"{self.name} has lost epoch {self._held().number}")
         self.losses += 1
         self.crash()
-        life = self.life
-
-        def again() -> None:
-            if self.life == life and not self.up:
-                self.start()
-
-        self.world.at(self.draw.randint(*RESTART_NS), again)
+        self._again_later()
 
     def _committed(self, token: int) -> None:
         """Looks for the next epoch after the sync, then gives the result to the node."""
@@ -299,28 +241,19 @@ class PairMachine(Host):
             self.pause(self.pause_after_look_ns, True)
         super()._committed(token)
 
+    def may_deliver(self) -> bool:
+        return (
+            self.node is not None
+            and self.holder is not None
+            and self.holder.may_deliver(self.monotonic())
+        )
+
     def send_out(self) -> None:
         """Sends what the node has written, if the lease holds. Otherwise the node waits."""
-        if not self.outbox:
-            return
-        holder = self.holder
-        if holder is None or not holder.may_deliver(self.monotonic()):
+        if self.outbox and not self.may_deliver():
             self.blocked = True
-            return
-        if self.node is not None and not self.node.may_send(self.now()):
-            return
-        self._check_alone()
-        outbox, self.outbox = self.outbox, []
-        for call in outbox:
-            call()
-
-    def _check_alone(self) -> None:
-        """Raises Violation if the other machine may deliver, too. A clock that stood still excuses it."""
-        other = self.partner
-        if other.node is None or other.holder is None or self.clock.stood_still or other.clock.stood_still:
-            return
-        if other.holder.may_deliver(other.monotonic()):
-            raise Violation(f"{self.name} and {other.name} both deliver")
+        else:
+            super().send_out()
 
     # -- the end --------------------------------------------------------------------------------
     def crash(self) -> None:
@@ -328,7 +261,7 @@ class PairMachine(Host):
         super().crash()
         if self.epoch is not None and not self.without_folder:
             self.epoch.locked = self.draw.random() >= LOCK_SHARE
-        self._forget()
+        self.forget()
 
     def stop(self) -> None:
         """Stops in good order, with or without failover. A node that may send nothing just ends."""
@@ -336,56 +269,28 @@ class PairMachine(Host):
 
     def end_in_order(self, state: str) -> None:
         holder, epoch = self.holder, self.epoch
-        may_send = holder is not None and holder.may_deliver(self.monotonic())
-        if (
-            self.node is None or holder is None or epoch is None or not may_send
-            or self.paused or self.blocked or self.without_folder
-        ):  # fmt: skip
+        hindered = self.paused or self.blocked or self.without_folder
+        if holder is None or epoch is None or hindered or not self.may_deliver():
             self.crash()
             return
         super().stop()
         epoch.record = holder.next_record(self.now(), state)
         epoch.locked = False
-        self._forget()
+        self.forget()
 
-    def _forget(self) -> None:
-        """Forgets what the process had in memory."""
+    def forget(self) -> None:
         self.epoch = None
         self.holder = None
-        self.outbox = []
-        self._at_resume = []
         self._at_renewal = []
         self._at_return = []
         self.blocked = False
         self.pause_after_look_ns = 0
-        self._flush_due = False
-        self.resume()
+        super().forget()
 
     # -- faults ---------------------------------------------------------------------------------
     def pause(self, length_ns: int, clock_stands: bool) -> None:
-        """Pauses the machine. `clock_stands`: its clocks stand still, too, as in a virtual machine."""
         self.pause_after_look_ns = 0
-        if self.paused or not self.up:
-            return
-        self.world.note(f"{self.name} is paused for {length_ns} ns")
-        self.paused = True
-        self.network.stall(self.name)
-        if clock_stands:
-            self.clock.stand()
-        self._pauses += 1
-        number = self._pauses
-        self.world.at(length_ns, lambda: self.resume() if self._pauses == number else None)
-
-    def resume(self) -> None:
-        """Lets the machine process everything that has come meanwhile."""
-        if not self.paused:
-            return
-        self.paused = False
-        self.clock.go_on()
-        self.network.read_again(self.name)
-        waiting, self._at_resume = self._at_resume, []
-        for call in waiting:
-            call()
+        super().pause(length_ns, clock_stands)
 
     def lose_folder(self, length_ns: int) -> None:
         if not self.without_folder:
@@ -401,11 +306,11 @@ class PairMachine(Host):
             call()
 
     def holds_back(self, call: Callable[[], None]) -> bool:
-        if self.paused:
-            self._at_resume.append(call)
-        elif self.blocked:
+        if super().holds_back(call):
+            return True
+        if self.blocked:
             self._at_renewal.append(call)
-        return self.paused or self.blocked
+        return self.blocked
 
     def _disk_later(self, delay_ns: int, call: Callable[[], None]) -> None:
         def due() -> None:

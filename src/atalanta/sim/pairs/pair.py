@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.ha import RELEASED, LeaseTerms
+from atalanta.sim.node_machine import serving
 from atalanta.sim.nodes import PORT, Shape, backup_name, node_maker
 from atalanta.sim.pairs.machine import PairMachine
 from atalanta.sim.pairs.shared_folder import SharedFolder
@@ -33,29 +34,24 @@ class Pair:
         self.over = False
         folder = SharedFolder(f"n{shape.pair}")
         terms = LeaseTerms(world.random("lease").choice(LENGTHS_NS), DRIFT_PPM)
-        self.primary, self.backup = (
+        names = (f"n{shape.pair}", backup_name(shape.pair))
+        self.primary, self.backup = self.machines = [
             PairMachine(
-                world, network, name, PORT, node_maker(shape.pair, count, shape, name), folder,
-                primary, terms,
+                world, network, name, PORT, node_maker(shape.pair, count, shape, name), folder, terms, number
             )
-            for name, primary in ((f"n{shape.pair}", True), (backup_name(shape.pair), False))
-        )  # fmt: skip
-        self.primary.join(self.backup)
-        self.machines = (self.primary, self.backup)
+            for number, name in enumerate(names)
+        ]  # fmt: skip
+        self.primary.partner, self.backup.partner = self.backup, self.primary
         self.backups = [self.backup]
         for machine in self.machines:
+            machine.join(self.machines)
             machine.on_died = self._start_later
+        network.partners[self.primary.name] = [self.backup.name]
 
     def begin(self, until: float) -> None:
         """Begins the faults; they end after `until` seconds of virtual time."""
         self.until = until
         self.world.at(SECOND, self._strike)
-
-    def takeovers(self) -> int:
-        return sum(machine.takeovers for machine in self.machines)
-
-    def losses(self) -> int:
-        return sum(machine.losses for machine in self.machines)
 
     def end(self) -> None:
         """Ends every fault and cancels the planned ones."""
@@ -66,16 +62,11 @@ class Pair:
             machine.find_folder()
             machine.resume()
 
-    def serving(self) -> PairMachine:
-        """Returns the machine that serves, or the primary."""
-        backup = self.backup
-        return backup if backup.node is not None and backup.current() else self.primary
-
     def _strike(self) -> None:
         if self.over or self.world.seconds() >= self.until:
             return
         draw = self.random.random()
-        machine = self.serving()
+        machine = serving(self.machines)
         length_ns = self.random.randint(PAUSE_MIN_NS, self.random.choice(PAUSE_MAX_NS))
         if draw < 0.25:
             machine.pause(length_ns, self.random.random() < STANDING_SHARE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from atalanta.cluster.replication import FileChanges
 from atalanta.sim.checks.ledger import Violation
-from atalanta.sim.replicas.file_check import content_of
 from atalanta.sim.replicas.members import SimMember, SimMembers
 from atalanta.store import SEGMENT_HEAD_SIZE, Journal, Segment, decode_block_head, page_name
 
@@ -48,7 +47,7 @@ class ConfirmedBlocks:
     def _check_block(self, segment: Segment, holders: list[SimMember]) -> int:
         """Returns the last lsn of the next block; 0 if the segment has no further one, -1 if that is not confirmed."""
         head_size = segment.block_head_size
-        content = content_of(self.machine, segment.name)
+        content = self.machine.disk.content(segment.name)
         data = bytes(content[self.offset : self.offset + head_size])
         head = decode_block_head(segment.seal, data, 0, head_size)
         if head is None:
@@ -59,7 +58,7 @@ class ConfirmedBlocks:
         end = self.offset + head_size + head.length
         block = content[self.offset : end]
         for holder in holders:
-            if content_of(holder, segment.name)[self.offset : end] != block:
+            if holder.disk.content(segment.name)[self.offset : end] != block:
                 if not holder.has_dropped(segment.number):
                     raise Violation(
                         f"{self.machine.name} has confirmed records up to {last}, which {holder.name} lacks"
@@ -105,7 +104,7 @@ class ConfirmedFiles:
         for holder in self.members.in_sync():
             if page:
                 name = page_name(number)
-                there = content_of(holder, name) == content_of(machine, name)
+                there = holder.disk.content(name) == machine.disk.content(name)
             else:
                 name = f"large body {number}"
                 there = holder.large.safe(number) is not None

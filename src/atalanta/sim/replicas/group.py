@@ -6,7 +6,7 @@ from typing import Final
 
 from atalanta.ha import LeaseTerms
 from atalanta.sim.checks.replay import check_replay_of
-from atalanta.sim.nodes import PORT, Shape, node_maker
+from atalanta.sim.nodes import PORT, Shape, group_id, journal_config, machines_of, node_maker
 from atalanta.sim.replicas.faults import GroupFaults
 from atalanta.sim.replicas.machine import ReplicaMachine
 from atalanta.sim.replicas.members import SimMembers
@@ -16,6 +16,7 @@ from atalanta.sim.world.world import SECOND, World
 
 LENGTHS_NS: Final = (SECOND // 4, SECOND // 2, SECOND)  # of a lease
 LOOK_NS: Final = SECOND // 2  # between two looks at a group that is at rest
+FAR_SHARE: Final = 0.4  # of the groups of three
 COORDINATED_SHARE: Final = 0.5  # of the groups
 RETRY_NS: Final = SECOND // 50  # at least, between two tries of a client to reach a machine
 STRICT_SHARE: Final = 0.2  # of the groups: min-in-sync is two
@@ -31,12 +32,16 @@ class ReplicaGroup:
         self.random = world.random(f"group {index}")
         coordinated = self.random.random() < COORDINATED_SHARE
         min_in_sync = 2 if self.random.random() < STRICT_SHARE else 1
-        self.members = SimMembers(world, network, index, shape, coordinated, min_in_sync)
+        names = machines_of(index, shape)
+        far = len(names) > 2 and world.random(f"far n{index}").random() < FAR_SHARE
+        self.members = SimMembers(
+            world, network, f"n{index}", names, group_id(index), journal_config(index, shape), min_in_sync,
+            coordinated, names[-1] if far else "",
+        )  # fmt: skip
         self.looks = 0  # comparisons of a follower with its node
         # At the last one: life of the active process, its last lsn, commits of the member's disk.
         self._looked: dict[str, tuple[int, int, int]] = {}
         terms = LeaseTerms(world.random(f"lease {index}").choice(LENGTHS_NS), DRIFT_PPM)
-        names = self.members.names
         self.machines = [
             ReplicaMachine(
                 world, network, name, PORT, node_maker(index, count, shape, name), self.members,
@@ -46,18 +51,13 @@ class ReplicaGroup:
             for number, name in enumerate(names)
         ]  # fmt: skip
         self.members.machines.extend(self.machines)
+        for machine in self.machines:
+            machine.join(self.machines)
         network.partners[names[0]] = names[1:]
         network.retries_ns[names[0]] = RETRY_NS
         self.primary = self.machines[0]
         self.backups = self.machines[1:]
         self.faults = GroupFaults(world, network, self.machines, self.members, index)
-
-    def takeovers(self) -> int:
-        return sum(machine.takeovers for machine in self.machines)
-
-    def losses(self) -> int:
-        """Returns how many nodes have learned that their epoch was over."""
-        return sum(machine.losses for machine in self.machines)
 
     def begin(self, until: float) -> None:
         """Begins the faults; they end after `until` seconds of virtual time."""

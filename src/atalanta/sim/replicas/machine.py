@@ -1,8 +1,7 @@
 """A machine of a simulated group: a process with a disk of its own, which follows the active node or is it.
 
 The rules are those of the product: `Backup` while the machine is passive, a `Node` with a `Replicator` while it is
-active. This shell does what app/replicated_runs.py does around them: it begins the next run when one has ended, and
-lets no output to clients leave while the node may not send. The machine's clock has a rate of its own.
+active. This shell does what app/group/activation.py does around them: it begins the next run when one has ended.
 """
 
 from __future__ import annotations
@@ -22,20 +21,19 @@ from atalanta.cluster.replication import (
     member_key,
 )
 from atalanta.ha import NO_INSTANT, CopyReplay, Follower, LastInstant, LeaseTerms, Register
-from atalanta.kernel import Recovery, Wire
+from atalanta.kernel import Recovery
 from atalanta.node import Node
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.checks.replay import check_replay_of
 from atalanta.sim.host import HostLarge, MakeNode, SimIds, SimLinks, SimTimers, SimWire
 from atalanta.sim.nodes import CLUSTER_PASSWORD, CLUSTER_USER
+from atalanta.sim.replicas.backlog import Backlog
 from atalanta.sim.replicas.checks import ConfirmedBlocks, ConfirmedFiles
 from atalanta.sim.replicas.guards import SimGuard, SimGuardWatch
 from atalanta.sim.replicas.members import SimMember, SimMembers
 from atalanta.sim.replicas.register import SimRegisterPort
-from atalanta.sim.replicas.stop import GracefulStop
 from atalanta.sim.world.disk import SimDisk
 from atalanta.sim.world.large_files import SimLargeFiles
-from atalanta.sim.world.machine_clock import MachineClock
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 
@@ -43,41 +41,14 @@ KEY: Final = member_key(CLUSTER_USER, CLUSTER_PASSWORD)
 PATIENCE_NS: Final = 2 * SECOND  # with an active node that reads its journal
 SETTLED_AT: Final = 3  # messages that a passive member replays
 LOOK_NS: Final = SECOND // 100
-LIVES_MAX: Final = 1_000_000  # of one machine: a node has no life twice
+HAND_OVER_NS: Final = 2 * SECOND  # at most
 PROVEN_SHARE: Final = 0.5  # of the crashes end the process only, and its guard sees it
-RESTART_NS: Final = (SECOND // 100, 2 * SECOND)  # until a process that has ended runs again
-
-
-class GatedWire(SimWire):
-    """The wire of a node of a group: output waits while the node may not send, but for its followers."""
-
-    def __init__(self, machine: ReplicaMachine) -> None:
-        super().__init__(machine)
-        self.machine = machine
-        self.network = machine.network
-        self.exempted: dict[int, bool] = {}
-
-    def exempt(self, conn: int) -> None:
-        self.exempted[conn] = True
-
-    def write(self, conn: int, data: bytes) -> None:
-        if conn in self.exempted:
-            self.network.send(conn, bytes(data))
-        else:
-            output = bytes(data)
-            self.machine.outbox.append(lambda: self.network.send(conn, output))
-
-    def close(self, conn: int, why: str) -> None:
-        if conn in self.exempted:
-            self.network.close(conn, why)
-        else:
-            self.machine.outbox.append(lambda: self.network.close(conn, why))
 
 
 class ReplicaMachine(SimMember):
-    """A machine. `node` is None while it is passive or down; `member` is the name of its data folder."""
+    """A machine. `member` is the name of its data folder."""
 
-    paired = True
+    restart_ns = (SECOND // 100, 2 * SECOND)
 
     def __init__(
         self,
@@ -90,19 +61,14 @@ class ReplicaMachine(SimMember):
         terms: LeaseTerms,
         number: int,
     ) -> None:
-        """`number`: that of the machine in its group. The first one is the primary."""
-        super().__init__(world, network, name, port, make_node)
+        super().__init__(
+            world, network, name, port, make_node, terms, number, world.random(f"replica/{name}")
+        )
         self.group = group
-        self.terms = terms
-        self.primary = number == 0
-        self.life = number * LIVES_MAX
-        self.stops = group.stops
-        self.draw = world.random(f"replica/{name}")
-        self.clock: MachineClock = MachineClock(world, self.draw)
-        self.lives = group.lives
         self.folders = 0
         self.member = ""
         self._new_folder()
+        self.backlog = Backlog(self)
         self.backup: Backup | None = None
         self._prepared: Node | None = None  # of the passive run
         self.epoch = 0  # of the node
@@ -111,11 +77,6 @@ class ReplicaMachine(SimMember):
         self.guard: SimGuard | None = None
         self.gives_back = False  # this process goes on as a follower when it has handed over
         self.is_doomed = False  # the process that was started has ended, and the guard ends this one soon
-        self.paused = False
-        self.takeovers = 0
-        self.losses = 0
-        self._pauses = 0
-        self._at_resume: list[Callable[[], None]] = []
 
     def _new_folder(self) -> None:
         """Gives the machine an empty data folder, which is a new member."""
@@ -127,13 +88,6 @@ class ReplicaMachine(SimMember):
         self.large = SimLargeFiles(self._disk_later, self.world.random(f"large/{where}"))
         self.settings = b""
         self.large.attach(HostLarge(self))
-
-    # -- time -----------------------------------------------------------------------------------
-    def now(self) -> int:
-        return self.clock.node.now()
-
-    def wait_ns(self, at_ns: int) -> int:
-        return self.clock.wait_ns(at_ns)
 
     # -- runs -----------------------------------------------------------------------------------
     def start(self) -> None:
@@ -200,17 +154,12 @@ class ReplicaMachine(SimMember):
 
     def _serve(self, follower: Follower, last: LastInstant, replay: CopyReplay | None) -> None:
         """Begins an active run: the follower has taken over."""
-        self.outbox = []
-        self.takeovers += 1
-        self.clock.begin(last)
+        self.begin_service(last)
         self.clock.stood_still = False
         known = follower.view.known
         assert known is not None
         self.epoch = known.epoch
         self.lives.begin(self.epoch)
-        for other in self.group.machines:
-            if other is not self:
-                self.network.outdate(other)
         self.world.note(f"{self.name} serves epoch {self.epoch}")
         self._serve_node(follower, replay)
 
@@ -259,18 +208,25 @@ class ReplicaMachine(SimMember):
         self.backlog.accept()
         self.flush_later()
 
-    def standby(self) -> bool:
-        """Returns True if another machine serves."""
-        return self.node is None and self.group.serving().node is not None
-
     def current(self) -> bool:
         value = self.group.register.value()
         return value is not None and (value.epoch, value.active) == (self.epoch, self.member)
 
-    def wire(self) -> Wire:
-        return GatedWire(self)
-
     # -- inputs ---------------------------------------------------------------------------------
+    def on_accepted(self, conn: int, port: int) -> None:
+        if self.node is None:
+            self.backlog.add(conn, lambda: self.on_accepted(conn, port))
+        else:
+            super().on_accepted(conn, port)
+
+    def on_bytes(self, conn: int, data: bytes) -> None:
+        if not self.backlog.takes(conn, lambda: self.on_bytes(conn, data)):
+            super().on_bytes(conn, data)
+
+    def on_closed(self, conn: int, why: str) -> None:
+        if not self.backlog.takes(conn, lambda: self.on_closed(conn, why)):
+            super().on_closed(conn, why)
+
     def give(self, call: Callable[[Node], None]) -> None:
         """Gives an input to the run: a passive one has the same inputs."""
         run = self.node if self.node is not None else cast("Node | None", self.backup)
@@ -291,12 +247,7 @@ class ReplicaMachine(SimMember):
             self.backup.on_process_ended(self.now(), epoch)
             self.flush_later()
 
-    def _flush_now(self, life: int) -> None:
-        if self.life == life and self.holds_back(lambda: self._flush_now(life)):
-            return
-        self._flush_due = False
-        if self.life != life:
-            return
+    def turn(self) -> None:
         if self.backup is not None:
             self._turn_backup(self.backup)
         elif self.node is not None:
@@ -343,25 +294,13 @@ class ReplicaMachine(SimMember):
         if replicator.handed_over and self.gives_back:
             self._end_run(self._follow)
         elif replicator.handed_over:
-            self.end_process()
+            self._end_process()
         elif replicator.deposed:
             self.world.note(f"{self.name} serves no more: {replicator.deposed}")
             self.losses += 1
             self._end_run(self._follow)
         elif node.failed is not None:
             self._fail(node.failed)
-
-    def send_out(self) -> None:
-        """Sends what the node has written to clients, if it may."""
-        if self.outbox and self.may_send():
-            self.group.check_alone(self)
-            outbox, self.outbox = self.outbox, []
-            for call in outbox:
-                call()
-
-    def may_send(self) -> bool:
-        """Returns whether output to clients may leave now."""
-        return self.node is not None and self.node.failed is None and self.node.may_send(self.now())
 
     # -- the end --------------------------------------------------------------------------------
     def _fail(self, why: str) -> None:
@@ -372,15 +311,6 @@ class ReplicaMachine(SimMember):
         self.crash()
         self._again_later()
 
-    def _again_later(self) -> None:
-        life = self.life
-
-        def again() -> None:
-            if self.life == life and not self.up:
-                self.start()
-
-        self.world.at(self.draw.randint(*RESTART_NS), again)
-
     def crash(self) -> None:
         """Ends the process at once, or its whole machine: what was not synced is lost."""
         self.end_at_once(self.draw.random() < PROVEN_SHARE)
@@ -388,7 +318,7 @@ class ReplicaMachine(SimMember):
     def end_at_once(self, proven: bool) -> None:
         """Ends the process. `proven`: its machine runs on, and the guard has seen it."""
         super().crash()
-        self._forget(proven)
+        self._forget_process(proven)
 
     def lose_started(self, after_ns: int) -> None:
         """Ends the process that was started, not the broker: the guard ends that `after_ns` later, and has seen it."""
@@ -411,16 +341,38 @@ class ReplicaMachine(SimMember):
             self._again_later()
             return
         self.world.note(f"{self.name} stops")
-        GracefulStop(self, self.node)
+        self._stop_node(self.node)
 
     def give_back(self) -> None:
         """Hands the service over, and goes on as a follower in the same process."""
         if self.node is not None and self.node.failed is None and not self.paused and not self.node.stopped:
             self.world.note(f"{self.name} gives back")
             self.gives_back = True
-            GracefulStop(self, self.node)
+            self._stop_node(self.node)
 
-    def end_process(self) -> None:
+    def _stop_node(self, node: Node) -> None:
+        """Stops the node in good order: everything is confirmed, then another machine gets the service."""
+        self.stops.append(self.world.now)
+        node.stop(self.now())
+        self.flush_later()
+        self._hand_over(self.life, self.world.now + HAND_OVER_NS)
+
+    def _hand_over(self, life: int, until: int) -> None:
+        """Hands over once everything is confirmed. After a time the process ends without a successor."""
+        if self.life != life or self.node is None:
+            return
+        if self.world.now >= until:
+            self._end_process()
+            return
+
+        def hand_over(node: Node) -> None:
+            assert node.replicator is not None
+            node.replicator.hand_over(self.now())
+
+        self.give(hand_over)
+        self.world.at(LOOK_NS, lambda: self._hand_over(life, until))
+
+    def _end_process(self) -> None:
         """Ends the process in good order: what it has sent arrives, what it has written stays."""
         self.world.note(f"{self.name} has stopped")
         self.ending()
@@ -428,10 +380,10 @@ class ReplicaMachine(SimMember):
         self.network.leave(self)
         self.disk.crash()
         self.large.crash()
-        self._forget(True)
+        self._forget_process(True)
         self._again_later()
 
-    def _forget(self, proven: bool) -> None:
+    def _forget_process(self, proven: bool) -> None:
         """Forgets what the process had in memory. `proven`: its guard lives, and says so."""
         if self.guard is not None:
             if proven:
@@ -443,39 +395,5 @@ class ReplicaMachine(SimMember):
         self.is_doomed = False
         self.backup = None
         self.confirmed = None
-        self.outbox = []
         self.backlog.clear()
-        self._at_resume = []
-        self._flush_due = False
-        self.resume()
-
-    # -- pauses ---------------------------------------------------------------------------------
-    def pause(self, length_ns: int, clock_stands: bool) -> None:
-        """Stops the process for a time; writes in progress end. `clock_stands`: that of its machine does, too, as in a
-        virtual machine."""
-        if self.paused or not self.up:
-            return
-        self.world.note(f"{self.name} is paused for {length_ns} ns{', with its clock' if clock_stands else ''}")
-        self.paused = True
-        if clock_stands:
-            self.clock.stand()
-        self.network.stall(self.name)
-        self._pauses += 1
-        number = self._pauses
-        self.world.at(length_ns, lambda: self.resume() if self._pauses == number else None)
-
-    def resume(self) -> None:
-        """Lets the process handle everything that has come meanwhile."""
-        if not self.paused:
-            return
-        self.paused = False
-        self.clock.go_on()
-        self.network.read_again(self.name)
-        waiting, self._at_resume = self._at_resume, []
-        for call in waiting:
-            call()
-
-    def holds_back(self, call: Callable[[], None]) -> bool:
-        if self.paused:
-            self._at_resume.append(call)
-        return self.paused
+        self.forget()

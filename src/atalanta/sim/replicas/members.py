@@ -2,63 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from atalanta.cluster.replication import Candidate
 from atalanta.sim.checks.ledger import Violation
-from atalanta.sim.checks.node_lives import NodeLives
-from atalanta.sim.host import Host, MakeNode
-from atalanta.sim.nodes import Shape, group_id, journal_config, machines_of
-from atalanta.sim.replicas.backlog import Backlog
-from atalanta.sim.replicas.file_check import different_files
+from atalanta.sim.node_machine import NodeMachine, serving
 from atalanta.sim.replicas.guards import Guards
 from atalanta.sim.replicas.register import SimRegister
-from atalanta.sim.world.machine_clock import MachineClock
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
-from atalanta.store import segment_number
+from atalanta.store import SEGMENT_HEAD_SIZE, JournalConfig, page_number, segment_number
 from atalanta.wire.core import TransportConfiguration
 
-FAR_SHARE: Final = 0.4  # of the groups of three
 
-
-class SimMember(Host):
-    """A machine of a group. `member` is the name of its data folder, `epoch` that of its last node.
-
-    Connections that it accepts without a node wait in its `backlog`.
-    """
+class SimMember(NodeMachine):
+    """A machine of a group. `member` is the name of its data folder, `epoch` that of its last node."""
 
     member: str
     epoch: int
-    takeovers: int
-    losses: int
-    clock: MachineClock
-
-    def __init__(self, world: World, network: Network, name: str, port: int, make_node: MakeNode) -> None:
-        super().__init__(world, network, name, name, port, make_node)
-        self.backlog = Backlog(self)
-
-    def on_accepted(self, conn: int, port: int) -> None:
-        if self.node is None:
-            self.backlog.add(conn, lambda: self.on_accepted(conn, port))
-        else:
-            super().on_accepted(conn, port)
-
-    def on_bytes(self, conn: int, data: bytes) -> None:
-        if not self.backlog.takes(conn, lambda: self.on_bytes(conn, data)):
-            super().on_bytes(conn, data)
-
-    def on_closed(self, conn: int, why: str) -> None:
-        if not self.backlog.takes(conn, lambda: self.on_closed(conn, why)):
-            super().on_closed(conn, why)
-
-    def may_send(self) -> bool:
-        """Returns whether output to clients may leave now."""
-        raise NotImplementedError
-
-    def end_process(self) -> None:
-        """Ends the process in good order."""
-        raise NotImplementedError
 
     def open_port(self) -> bool:
         """Returns whether clients can connect to the machine."""
@@ -74,25 +33,34 @@ class SimMembers:
     """The machines of a group. The first one is the primary."""
 
     def __init__(
-        self, world: World, network: Network, index: int, shape: Shape, coordinated: bool, min_in_sync: int
+        self,
+        world: World,
+        network: Network,
+        name: str,
+        names: list[str],
+        node_id: bytes,
+        journal: JournalConfig,
+        min_in_sync: int,
+        coordinated: bool = True,
+        far: str = "",
     ) -> None:
-        """`coordinated`: all folders have the node id from the configuration; else a new backup learns it.
+        """`names` are those of the machines; `far` is the asynchronous one, "" without one.
 
-        `min_in_sync`: nothing is confirmed with fewer members in sync."""
-        name = self.name = f"n{index}"
-        self.names = machines_of(index, shape)
-        self.node_id = group_id(index)
-        self.journal = journal_config(index, shape)
+        `min_in_sync`: nothing is confirmed with fewer members in sync. `coordinated`: all folders have the node id from
+        the configuration; else a new backup learns it.
+        """
+        self.name = name
+        self.names = names
+        self.node_id = node_id
+        self.journal = journal
         self.coordinated = coordinated
-        self.far = self._draw_far(world)  # the asynchronous machine, "" without one
+        self.far = far
         self.ordered = False  # an operator wanted it to serve
         self.obeyed = False  # it has taken an epoch since
         self.min_in_sync = min_in_sync
-        self.stops: list[int] = []  # one node has one list of its graceful stops
         self.guards = Guards(world, network, name)
         self.register = SimRegister(world, name, self.check_order)
         self.machines: list[SimMember] = []
-        self.lives = NodeLives(name)
         self.confirmed = 0  # the last lsn that a node has confirmed
 
     def candidates(self, machine: SimMember) -> list[Candidate]:
@@ -102,10 +70,6 @@ class SimMembers:
     def announced(self, machine: SimMember) -> dict[str, TransportConfiguration]:
         """Returns the connector of a machine, by cluster connection."""
         return {"sim": TransportConfiguration.tcp(machine.name, machine.address, machine.port)}
-
-    def _draw_far(self, world: World) -> str:
-        drawn = world.random(f"far {self.name}").random() < FAR_SHARE
-        return self.names[-1] if len(self.names) > 2 and drawn else ""
 
     def is_far(self, machine: SimMember) -> bool:
         """Returns whether the machine is asynchronous."""
@@ -138,8 +102,7 @@ class SimMembers:
 
     def serving(self) -> SimMember:
         """Returns the machine whose node is active, or the primary."""
-        found = [machine for machine in self.machines if machine.node is not None and machine.current()]
-        return found[0] if found else self.machines[0]
+        return serving(self.machines)
 
     def quiet(self) -> bool:
         """Returns whether the active node has everything confirmed, and no machine is writing."""
@@ -166,15 +129,6 @@ class SimMembers:
         if value is not None and len(value.in_sync) < self.min_in_sync:
             raise Violation(f"{self.name} confirms with {value.in_sync} in sync, not {self.min_in_sync} members")
 
-    def check_alone(self, machine: SimMember) -> None:
-        """Raises Violation if the node of another machine may send, too. A clock that stood still excuses it."""
-        for other in self.machines:
-            if other is not machine and other.may_send() and not self._excused(machine, other):
-                raise Violation(f"{machine.name} and {other.name} both may deliver")
-
-    def _excused(self, machine: SimMember, other: SimMember) -> bool:
-        return machine.clock.stood_still or other.clock.stood_still
-
     def left(self) -> list[str]:
         """Returns what is missing until every member is in sync and equal."""
         active = self.serving()
@@ -196,3 +150,28 @@ class SimMembers:
             if machine is not active:
                 found += [f"{machine.name}: {each}" for each in different_files(active, machine)]
         return found
+
+
+def different_files(active: NodeMachine, follower: NodeMachine) -> list[str]:
+    """Returns the names of files that are not equal, once nothing is being written.
+
+    Segments are compared up to the end of their blocks.
+    """
+    assert active.node is not None
+    found = []
+    segments = active.node.journal.segments
+    for segment in segments:
+        mine, other = active.disk.content(segment.name), follower.disk.content(segment.name)
+        if segment.end > SEGMENT_HEAD_SIZE and mine[: segment.end] != other[: segment.end]:
+            found.append(segment.name)
+    for name in active.disk.names():
+        if page_number(name) and follower.disk.content(name) != active.disk.content(name):
+            found.append(name)
+    for name in follower.disk.names():
+        if 0 < segment_number(name) < segments[0].number or (page_number(name) and not active.disk.content(name)):
+            found.append(f"{name} (left)")
+    bodies, copies = active.large.contents, follower.large.contents
+    for file in sorted({**bodies, **copies}):
+        if bodies.get(file) != copies.get(file):
+            found.append(f"large body {file}")
+    return found

@@ -208,6 +208,10 @@ class SimDisk(Disk):
     def names(self) -> list[str]:
         return sorted(self.files)
 
+    def content(self, name: str) -> bytearray:
+        """Returns the content of a file, nothing without one."""
+        return self.files.get(name, bytearray())
+
     def size(self, name: str) -> int:
         return len(self._file(name))
 

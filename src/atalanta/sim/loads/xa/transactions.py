@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from atalanta.kernel import AddressConfig
 from atalanta.kernel.queue import ANYCAST
 from atalanta.message import Byte, Message
 from atalanta.node import NodeConfig
 from atalanta.sim.checks.ledger import Ledger, Violation
-from atalanta.sim.clients.client import then
+from atalanta.sim.clients.client import SimClient, then
 from atalanta.sim.clients.jobs import SimWatcher
 from atalanta.sim.clients.queue_client import QueueClient, key_of
 from atalanta.sim.clients.senders import Sender
@@ -30,8 +29,7 @@ from atalanta.sim.loads.xa.branches import (
     branches_in_doubt,
     name_of,
 )
-from atalanta.sim.loads.xa.recovery import Recoverer
-from atalanta.sim.nodes import queue
+from atalanta.sim.nodes import address_of
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import SECOND, World
 from atalanta.wire.core.client import FAIL, Delivery, Reply
@@ -72,9 +70,7 @@ class Transactions(SenderLoad):
 
     def configure(self, index: int, config: NodeConfig) -> None:
         for name in (STOCK, SOLD):
-            address = AddressConfig(name)
-            address.add(queue(name, name, ANYCAST))
-            config.broker.addresses.append(address)
+            config.broker.addresses.append(address_of(name))
 
     def populate(self, hosts: list[Host], seconds: float) -> None:
         self.hosts = hosts
@@ -358,3 +354,68 @@ class XaWorker(QueueClient):
         self.calls = 0
         self.current = ""
         self.rolling = 0
+
+
+class Recoverer(SimClient):
+    """A recovery manager with the log of all workers, at a node that may have taken over from theirs.
+
+    The workers at its own node recover their branches themselves.
+    """
+
+    transacted = True
+    xa = True
+
+    def __init__(
+        self, world: World, network: Network, name: str, target: str, subject: Transactions
+    ) -> None:
+        super().__init__(world, network, name, target)
+        self.subject = subject
+        self.calls = 0  # whose answers are awaited
+
+    def on_session(self) -> None:
+        self._look()
+
+    def on_resumed(self) -> None:
+        self._look()
+
+    def _look(self) -> None:
+        if not self.calls:
+            self.calls += 1
+            then(self.session.request(XaInDoubt(), FAIL), self._found)
+        self.later(2 * SECOND, self._look)
+
+    def _found(self, reply: Reply) -> None:
+        packet = reply.value
+        if isinstance(packet, XaInDoubtResponse):
+            self.calls -= 1
+            for xid in packet.xids:
+                self._end(xid)
+        elif reply.error is None or not self.cut_short(reply.error):
+            raise Violation(f"{self.name}: {reply.error}")
+
+    def _end(self, xid: Xid) -> None:
+        name = name_of(xid)
+        if name.startswith(f"xw-{self.target}/"):
+            return
+        self.subject.decide(name)
+        branch = self.subject.branches[name]
+        branch.told = True
+        self.calls += 1
+        commit = branch.state == COMMIT
+        request = XaCommit(xid, False) if commit else XaRollback(xid)
+        then(self.session.request(request, FAIL), lambda reply: self._ended(name, reply))
+
+    def _ended(self, name: str, reply: Reply) -> None:
+        branch = self.subject.branches[name]
+        packet = reply.value
+        if isinstance(packet, XaResponse) and not packet.error:
+            self.calls -= 1
+            self.subject.ended(name, branch.state == COMMIT)
+        elif reply.error is None or not self.cut_short(reply.error):
+            why = packet.message if isinstance(packet, XaResponse) else reply.error
+            raise Violation(
+                f"{self.name}: branch {name} to be {branch.state}: {why}", branch.keys[0]
+            )
+
+    def on_lost(self) -> None:
+        self.calls = 0
