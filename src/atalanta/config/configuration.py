@@ -140,6 +140,7 @@ class Configuration(OptionGroup):
             {name: dialable(connector) for name, connector in self.connectors.items()},
             self.discovery_groups,
             self.own.bridges,
+            broadcast_groups=self.broadcast_groups,
         )
 
     def group_connection(self) -> ClusterConnectionConfig | None:

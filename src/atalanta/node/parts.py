@@ -72,7 +72,7 @@ class Parts:
             self._keep_groups(config.grouping, config.cluster)
         broker = host.broker
         discovery = Discovery(
-            config.cluster or config.bridges.listening(), self.links, broker.node_id, broker.ids, broker.timers,
+            config.cluster or config.bridges.discovery(), self.links, broker.node_id, broker.ids, broker.timers,
             broker.trace, host.wire, host.close,
         )  # fmt: skip
         self.by_name["discovery"] = discovery

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.cluster.config import ClusterSettings, DiscoveryGroupConfig
+from atalanta.cluster.config import BroadcastGroupConfig, ClusterSettings, DiscoveryGroupConfig
 from atalanta.cluster.native_config import OwnBridge
 from atalanta.kernel.option import OptionGroup, ignored, option
 from atalanta.kernel.routing.divert_config import PASS, ROUTING_TYPES
@@ -159,8 +159,13 @@ class CoreBridgeSettings(OptionGroup):
     discovery_groups: dict[str, DiscoveryGroupConfig] = field(default_factory=dict)
     own: dict[str, OwnBridge] = field(default_factory=dict)
     transforms: dict[str, Transform] = field(default_factory=dict)
+    broadcast_groups: list[BroadcastGroupConfig] = field(default_factory=list)
 
-    def listening(self) -> ClusterSettings:
-        """Returns the settings for discovery in a node without a cluster connection, which listens and announces
-        nothing."""
-        return ClusterSettings(connectors=self.connectors, discovery_groups=self.discovery_groups)
+    def discovery(self) -> ClusterSettings:
+        """Returns the settings for discovery in a node without a cluster connection: clients, pools of connection
+        routers and bridges find it by its broadcast groups, as in Artemis."""
+        return ClusterSettings(
+            connectors=self.connectors,
+            broadcast_groups=self.broadcast_groups,
+            discovery_groups=self.discovery_groups,
+        )
