@@ -156,11 +156,6 @@ def test_the_error_names_file_and_line(tmp_path: Path) -> None:
         ('<addresses><address name="a"/></addresses>', "no routing type"),
         ("<addresses><address><anycast/></address></addresses>", "needs a name"),
         (
-            '<addresses><address name="a"><anycast><queue name="q"/><queue name="q"/></anycast>'
-            "</address></addresses>",
-            "queue 'q' is given twice",
-        ),
-        (
             '<addresses><address name="a"><anycast><queue name="q"><filter string="a = "/></queue>'
             "</anycast></address></addresses>",
             "filter: unexpected end",
@@ -399,3 +394,41 @@ def test_masked_passwords_are_opened(tmp_path: Path, secret: str, more: str) -> 
 def test_a_password_that_only_looks_masked(tmp_path: Path) -> None:
     core = "<cluster-password>ENC(mine)</cluster-password><mask-password>false</mask-password>"
     assert read(tmp_path, core).broker.cluster_password == "ENC(mine)"
+
+
+def test_what_is_there_twice_starts_as_at_artemis_with_a_warning_that_says_which_counts(tmp_path: Path) -> None:
+    path = tmp_path / "broker.xml"
+    path.write_text(
+        """<configuration><jms><queue name="q"/></jms>
+<core><connectors>
+<connector name="c">tcp://first:1?tcpNoDelay=true;tcpNoDelay=false</connector>
+<connector name="c">tcp://second:1</connector></connectors>
+<acceptors><acceptor name="a">tcp://0.0.0.0:1?connectionsAllowed=1;connectionsAllowed=7</acceptor></acceptors>
+<security-settings><security-setting match="s"><permission type="send" roles="one"/></security-setting>
+<security-setting match="s"><permission type="send" roles="two"/></security-setting></security-settings>
+<address-settings><address-setting match="s"><max-size-bytes>1</max-size-bytes></address-setting>
+<address-setting match="s"><max-size-bytes>2</max-size-bytes></address-setting></address-settings>
+<addresses><address name="x"><anycast>
+<queue name="q"/></anycast></address><address name="y"><anycast>
+<queue name="z"/></anycast></address><address name="w"><anycast>
+<queue name="z"/></anycast></address></addresses></core></configuration>"""
+    )
+    (tmp_path / "artemis-users.properties").write_text("u = first\nu = last\n")
+    (tmp_path / "artemis-roles.properties").write_text("")
+    found = read_broker_xml(path)
+    assert found.connectors["c"].host == "first" and not found.connectors["c"].tcp_no_delay
+    assert found.acceptors[0].connections_allowed == 7
+    assert [rule.permissions["send"] for rule in found.broker.security_rules] == [("one",)]
+    assert [each.values["max_size_bytes"] for each in found.broker.address_settings] == [1]
+    security = read_security(found)
+    assert security.users["u"].password.verify("last")
+    assert any("user 'u' is there twice: the last one counts" in each for each in found.warnings)
+    assert sorted((each.line, each.name, each.why.partition(": ")[2]) for each in found.unsupported if each.lost) == [
+        (1, "queue q", "that of line 11 counts"),
+        (3, "connector c: tcpNoDelay", "the last one counts"),
+        (4, "connector c", "that of line 3 counts"),
+        (5, "acceptor a: connectionsAllowed", "the last one counts"),
+        (7, "security-setting s", "that of line 6 counts"),
+        (9, "address-setting s", "that of line 8 counts"),
+        (13, "queue z", "that of line 12 counts"),
+    ]

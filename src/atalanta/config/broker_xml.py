@@ -41,7 +41,7 @@ from atalanta.wire.endpoint import (
     parse_connector,
 )
 from atalanta.wire.openwire.acceptor import OpenWireAcceptor
-from atalanta.wire.uri import UriError
+from atalanta.wire.uri import UriError, repeated_params
 
 ROOT: Final = "configuration"
 IN_VM: Final = ("vm://", "in-vm://")
@@ -234,6 +234,7 @@ class BrokerXml:
                 )
                 continue
             self._list_unused(child, acceptor.unused)
+            self._list_repeated(child, text)
             if acceptor.options(OpenWireAcceptor).discovery_uri:
                 self._published(child, acceptor)
             if others:
@@ -300,7 +301,13 @@ class BrokerXml:
                     f" the name of this machine, {socket.gethostname()}, is announced instead"
                 )
             self._list_unused(child, connector.unused)
+            self._list_repeated(child, text)
             self.configuration.connectors[connector.name] = connector
+
+    def _list_repeated(self, node: XmlElement, text: str) -> None:
+        for name in repeated_params(text):
+            what = f"{node.name} {node.attributes['name']}: {name}"
+            self.report.repeated(node.file, node.line, what, "the last one counts")
 
     def _named(self, section: XmlElement, name: str) -> list[XmlElement]:
         """Returns the children called `name` that have a unique name of their own; the others are problems."""
@@ -311,6 +318,9 @@ class BrokerXml:
             own = child.attributes.get("name", "")
             if not own:
                 self.report.problem(child.file, child.line, f"a <{name}> needs a name")
+            elif own in seen and name == "connector":  # AMQ222017
+                _, line = self.configuration.positions[name, own]
+                self.report.repeated(child.file, child.line, f"{name} {own}", f"that of line {line} counts")
             elif own in seen:
                 self.report.problem(child.file, child.line, f"{name} '{own}' is given twice")
             else:

@@ -104,6 +104,10 @@ class Report:
     ) -> None:
         self.unsupported.append(Unsupported(file, line, name, why, lost))
 
+    def repeated(self, file: str, line: int, what: str, counts: str) -> None:
+        """Records what is in a file twice, where Artemis starts all the same: `counts` says which one it takes."""
+        self.without_effect(file, line, what, f"it is there twice: {counts}", True)
+
     def settle_others(self, alone: bool, ways_alone: str) -> None:
         """Makes the elements that say that there are other brokers problems, or, for a broker that is `alone`, lost
         services. `ways_alone` says how to tell that it is."""

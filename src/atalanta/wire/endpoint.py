@@ -256,7 +256,7 @@ class ConnectorConfig(EndpointConfig):
 
 def read_acceptor(name: str, text: str, kinds: Sequence[type[ProtocolOptions]]) -> AcceptorConfig:
     """Returns an acceptor with the options of the protocols in `kinds`. UriError names the wrong part of `text`."""
-    uri = parse_uri(text, SCHEMES)
+    uri = parse_uri(text, SCHEMES, True)
     config = AcceptorConfig(name, uri.host, _port_of(uri), params=dict(uri.params))
     groups = [config.options(kind) for kind in kinds]
     _fill(config, uri.params, groups)
@@ -267,7 +267,7 @@ def read_acceptor(name: str, text: str, kinds: Sequence[type[ProtocolOptions]]) 
 
 def parse_connector(name: str, text: str) -> ConnectorConfig:
     """Parses a connector. UriError names the wrong part of `text`."""
-    uri = parse_uri(text, SCHEMES)
+    uri = parse_uri(text, SCHEMES, True)
     return make_connector(name, uri)
 
 

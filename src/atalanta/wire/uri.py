@@ -66,14 +66,16 @@ class UriList:
     params: dict[str, str] = field(default_factory=dict)
 
 
-def parse_uri(text: str, schemes: tuple[str, ...]) -> Uri:
+def parse_uri(text: str, schemes: tuple[str, ...], repeats: bool = False) -> Uri:
     """Parses one `scheme://host[:port][?params]`. UriError if the text is invalid or its scheme is not in `schemes`.
+
+    `repeats`: of a parameter that is there twice the last one counts (`repeated_params` names it).
     """
     text = _limited(text)
     scheme, rest = _scheme(text, schemes)
-    body, params = _split_params(rest)
+    body, query = _split_query(rest)
     host, port = parse_authority(body)
-    return Uri(scheme, host, port, params)
+    return Uri(scheme, host, port, parse_params(query, repeats))
 
 
 def parse_uri_list(text: str, schemes: tuple[str, ...]) -> UriList:
@@ -82,7 +84,8 @@ def parse_uri_list(text: str, schemes: tuple[str, ...]) -> UriList:
     if text.startswith("("):
         return _parenthesised(text, schemes)
     scheme, rest = _scheme(text, schemes)
-    body, params = _split_params(rest)
+    body, query = _split_query(rest)
+    params = parse_params(query)
     if body.startswith("("):
         return _with_params(_parenthesised(f"{body}", schemes, scheme), params)
     parts = _split_top(body)
@@ -119,9 +122,9 @@ def parse_authority(text: str) -> tuple[str, int | None]:
     return host, _port(colon + port, text)
 
 
-def parse_params(text: str) -> dict[str, str]:
+def parse_params(text: str, repeats: bool = False) -> dict[str, str]:
     """Parses `k=v;k=v` or `k=v&k=v`. A part without `=` is a key without value, as in Artemis. UriError for an empty
-    or a repeated key.
+    key, and for a repeated one unless `repeats` lets the last one count.
     """
     params: dict[str, str] = {}
     for part in text.replace("&", ";").split(";"):
@@ -131,10 +134,16 @@ def parse_params(text: str) -> dict[str, str]:
         if not key.strip():
             raise UriError(f"'{part}' is not key=value")
         name = _decode(key.strip())
-        if name in params:
+        if name in params and not repeats:
             raise UriError(f"parameter '{name}' is given twice")
         params[name] = _decode(value, name)
     return params
+
+
+def repeated_params(text: str) -> list[str]:
+    """Returns the parameters that are more than once behind the `?` of an address."""
+    names = [part.partition("=")[0].strip() for part in text.partition("?")[2].replace("&", ";").split(";")]
+    return [name for name in dict.fromkeys(names) if name and names.count(name) > 1]
 
 
 def uri_text(host: str, port: int, params: dict[str, str]) -> str:
@@ -161,8 +170,8 @@ def _scheme(text: str, schemes: tuple[str, ...]) -> tuple[str, str]:
     return scheme, rest
 
 
-def _split_params(text: str) -> tuple[str, dict[str, str]]:
-    """Returns the text before the first `?` outside parentheses, and the parameters behind it."""
+def _split_query(text: str) -> tuple[str, str]:
+    """Returns the text before the first `?` outside parentheses, and that behind it."""
     depth = 0
     for i in range(len(text)):
         character = text[i]
@@ -171,8 +180,8 @@ def _split_params(text: str) -> tuple[str, dict[str, str]]:
         elif character == ")":
             depth -= 1
         elif character == "?" and depth == 0:
-            return text[:i], parse_params(text[i + 1 :])
-    return text, {}
+            return text[:i], text[i + 1 :]
+    return text, ""
 
 
 def _split_top(text: str) -> list[str]:

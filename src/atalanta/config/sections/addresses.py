@@ -110,7 +110,8 @@ class AddressSections:
             self.report.problem(node.file, node.line, "a <queue> needs a name")
             return False
         if config.name in self.queues:
-            self.report.problem(node.file, node.line, f"queue '{config.name}' is given twice")
+            first = next(known for known, name in self.queue_nodes if name == config.name)
+            self.report.repeated(node.file, node.line, f"queue {config.name}", f"that of line {first.line} counts")
             return False
         self.queues[config.name] = config
         self.queue_nodes.append((node, config.name))
@@ -152,7 +153,7 @@ class AddressSections:
         self.reader.read(section, [], {"address-setting": self._address_setting})
 
     def _address_setting(self, node: XmlElement) -> None:
-        match = self._match(node, [setting.match for setting in self.broker.address_settings])
+        match = self._match(node, "address-setting")
         values: dict[str, Any] = {}
         self.reader.read(node, [into_mapping(AddressSettings, values)], attributes=("match",))
         for name in ("dead_letter_address", "expiry_address"):
@@ -161,14 +162,16 @@ class AddressSections:
         if match is not None:
             self.broker.address_settings.append(AddressSetting(match, values))
 
-    def _match(self, node: XmlElement, taken: list[str]) -> str | None:
+    def _match(self, node: XmlElement, kind: str) -> str | None:
+        """Returns the match of a setting; None if it has none, or if one before it counts (AMQ222301)."""
         match = node.attributes.get("match", "")
         if not match:
             self.report.problem(node.file, node.line, f"an <{node.name}> needs a match")
             return None
-        if match in taken:
-            self.report.problem(node.file, node.line, f"match '{match}' is given twice")
-            return None
+        for known, name in self.matches:
+            if name == match and known.name == kind:
+                self.report.repeated(node.file, node.line, f"{kind} {match}", f"that of line {known.line} counts")
+                return None
         self.matches.append((node, match))
         return match
 
@@ -228,7 +231,7 @@ class AddressSections:
             self.broker.security_rules.append(SecurityRule(match, permissions))
 
     def _match_of_rule(self, node: XmlElement) -> str | None:
-        return self._match(node, [rule.match for rule in self.broker.security_rules])
+        return self._match(node, "security-setting")
 
 
 def _roles(text: str) -> list[str]:

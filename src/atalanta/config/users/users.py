@@ -115,7 +115,7 @@ def _read_passwords(
     users = read_entries(users_path, configuration, report)
     passwords = {entry.key: entry for entry in users}
     if len(passwords) < len(users):
-        _report_repeated(users_path, users, report)
+        _report_repeated(users_path, users, configuration)
     everyone = _roles_of_all(configuration)
     roles: dict[str, list[str]] = {entry.key: list(everyone) for entry in users}
     unknown: dict[str, list[str]] = {}
@@ -182,9 +182,11 @@ def read_entries(path: Path, configuration: Configuration, report: Report) -> li
         return []
 
 
-def _report_repeated(path: Path, entries: list[PropertyEntry], report: Report) -> None:
+def _report_repeated(path: Path, entries: list[PropertyEntry], configuration: Configuration) -> None:
     seen: set[str] = set()
     for entry in entries:
         if entry.key in seen:
-            report.problem(str(path), entry.line, f"user '{entry.key}' is given twice")
+            configuration.warnings.append(
+                f"{path}:{entry.line}: user '{entry.key}' is there twice: the last one counts"
+            )
         seen.add(entry.key)
