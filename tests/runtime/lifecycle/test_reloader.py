@@ -31,8 +31,8 @@ class Files:
 
     def read(self) -> Reloaded:
         self.gate.wait(DEADLINE_S)
-        self.reads += 1
         text = self.path.read_text()
+        self.reads += 1
         if text.startswith("bad"):
             raise ReloadRefused([f"{self.path}:1: {text}", f"{self.path}:2: as well"])
         if text == "bug":

@@ -20,7 +20,7 @@ planner.wait()
 PLANNER = """
 import os, signal
 from atalanta.spark.errors import DriverGone, NodeUnavailable
-from atalanta.spark.read.members import Members
+from atalanta.spark.read.members import PolledMembers
 from atalanta.spark.options import read_options
 
 tries = 0
@@ -32,7 +32,7 @@ def away(server, credentials):
         os.kill(os.getppid(), signal.SIGKILL)
     raise NodeUnavailable(f"{server} is away")
 
-members = Members(read_options({"servers": "away:1", "queue": "q", "nodeTimeout": "100s"}), away)
+members = PolledMembers(read_options({"servers": "away:1", "queue": "q", "nodeTimeout": "100s"}), away)
 try:
     %s
 except DriverGone as error:
