@@ -12,7 +12,7 @@ from atalanta.wire.openwire.commands.connections import (
     RemoveInfo,
     WireFormatInfo,
 )
-from atalanta.wire.openwire.commands.consumers import ConsumerInfo, MessagePull
+from atalanta.wire.openwire.commands.consumers import ConsumerControl, ConsumerInfo, MessagePull
 from atalanta.wire.openwire.commands.deliveries import MessageAck, MessageDispatch
 from atalanta.wire.openwire.commands.destinations import (
     ActiveMQDestination,
@@ -221,7 +221,7 @@ class OpenWireClient:
     def dispatches(self) -> list[MessageDispatch]:
         """The deliveries since the last call, and nothing else."""
         found = self.output()
-        assert all(isinstance(each, (MessageDispatch, KeepAliveInfo)) for each in found), found
+        assert all(isinstance(each, (MessageDispatch, KeepAliveInfo, ConsumerControl)) for each in found), found
         return [each for each in found if isinstance(each, MessageDispatch)]
 
     def texts(self) -> list[str | None]:
