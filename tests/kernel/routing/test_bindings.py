@@ -56,6 +56,7 @@ def remote(bench: Bench, name: str, address: str, routing_name: str) -> RemoteBi
     forward = bench.queue(f"sf.{name}", f"sf.{name}", 0)
     forward.spec.internal = True
     forward.internal = True
+    forward.groupable = False
     made = RemoteBinding(
         bench.broker.bindings.take_id(), address, routing_name, name, 7, 1, forward, ON_DEMAND
     )
