@@ -71,6 +71,18 @@ def test_an_acceptor_with_a_lock_that_others_may_have_stays_closed(tmp_path: Pat
     assert "<ha-policy>" in closed.ways and "atalanta run --alone" in closed.ways
 
 
+def test_an_acceptor_over_http_stays_closed_and_the_others_open(tmp_path: Path) -> None:
+    core = (
+        '<acceptors><acceptor name="web">tcp://0.0.0.0:8080?httpEnabled=true</acceptor>'
+        '<acceptor name="old">tcp://0.0.0.0:1?protocol=stomp,CORE</acceptor></acceptors>'
+    )
+    configuration = read(tmp_path, core)
+    [closed] = configuration.closed_acceptors
+    assert closed.name == "web" and closed.why.startswith("httpEnabled: CORE over HTTP is not supported")
+    [old] = configuration.acceptors
+    assert old.protocols == ("STOMP", "CORE")  # the old form of the parameter restricts, too
+
+
 @pytest.mark.parametrize("own", [False, True])
 def test_a_broker_that_is_alone_needs_no_lock(tmp_path: Path, own: bool) -> None:
     path = write(tmp_path, LOCKED)

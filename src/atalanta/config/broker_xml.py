@@ -38,6 +38,7 @@ from atalanta.kernel.security.security import DEFAULT_CLUSTER_USER
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.wire.endpoint import (
     AcceptorConfig,
+    UnservedUri,
     parse_connector,
 )
 from atalanta.wire.openwire.acceptor import OpenWireAcceptor
@@ -46,6 +47,7 @@ from atalanta.wire.uri import UriError, repeated_params
 ROOT: Final = "configuration"
 IN_VM: Final = ("vm://", "in-vm://")
 LOCK_COORDINATOR: Final = "lock-coordinator"
+UNSERVED_WAYS: Final = "remove the parameter here and in the URLs of the clients; the others of this file are open"
 LOCK_WHY: Final = (
     "it names a lock-coordinator, so that only one node has it open. There are no such locks here, neither for nodes of"
     " ours nor shared with a real Artemis: it stays closed"
@@ -220,6 +222,10 @@ class BrokerXml:
                 continue
             try:
                 acceptor = parse_acceptor(child.attributes["name"], text)
+            except UnservedUri as unserved:
+                closed = ClosedAcceptor(child.file, child.line, child.attributes["name"], str(unserved), UNSERVED_WAYS)
+                self.configuration.closed_acceptors.append(closed)
+                continue
             except UriError as error:
                 self.report.problem(child.file, child.line, f"acceptor: {error}")
                 continue

@@ -45,7 +45,7 @@ UNUSED: Final[dict[str, str]] = {
     "nioRemotingThreads": _THREADS,
     "remotingThreads": _THREADS,
     "directDeliver": _THREADS,
-    "protocol": "old form of protocols",
+    "protocol": "of acceptors alone: the old form of protocols",
     "quietPeriod": _NETTY,
     "shutdownTimeout": _NETTY,
     "amqpCredits": _OTHER_PROTOCOL,
@@ -86,6 +86,7 @@ REFUSED: Final[dict[str, str]] = {
     "proxyProtocolEnabled": "the PROXY protocol is not supported",
 }
 
+OLD_PROTOCOLS: Final = "protocol"
 TLS_FIELDS: Final = {entry.metadata["xml"]: entry for entry in fields(TlsConfig)}
 
 
@@ -254,9 +255,15 @@ class ConnectorConfig(EndpointConfig):
         return {"port": str(self.port), "host": self.host, **shown}
 
 
+class UnservedUri(UriError):
+    """A parameter that changes the bytes on the wire to what is not served."""
+
+
 def read_acceptor(name: str, text: str, kinds: Sequence[type[ProtocolOptions]]) -> AcceptorConfig:
     """Returns an acceptor with the options of the protocols in `kinds`. UriError names the wrong part of `text`."""
     uri = parse_uri(text, SCHEMES, True)
+    if OLD_PROTOCOLS in uri.params:  # of HornetQ and the first versions of Artemis
+        uri.params.setdefault("protocols", uri.params.pop(OLD_PROTOCOLS))
     config = AcceptorConfig(name, uri.host, _port_of(uri), params=dict(uri.params))
     groups = [config.options(kind) for kind in kinds]
     _fill(config, uri.params, groups)
@@ -303,7 +310,7 @@ def _fill(config: EndpointConfig, params: dict[str, str], groups: Sequence[Proto
     for name, text in others.items():
         if name in REFUSED:
             if _boolean(name, text):
-                raise UriError(f"{name}: {REFUSED[name]}")
+                raise UnservedUri(f"{name}: {REFUSED[name]}")
         elif name in unused:
             config.unused.append((name, unused[name]))
         else:
