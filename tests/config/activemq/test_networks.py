@@ -139,3 +139,26 @@ def test_mistakes_in_atalanta_toml(tmp_path: Path, text: str, says: str) -> None
     with pytest.raises(ConfigError) as caught:
         read_broker_xml(tmp_path / "broker.xml")
     assert f"atalanta.toml:{says}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("queue", "factory", "expected"),
+    [
+        ("&gt;", '<conditionalNetworkBridgeFilterFactory replayWhenNoConsumers="true"/>', (True, 0)),
+        ("&gt;", '<conditionalNetworkBridgeFilterFactory replayDelay="700"/>', (False, 700)),
+        ("a.&gt;", '<conditionalNetworkBridgeFilterFactory replayWhenNoConsumers="false"/>', (True, 5_000)),
+    ],
+)
+def test_a_policy_says_when_messages_return_over_bridges(
+    tmp_path: Path, queue: str, factory: str, expected: tuple[bool, int]
+) -> None:
+    inside = (
+        f'<destinationPolicy><policyMap><policyEntries><policyEntry queue="{queue}"><networkBridgeFilterFactory>'
+        f"{factory}</networkBridgeFilterFactory></policyEntry></policyEntries></policyMap></destinationPolicy>"
+        '<networkConnectors><networkConnector uri="static:(tcp://b:1)"/></networkConnectors>'
+    )
+    configuration = read(classic_file(tmp_path, inside))
+    (config,) = configuration.networks.connectors
+    assert (config.replay_when_no_consumers, config.replay_delay_ms) == expected
+    told = [each for each in findings(configuration) if "conditionalNetworkBridgeFilterFactory" in each]
+    assert len(told) == (1 if queue == "a.&gt;" else 0)

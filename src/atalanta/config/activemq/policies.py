@@ -50,6 +50,7 @@ class Policies:
         self.dead_letter_queues: dict[str, XmlElement] = {DEAD_LETTERS: root}
         self.everywhere: dict[str, str] = {}  # settings of all addresses, from plugins
         self.expiry_period: str | None = None
+        self.replay: tuple[bool, int] | None = None  # over networks: whether, and after how many ms
 
     def read(self, section: XmlElement) -> None:
         """Reads `<destinationPolicy><policyMap>`."""
@@ -112,6 +113,7 @@ class Policies:
                 "pendingQueuePolicy": queue_cursor,
                 "messageGroupMapFactory": factory,
                 "subscriptionRecoveryPolicy": lambda child: self._retroactive(child, found),
+                "networkBridgeFilterFactory": lambda child: self._bridge_filter(child, node),
             },
             tables.POLICY_CHILDREN_SILENT,
             tables.POLICY_CHILDREN_LOST,
@@ -194,6 +196,23 @@ class Policies:
             self.elements.finding(inner, name, why, True)
             return
         found.update({"retroactive-message-count": count, "retroactive-on-request": "true", **limits})
+
+    def _bridge_filter(self, section: XmlElement, entry: XmlElement) -> None:
+        """Reads when messages return over a bridge: the policy for all queues says it for every network connector."""
+        inner = only(section)
+        if inner is None:
+            return
+        if inner.name != "conditionalNetworkBridgeFilterFactory":
+            self.elements.finding(inner, inner.name, "Java classes cannot be loaded", True)
+            return
+        lost = dict.fromkeys(("rateLimit", "rateDuration"), "the messages over a bridge are not limited in number")
+        values = self.elements.values(inner, ("replayWhenNoConsumers", "replayDelay"), {}, lost)
+        if ALL not in listed(entry.attributes.get("queue", "")):
+            why = f"no effect: only the policy for queue {ALL} says when messages return, or each networkConnector does"
+            self.elements.finding(inner, inner.name, why, True)
+            return
+        replays = self.elements.true(inner, values, "replayWhenNoConsumers")
+        self.replay = (replays, self.elements.whole(inner, values, "replayDelay", 0))
 
     # -- dead letters -------------------------------------------------------------------------------
     def _dead_letters(self, section: XmlElement, entry: XmlElement, found: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ user wrote. Nothing in the file names a class that is loaded.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os.path import realpath
 from pathlib import Path
 from typing import Final
@@ -169,7 +169,13 @@ class BrokerReader:
         self._finish()
         configuration = made(broker, "configuration")
         configuration.children.append(core.node)
-        networks = NetworkSettings(self.networks.connectors, self.transports.discovery_uris, self.transports.tls)
+        connectors = self.networks.connectors
+        if self.policies.replay is not None:
+            replays, delay_ms = self.policies.replay
+            connectors = [
+                replace(each, replay_when_no_consumers=replays, replay_delay_ms=delay_ms) for each in connectors
+            ]
+        networks = NetworkSettings(connectors, self.transports.discovery_uris, self.transports.tls)
         deletes = self.elements.true(broker, values, DELETE_ALL)
         return ClassicBroker(configuration, base, self.plugins.logins, networks, deletes, data.owner)
 

@@ -287,7 +287,6 @@ POLICY_CHILDREN_SILENT: Final[dict[str, str]] = {
 }
 POLICY_CHILDREN_LOST: Final[dict[str, str]] = {
     "slowConsumerStrategy": "no consumer is closed: see slow-consumer-policy in broker.xml",
-    "networkBridgeFilterFactory": "stuck messages return by default: see replayWhenNoConsumers of networkConnector",
     "messageInterceptorStrategy": _JAVA,
 }
 # What an <address-setting> says that another policy sets: in Classic, only the nearest policy counts.
