@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
@@ -191,6 +192,17 @@ def test_what_is_kept_has_an_age_and_a_size(limits: dict[str, int], expected: li
         client.publish(body, ActiveMQTopic("k"), timestamp=now_ms - age_ms)
     client.consume(ActiveMQTopic("k"), retroactive=True)
     assert client.texts() == expected
+
+
+def test_a_composite_topic_shows_the_topic_to_which_a_message_was_sent(server: OpenWireServer) -> None:
+    config = DivertConfig(name="d", address="MY.TOPIC", forwarding_address="FOO", routing_type=1)
+    server.broker.diverts.create(config, False)
+    client = server.openwire_client()
+    client.consume("FOO")
+    client.publish("1", ActiveMQTopic("MY.TOPIC"))
+    [dispatch] = client.dispatches()
+    assert dispatch.message is not None
+    assert dispatch.message.original_destination == ActiveMQTopic("MY.TOPIC")
 
 
 def test_another_selector_makes_a_new_subscription(server: OpenWireServer) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from atalanta.kernel.queue.spec import MULTICAST
 from atalanta.kernel.sessions.ingress_headers import VALIDATED_USER
 from atalanta.message.encoding.buffer import decode_utf16, encode_utf16
 from atalanta.message.message import COMPRESSED, LARGE_SIZE, Message, properties_reader, usual_text
@@ -49,6 +50,7 @@ from atalanta.wire.openwire.encoding.primitives import encode_map
 INT_MIN: Final = -(1 << 31)
 INT_MAX: Final = (1 << 31) - 1
 ORIGINAL_ADDRESS: Final = "_AMQ_ORIG_ADDRESS"
+ORIGINAL_ROUTING_TYPE: Final = "_AMQ_ORIG_ROUTING_TYPE"
 # Told to an OpenWire client that gets the encoded body of a message that cannot be converted.
 NOT_CONVERTED: Final = "AtalantaNotConverted"
 OWN_FIELDS: Final = dict.fromkeys((CORRELATION_ID, REPLY_TO, TYPE, CONNECTION_ID, LARGE_SIZE, COMPRESSED), True)
@@ -73,6 +75,7 @@ class Fields:
         self.user_id: str | None = None
         self.reply_to: ActiveMQDestination | None = None
         self.original_destination: ActiveMQDestination | None = None
+        self.original_address: str | None = None
         self.broker_path: list[BrokerId] | None = None
         self.properties: dict[str, object] = {}
         self.kept: bytes | None = None  # the maps and lists of the properties
@@ -99,6 +102,8 @@ class Fields:
             self.correlation_id = value.decode("utf-8", "replace")
         elif isinstance(value, bytes) and name == NESTED_PROPERTIES:
             self.kept = value
+        elif name == ORIGINAL_ROUTING_TYPE and value == MULTICAST and self.original_address is not None:
+            self.original_destination = ActiveMQTopic(self.original_address)
         elif isinstance(value, int) and name == GROUP_SEQUENCE:
             self.group_sequence = min(max(value, INT_MIN), INT_MAX)  # of another protocol: any number
         elif isinstance(value, str):
@@ -120,7 +125,8 @@ class Fields:
         elif name == ORIGINAL_DESTINATION:
             self.original_destination = of_text(value)
         elif name == ORIGINAL_ADDRESS and self.original_destination is None:
-            self.original_destination = ActiveMQQueue(value)
+            self.original_address = value
+            self.original_destination = ActiveMQQueue(value)  # a topic, if its routing type says so
 
     def encoded(self) -> bytes | None:
         """Returns the other properties in OpenWire's encoding; None without any."""
