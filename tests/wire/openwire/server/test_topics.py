@@ -194,6 +194,22 @@ def test_what_is_kept_has_an_age_and_a_size(limits: dict[str, int], expected: li
     assert client.texts() == expected
 
 
+@pytest.mark.parametrize("exists", [True, False])
+def test_the_queue_of_a_topic_is_consumed_by_its_full_name(server: OpenWireServer, exists: bool) -> None:
+    """Its routing type is that of the address that exists, or of a new one by its settings."""
+    client = server.openwire_client()
+    topic = ActiveMQTopic("Plain.G")
+    if exists:
+        client.publish("nobody hears it", topic)
+    client.consume("Plain.G::Consumer.Y")
+    client.publish("1", topic)
+    assert client.texts() == ["1"]
+    client.publish("2", "Plain.G::Consumer.Y")
+    assert client.texts() == ["2"]
+    queue = server.broker.queues["Consumer.Y"]
+    assert (queue.spec.address, queue.spec.routing_type) == ("Plain.G", 0)
+
+
 def test_a_composite_topic_shows_the_topic_to_which_a_message_was_sent(server: OpenWireServer) -> None:
     config = DivertConfig(name="d", address="MY.TOPIC", forwarding_address="FOO", routing_type=1)
     server.broker.diverts.create(config, False)

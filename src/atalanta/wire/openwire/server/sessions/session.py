@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.routing.virtual_topics import virtual_topics
 from atalanta.wire.openwire.commands.deliveries import MessageDispatch
-from atalanta.wire.openwire.conversion.destination import has_wildcard, target_of
+from atalanta.wire.openwire.conversion.destination import BrokerDestination, has_wildcard, target_of
 from atalanta.wire.openwire.server.sessions.answers import Answers
 from atalanta.wire.openwire.server.sessions.dispatches import Dispatches
 from atalanta.wire.openwire.server.sessions.errors import throwable_of
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
         SessionId,
     )
     from atalanta.wire.openwire.commands.transactions import TransactionId
-    from atalanta.wire.openwire.conversion.destination import BrokerDestination
     from atalanta.wire.openwire.conversion.message_id import Correlations
     from atalanta.wire.openwire.conversion.sent_message import Sender
     from atalanta.wire.openwire.server.advisories.advisories import Advisories
@@ -86,8 +86,19 @@ class OpenWireSession(SenderControl):
 
     def target(self, destination: ActiveMQDestination) -> BrokerDestination:
         """Returns the address or queue behind one destination that is not composite. BrokerError: its name."""
-        config = self.kernel.services.config
-        return target_of(destination, config.wildcard, virtual_topics(config.virtual_topic_forms))
+        services = self.kernel.services
+        config = services.config
+        found = target_of(destination, config.wildcard, virtual_topics(config.virtual_topic_forms))
+        if found.queue and found.routing_type == ANYCAST:  # as in AMQSession.checkAutoCreateQueue of Artemis
+            addresses = services.queue_registry.addresses
+            address = addresses.by_name.get(found.address)
+            if address is None:
+                multicast = addresses.settings.match(found.address).default_address_routing_type == MULTICAST
+            else:
+                multicast = address.multicast and not address.anycast
+            if multicast:
+                return BrokerDestination(found.address, MULTICAST, False, found.queue)
+        return found
 
     # -- registers ------------------------------------------------------------------------------
     def add_session(self, session_id: SessionId) -> None:
