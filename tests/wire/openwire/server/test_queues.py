@@ -9,8 +9,8 @@ from atalanta.wire.openwire.commands.connections import ConnectionError, RemoveI
 from atalanta.wire.openwire.commands.consumers import ConsumerControl
 from atalanta.wire.openwire.commands.deliveries import MessageDispatch
 from atalanta.wire.openwire.commands.destinations import ActiveMQQueue, ActiveMQTopic
-from atalanta.wire.openwire.commands.identifiers import ConnectionId, SessionId
-from atalanta.wire.openwire.commands.producers import ProducerAck
+from atalanta.wire.openwire.commands.identifiers import ConnectionId, ProducerId, SessionId
+from atalanta.wire.openwire.commands.producers import ProducerAck, ProducerInfo
 from atalanta.wire.openwire.commands.responses import Response
 from atalanta.wire.openwire.encoding.throwable import Throwable
 from tests.kernel.broker_rig import SECOND
@@ -60,6 +60,16 @@ def test_an_acknowledgement_without_its_consumer_is_not_the_end_of_a_connection(
     assert "does not exist" in client.fails(client.ack_info(dispatch))[1]
     client.consume("a")
     assert client.texts() == ["1"]
+
+
+def test_a_producer_of_a_queue_that_is_not_there_and_is_not_made_is_refused_at_once() -> None:
+    settings = AddressSettingsRepository()
+    settings.add("a", {"auto_create_queues": False, "auto_create_addresses": False})
+    server = OpenWireServer(settings=settings)
+    client = server.openwire_client()
+    kind, why = client.fails(ProducerInfo(ProducerId(client.id, 1, 1), ActiveMQQueue("a")))
+    assert kind == "javax.jms.InvalidDestinationException" and "does not exist" in why
+    client.succeeds(ProducerInfo(ProducerId(client.id, 2, 1), ActiveMQQueue("b")))
 
 
 def test_a_client_may_write_no_timestamp(server: OpenWireServer) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
-from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
+from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.bodies import InflatedTooLarge
 from atalanta.wire.openwire.conversion.destination import (
@@ -70,6 +71,18 @@ def _check_destination(session: OpenWireSession, info: ProducerInfo, destination
                     raise
                 continue
         session.kernel.check("send", target.name())
+        if info.response_required and target.routing_type == ANYCAST and not target.temporary:
+            _check_queue(session, target)
+
+
+def _check_queue(session: OpenWireSession, target: BrokerDestination) -> None:
+    """Raises BrokerError for a queue that is not there, and is not created automatically (OpenWireUtil of Artemis)."""
+    registry = session.kernel.services.queue_registry
+    name = target.queue or target.address
+    if name not in registry.by_name and target.address not in registry.addresses.by_name:
+        settings = registry.addresses.settings.match(target.address)
+        if not (settings.auto_create_queues and settings.auto_create_addresses):
+            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"AMQ229203: address {target.address} does not exist")
 
 
 def _targets(session: OpenWireSession, parts: list[ActiveMQDestination]) -> list[BrokerDestination]:
