@@ -20,7 +20,7 @@ from atalanta.wire.openwire.server.sessions.keep_alive import (
     KeepAlives,
 )
 from atalanta.wire.openwire.server.sessions.pulls import Pulls
-from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
+from atalanta.wire.wildcard_queues import WildcardQueues
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers, Wire
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 SENT_NS: Final = 60_000_000_000  # a client that comes back within this time did not stay where it was sent
 SENT_MAX: Final = 10_000
+QUEUES_TIMER: Final = "wire.openwire.queues"
 
 
 class NodeClients:
@@ -47,7 +48,7 @@ class NodeClients:
         self.pulls = Pulls(timers)
         self.inflations = Inflations(timers)
         self.correlations = Correlations()
-        self.wildcard_queues = WildcardQueues(timers)
+        self.wildcard_queues = WildcardQueues(timers, QUEUES_TIMER)
         self.bridges = NodeBridges(
             self.advisories, self.pulls, self.wildcard_queues, self.correlations, self.inflations, timers, queues
         )

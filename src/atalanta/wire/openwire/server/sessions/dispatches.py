@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
     from atalanta.wire.openwire.server.sessions.pulls import Pulls
     from atalanta.wire.openwire.server.sessions.subscription import Part, Subscription
-    from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
+    from atalanta.wire.wildcard_queues import WildcardQueues
 
 SIZE_BYTES: Final = 4  # before each frame
 
