@@ -58,7 +58,10 @@ def test_before_login_only_connect_is_accepted(server: StompServer, data: bytes)
     client = StompClient(server)
     client.feed(b"CONNECT\n")  # recognised by its first line
     client = StompClient(server)
-    connection = StompConnection(server.host, server.stomp.beats, client.conn, "1.2.3.4:5", server.now, None)
+    stomp = server.stomp
+    connection = StompConnection(
+        server.host, stomp.beats, stomp.wildcard_queues, client.conn, "1.2.3.4:5", server.now, None
+    )
     server.connections[client.conn] = connection
     client.feed(data)
     (answer,) = replies(client.output())

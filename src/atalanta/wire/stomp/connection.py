@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
     from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.host import Host
+    from atalanta.wire.wildcard_queues import WildcardQueues
 
 SERVER: Final = "Atalanta"
 LINE_END: Final = b"\n"
-WINDOW_BYTES: Final = 10_240  # of an acceptor without stompConsumerWindowSize
 NO_VERSION: Final = "the client offers none of the versions 1.0, 1.1 and 1.2"
 
 
@@ -41,6 +41,7 @@ class StompConnection(StompOutput):
         self,
         host: Host,
         beats: HeartBeats,
+        wildcard_queues: WildcardQueues,
         conn: int,
         remote: str,
         now: int,
@@ -48,9 +49,11 @@ class StompConnection(StompOutput):
     ) -> None:
         super().__init__(host, conn, remote, now, acceptor)
         self.beats = beats
+        self.wildcard_queues = wildcard_queues
         self.client.protocol = "STOMP"
         self.client.implementation = "StompConnection"
-        self.decoder = FrameDecoder()
+        self.options = StompAcceptor() if acceptor is None else acceptor.options(StompAcceptor)
+        self.decoder = FrameDecoder(self.options.classic, self.options.body_bytes_max)
         self.session: StompSession | None = None
         self.connect_frame: Frame | None = None
         self.waiting: Frame | None = None
@@ -120,7 +123,7 @@ class StompConnection(StompOutput):
         except BrokerError as error:
             self.refuse(error.text, None if frame is None else frame.get("receipt"))
         except ProtocolError as broken:
-            self.send_error(str(broken), None if frame is None else frame.get("receipt"))
+            self.send_error(str(broken), self.decoder.receipt if frame is None else frame.get("receipt"))
             raise
 
     def _process(self, now: int, frame: Frame) -> None:
@@ -130,7 +133,7 @@ class StompConnection(StompOutput):
                 self.waiting = frame
                 self.count_unfinished()
                 if not self.host.unfinished.may_wait(self):
-                    self.refuse(self.host.unfinished.refusal(self), None)
+                    self.refuse(self.host.unfinished.refusal(self), frame.get("receipt"))
         elif frame.command == "CONNECT" or frame.command == "STOMP":
             self._connect(now, frame)
         else:
@@ -145,7 +148,7 @@ class StompConnection(StompOutput):
             self.version = max(known)
             if self.version == 0:
                 self.version = V10
-                self.send_error(NO_VERSION, None)
+                self.send_error(NO_VERSION, frame.get("receipt"))
                 self.host.tell_refused(now, self.client.remote, NO_VERSION)
                 self.end(NO_VERSION)
                 return
@@ -165,10 +168,8 @@ class StompConnection(StompOutput):
         self.host.wire.logged_in(self.conn)
         self.decoder.admit(self.version)
         self.client.client_id = request.client_id
-        acceptor = self.acceptor
-        names = Destinations(self.address_prefixes(), broker.address_registry.by_name)
-        window_bytes = WINDOW_BYTES if acceptor is None else acceptor.options(StompAcceptor).window_bytes
-        session = StompSession(self, names, window_bytes)
+        names = Destinations(self.address_prefixes(), broker.address_registry.by_name, self.options.classic)
+        session = StompSession(self, names, self.options, self.wildcard_queues)
         kernel = self.new_session(session, identity)
         session.attach(kernel)
         self.session = session
@@ -185,8 +186,10 @@ class StompConnection(StompOutput):
             data = LINE_END if self.web_socket is None else framed(LINE_END)
             self.heart_beat = Beat(self.host.wire, self.conn, now, agreed.own_period_ms * 1_000_000, data)
             self.beats.add(now, self.heart_beat)
+        if self.options.classic:
+            session_name = self.client.client_id or f"ID:{session_name}"
         headers = [("version", VERSION_NAMES[self.version]), ("session", session_name)]
-        if self.acceptor is None or not self.acceptor.options(StompAcceptor).server_header_off:
+        if not self.options.server_header_off:
             headers.append(("server", SERVER))
         request_id = frame.get("request-id")
         if request_id is not None:
@@ -195,8 +198,9 @@ class StompConnection(StompOutput):
         self.send_bytes(self.answer_frame("CONNECTED", headers, b"", V10))  # without escapes in any version
 
     def refuse_login(self, error: BrokerError) -> None:
+        frame = self.connect_frame
         self.connect_frame = None
-        self.send_error(error.text, None)
+        self.send_error(error.text, None if frame is None else frame.get("receipt"))
         self.end(error.text)
 
     def waits_for_room(self) -> bool:
@@ -237,6 +241,7 @@ class StompConnection(StompOutput):
             self.beats.remove(self.heart_beat)
         session = self.session
         if session is not None:
+            session.leave()
             session.kernel.close(now, True)
         if self.stream is not None:
             self.stream.abort()

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 USUAL_PREFIXES: Final = AddressPrefixes("/queue/", "/topic/")
 TEMPORARY_PREFIX: Final = "/temp-queue/"
+TEMPORARY_TOPIC_PREFIX: Final = "/temp-topic/"  # as in Classic
+PARTS_MAX: Final = 100  # of a composite destination
 TEMPORARY_QUEUES_MAX: Final = 1_000  # of one connection
 ROUTING_TYPES: Final = {"ANYCAST": ANYCAST, "MULTICAST": MULTICAST}
 ROUTING_NAMES: Final = {ANYCAST: "ANYCAST", MULTICAST: "MULTICAST"}
@@ -48,22 +50,53 @@ class Destination:
             return self.text
         return self.text[: len(self.text) - len(self.name)] + address
 
+    def matched(self, queue: str) -> Destination:
+        """Returns the destination of a queue that the wildcards of this one mean."""
+        return Destination(self.shown(queue), queue, ANYCAST, False)
+
 
 class Destinations:
-    """The names that one connection uses. `temporary`: the queues behind its `/temp-queue/` names."""
+    """The names that one connection uses. `temporary`: what is behind its `/temp-queue/` names, and its routing type.
 
-    def __init__(self, prefixes: AddressPrefixes | None, addresses: dict[str, Address]) -> None:
+    `classic`: a name without prefix is a queue, each comma separates destinations, and there is `/temp-topic/`.
+    """
+
+    def __init__(
+        self, prefixes: AddressPrefixes | None, addresses: dict[str, Address], classic: bool = False
+    ) -> None:
         self.usual = prefixes is None
+        self.classic = classic
         self.prefixes: AddressPrefixes = USUAL_PREFIXES if prefixes is None else prefixes
         self.addresses = addresses
-        self.temporary: dict[str, str] = {}
+        self.temporary: dict[str, tuple[str, int]] = {}
+
+    def parts_of(self, text: str) -> list[str]:
+        """Returns the names of a composite destination, or the name itself. ProtocolError.
+
+        Without `classic` commas may be in names: each part needs a prefix then. An address of the whole name comes
+        first. A part that is named twice counts once, as in Classic.
+        """
+        if "," not in text or text in self.addresses or self.prefixes.plain(text) in self.addresses:
+            return [text]
+        parts = list(dict.fromkeys(part.strip() for part in text.split(",")))
+        if not self.classic and not all([self._has_prefix(part) for part in parts]):
+            return [text]
+        if "" in parts:
+            raise ProtocolError(f"the destination {text[:100]!r} has an empty part")
+        if len(parts) > PARTS_MAX:
+            raise ProtocolError(f"a composite destination has at most {PARTS_MAX} parts")
+        return parts
+
+    def _has_prefix(self, text: str) -> bool:
+        return text.startswith(TEMPORARY_PREFIX) or self.prefixes.split(text)[1] >= 0
 
     def find(self, text: str, kind: str | None) -> Destination:
         """Returns the destination. `kind`: the header destination-type or subscription-type. ProtocolError."""
         if not text:
             raise ProtocolError("the header destination is empty")
-        if text.startswith(TEMPORARY_PREFIX) and text in self.temporary:
-            return Destination(text, self.temporary[text], ANYCAST, True)
+        if text in self.temporary:
+            name, routing_type = self.temporary[text]
+            return Destination(text, name, routing_type, True)
         name, routing_type = self.prefixes.split(text)
         if self.usual and routing_type >= 0 and text in self.addresses:
             name, routing_type = text, -1
@@ -71,23 +104,30 @@ class Destinations:
             if kind not in ROUTING_TYPES:
                 raise ProtocolError(f"the type of a destination is ANYCAST or MULTICAST, not {kind[:40]!r}")
             routing_type = ROUTING_TYPES[kind]
+        if self.classic and routing_type < 0 and text not in self.addresses:
+            routing_type = ANYCAST
         return Destination(text, name, routing_type, False)
 
-    def wants_temporary(self, text: str) -> bool:
-        """Returns True for a `/temp-queue/` name that has no queue yet."""
-        return text.startswith(TEMPORARY_PREFIX) and text not in self.temporary and text not in self.addresses
+    def wanted_temporary(self, text: str) -> int:
+        """Returns the routing type of a `/temp-queue/` or `/temp-topic/` name that has nothing behind it yet, else -1.
+        """
+        if text in self.temporary or text in self.addresses:
+            return -1
+        if text.startswith(TEMPORARY_PREFIX):
+            return ANYCAST
+        return MULTICAST if self.classic and text.startswith(TEMPORARY_TOPIC_PREFIX) else -1
 
-    def add_temporary(self, text: str, queue_name: str) -> None:
-        """Records the queue behind a `/temp-queue/` name. BrokerError if there are too many."""
+    def add_temporary(self, text: str, name: str, routing_type: int) -> None:
+        """Records what is behind a temporary name. BrokerError if there are too many."""
         if len(self.temporary) >= TEMPORARY_QUEUES_MAX:
             raise BrokerError(ILLEGAL_STATE, f"a connection has at most {TEMPORARY_QUEUES_MAX} temporary queues")
-        self.temporary[text] = queue_name
+        self.temporary[text] = (name, routing_type)
 
     def jms_name(self, text: str) -> str:
         """Returns a reply destination as JMS clients read it; without a known routing type the plain name."""
         found = self.find(text, None)
         if found.temporary:
-            return f"temp-queue://{found.name}"
+            return f"temp-{'queue' if found.routing_type == ANYCAST else 'topic'}://{found.name}"
         routing_type = found.routing_type
         address = self.addresses.get(found.name)
         if routing_type < 0 and address is not None and address.anycast != address.multicast:
@@ -100,8 +140,12 @@ class Destinations:
         """Returns a reply destination of a JMS client as this client names it."""
         for start, routing_type in JMS_PREFIXES:
             if text.startswith(start):
-                for prefix, of_prefix in self.prefixes.entries:
-                    if of_prefix == routing_type:
-                        return prefix + text[len(start) :]
-                return text[len(start) :]
+                return self.name_as(text[len(start) :], routing_type)
         return text
+
+    def name_as(self, address: str, routing_type: int) -> str:
+        """Returns the name of an address of that routing type, as this client writes it."""
+        for prefix, of_prefix in self.prefixes.entries:
+            if of_prefix == routing_type:
+                return prefix + address
+        return address
