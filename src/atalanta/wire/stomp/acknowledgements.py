@@ -24,8 +24,8 @@ def _delivered(session: StompSession, frame: Frame) -> tuple[Part, int]:
         name = frame.required("message-id")
     part, message_id = session.delivered_as(name)
     named = frame.get("subscription")
-    key = part.subscription.key()
-    if named is not None and named != key:
+    if named is not None and named != part.subscription.key():
+        key = part.subscription.key()
         text = f"message {name[:40]!r} is delivered to subscription {key[:40]!r}, not to {named[:40]!r}"
         raise BrokerError(ILLEGAL_STATE, text)
     return part, message_id

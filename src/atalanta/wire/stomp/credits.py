@@ -24,7 +24,8 @@ def begin_credits(session: StompSession, part: Part) -> None:
 def give_credits(session: StompSession, part: Part, message_id: int, cumulative: bool) -> None:
     """Gives the credits of a message that is no more with the client; `cumulative`: and of those before it."""
     credits = part.window.give_back(message_id, cumulative)
-    part.subscription.forget(part.number, message_id)
+    if part.subscription.ordered:
+        part.subscription.forget(part.number, message_id)
     if credits <= 0 or part.number not in session.parts or part.window.size == UNLIMITED or part.browsed:
         return
     kernel = session.kernel

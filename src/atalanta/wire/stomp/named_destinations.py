@@ -19,11 +19,16 @@ ADVISORY_PREFIX: Final = "ActiveMQ.Advisory."
 def all_destinations(session: StompSession, now: int, frame: Frame, kind: str) -> list[Destination]:
     """Returns the destinations of the frame; `kind`: the header that may choose their routing type."""
     names = session.names
-    found: list[Destination] = []
-    for text in names.parts_of(frame.required("destination")):
+    text = frame.required("destination")
+    if "," not in text:
         check_name(text)
         make_temporary(session, now, text)
-        found.append(names.find(text, frame.get(kind)))
+        return [names.find(text, frame.get(kind))]
+    found: list[Destination] = []
+    for part in names.parts_of(text):
+        check_name(part)
+        make_temporary(session, now, part)
+        found.append(names.find(part, frame.get(kind)))
     return found
 
 

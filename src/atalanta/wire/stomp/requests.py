@@ -10,12 +10,11 @@ from atalanta.wire.stomp.named_destinations import ADVISORY_PREFIX, all_destinat
 from atalanta.wire.stomp.sent_message import sent_message, wants_schedule
 from atalanta.wire.stomp.subscribers import subscribe, unsubscribe
 from atalanta.wire.stomp.transactions import abort, begin, commit, transaction_of
-from atalanta.wire.stomp.transformation import check_transformation
+from atalanta.wire.stomp.transformation import TRANSFORMATION, check_transformation
 
 if TYPE_CHECKING:
-    from atalanta.message.message import Message
     from atalanta.wire.stomp.frame import Frame
-    from atalanta.wire.stomp.session import StompSession, StompTransaction
+    from atalanta.wire.stomp.session import StompSession
 
 SEND_RIGHT: Final = "send"
 
@@ -51,13 +50,14 @@ def _send(session: StompSession, now: int, frame: Frame) -> bool:
     destinations = all_destinations(session, now, frame, "destination-type")
     transaction = transaction_of(session, frame)
     kernel = session.kernel
+    if len(destinations) > 1:
+        for destination in destinations:
+            kernel.check(SEND_RIGHT, destination.name)
+    if TRANSFORMATION in frame.headers:
+        check_transformation(frame)
     for destination in destinations:
         if destination.name.startswith(ADVISORY_PREFIX):
             raise ProtocolError(f"SEND to {destination.text[:100]}: only the broker sends advisories")
-        if len(destinations) > 1:
-            kernel.check(SEND_RIGHT, destination.name)
-    check_transformation(frame)
-    for destination in destinations:
         if not session.may_send(destination.name, len(frame.body)):
             return False
     reply_to = frame.get("reply-to")
@@ -72,21 +72,13 @@ def _send(session: StompSession, now: int, frame: Frame) -> bool:
     if not scheduler.on and wants_schedule(frame):
         scheduler.pass_over(session.connection.host.broker.trace, kernel.client.client_id or "")
     token = session.token_for(frame.get("receipt"), len(messages))
-    for message in messages:
-        _send_one(session, now, transaction, message, token)
-    return True
-
-
-def _send_one(
-    session: StompSession, now: int, transaction: StompTransaction | None, message: Message, token: int
-) -> None:
-    kernel = session.kernel
-    if transaction is None:
-        kernel.send(now, message, token)
-    else:
+    if transaction is not None:
         kernel.use(transaction.transaction)
-        try:
+    try:
+        for message in messages:
             kernel.send(now, message, token)
-        finally:
+            kernel.producers.count_unnamed(now, message)
+    finally:
+        if transaction is not None:
             kernel.use(None)
-    kernel.producers.count_unnamed(now, message)
+    return True

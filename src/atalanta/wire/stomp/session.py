@@ -208,7 +208,9 @@ class StompSession(SenderControl):
             if not subscription.browser:
                 acknowledge_delivered(self.kernel, consumer, reference)
             return 0
-        return part.hold(int(message.id), len(head) + len(data))
+        if subscription.ordered:
+            subscription.add_delivery(part.number, int(message.id))
+        return part.window.cost(int(message.id), len(head) + len(data))
 
     def _encoded(self, headers: list[tuple[str, str]], message: Message) -> tuple[bytes, bytes]:
         """Returns the head of the MESSAGE frame and its body."""
@@ -249,7 +251,9 @@ class StompSession(SenderControl):
         cost = 0
         subscription = part.subscription
         if not subscription.automatic:
-            cost = part.hold(int(message.id), body.size)
+            if subscription.ordered:
+                subscription.add_delivery(part.number, int(message.id))
+            cost = part.window.cost(int(message.id), body.size)
         automatic = subscription.automatic and not subscription.browser
         LargeDelivery(self.kernel, self.connection, consumer, reference, message, body, headers, automatic).begin()
         return cost

@@ -93,12 +93,6 @@ class Part:
         self.browsed: bool = False
         self.drains: bool = False
 
-    def hold(self, message_id: int, frame_bytes: int) -> int:
-        """Records a delivery that waits for its acknowledgement; returns its cost in credits."""
-        if self.subscription.ordered:
-            self.subscription.order[(self.number, message_id)] = True
-        return self.window.cost(message_id, frame_bytes)
-
     def end_browsing(self) -> None:
         """Records that a browser is at the end of this queue."""
         self.browsed = True
@@ -172,10 +166,13 @@ class Subscription:
                     return found
         return [(part, message_id)]
 
+    def add_delivery(self, number: int, message_id: int) -> None:
+        """Records the order of a delivery."""
+        self.order[(number, message_id)] = True
+
     def forget(self, number: int, message_id: int) -> None:
         """Records that a delivery is held no more."""
-        if self.ordered:
-            self.order.pop((number, message_id), None)
+        self.order.pop((number, message_id), None)
 
     def order_again(self) -> None:
         """Records that deliveries are held again, which are no more in the order of the kernel's consumers."""

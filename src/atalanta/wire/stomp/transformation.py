@@ -9,7 +9,7 @@ from atalanta.wire.connection import ProtocolError
 if TYPE_CHECKING:
     from atalanta.wire.stomp.frame import Frame
 
-HEADER: Final = "transformation"
+TRANSFORMATION: Final = "transformation"
 # Those that Classic has. It takes an unknown one, and a SEND with content-length, as if there were none.
 KNOWN: Final = (
     "jms-json", "jms-xml", "jms-map-json", "jms-map-xml", "jms-object-json", "jms-object-xml", "jms-advisory-json",
@@ -19,7 +19,7 @@ KNOWN: Final = (
 
 def check_transformation(frame: Frame) -> None:
     """Raises ProtocolError if the client asks for a transformation: its receivers rely on the type of the message."""
-    wanted = frame.get(HEADER)
+    wanted = frame.get(TRANSFORMATION)
     if wanted is None or wanted.lower() not in KNOWN:
         return
     if frame.command == "SUBSCRIBE":
