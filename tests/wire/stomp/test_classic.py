@@ -205,6 +205,26 @@ def test_a_name_without_a_prefix_is_a_queue(classic: StompServer) -> None:
     assert client.texts() == ["1"]
 
 
+def test_a_consumer_of_a_virtual_topic(classic: StompServer) -> None:
+    """Two consumers share the queue of one name; it stays, and keeps what comes meanwhile."""
+    client = classic.stomp_client()
+    client.subscribe("/queue/Consumer.A.VirtualTopic.T.x", "1")
+    client.subscribe("/queue/Consumer.A.VirtualTopic.T.x", "2")
+    client.subscribe("/queue/Consumer.B.VirtualTopic.T.x", "3", ack="client")
+    fill(client, "m", destination="/topic/VirtualTopic.T.x")
+    got = client.messages()
+    assert sorted(each["destination"] for each in got) == [
+        "/queue/Consumer.A.VirtualTopic.T.x", "/queue/Consumer.B.VirtualTopic.T.x",
+    ]  # fmt: skip
+    client.receipt("DISCONNECT")
+    fill(classic.stomp_client(), "n", destination="/topic/VirtualTopic.T.x")
+    client = classic.stomp_client()
+    client.subscribe("/queue/Consumer.B.VirtualTopic.T.x")
+    assert sorted(client.texts()) == ["m", "n"]
+    fill(client, "o", destination="/queue/Consumer.B.VirtualTopic.T.x")
+    assert client.texts() == ["o"]
+
+
 def test_a_temporary_topic(classic: StompServer) -> None:
     asking, answering = classic.stomp_client(), classic.stomp_client()
     asking.subscribe("/temp-topic/mine", "t")

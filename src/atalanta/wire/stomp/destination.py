@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
+from atalanta.message.fqqn import join_fqqn
 from atalanta.wire.address_prefixes import AddressPrefixes
 from atalanta.wire.connection import ProtocolError
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 USUAL_PREFIXES: Final = AddressPrefixes("/queue/", "/topic/")
 TEMPORARY_PREFIX: Final = "/temp-queue/"
 TEMPORARY_TOPIC_PREFIX: Final = "/temp-topic/"  # as in Classic
+# Consumer.NAME.VirtualTopic.TOPIC is a queue of the topic VirtualTopic.TOPIC in Classic.
+VIRTUAL_CONSUMER: Final = "Consumer."
+VIRTUAL_TOPIC: Final = "VirtualTopic"
 PARTS_MAX: Final = 100  # of a composite destination
 TEMPORARY_QUEUES_MAX: Final = 1_000  # of one connection
 ROUTING_TYPES: Final = {"ANYCAST": ANYCAST, "MULTICAST": MULTICAST}
@@ -32,21 +36,30 @@ JMS_PREFIXES: Final = (
 )
 
 
+def has_wildcard(name: str) -> bool:
+    """Returns True if a whole word is a wildcard of Classic."""
+    return any([word in ("*", ">") for word in name.split(".")])
+
+
 class Destination:
     """A destination: `name` is an address or FQQN, `text` what the client wrote, with a prefix before the name.
 
-    `routing_type` -1: not chosen. `temporary`: a queue of this connection.
+    `routing_type` -1: not chosen. `temporary`: it ends with this connection. `virtual`: the queue of a consumer of a
+    virtual topic of Classic, whose text is the queue's part of the FQQN.
     """
 
-    def __init__(self, text: str, name: str, routing_type: int, temporary: bool) -> None:
+    def __init__(
+        self, text: str, name: str, routing_type: int, temporary: bool, virtual: bool = False
+    ) -> None:
         self.text = text
         self.name = name
         self.routing_type = routing_type
         self.temporary = temporary
+        self.virtual = virtual
 
     def shown(self, address: str) -> str:
         """Returns the name of an address as the subscriber of this destination writes it."""
-        if self.temporary:
+        if self.temporary or self.virtual:
             return self.text
         return self.text[: len(self.text) - len(self.name)] + address
 
@@ -106,6 +119,10 @@ class Destinations:
             routing_type = ROUTING_TYPES[kind]
         if self.classic and routing_type < 0 and text not in self.addresses:
             routing_type = ANYCAST
+        if self.classic and routing_type == ANYCAST and name.startswith(VIRTUAL_CONSUMER) and not has_wildcard(name):
+            words = name.split(".", 3)
+            if len(words) == 4 and words[2] == VIRTUAL_TOPIC:
+                return Destination(text, join_fqqn(f"{VIRTUAL_TOPIC}.{words[3]}", name), MULTICAST, False, True)
         return Destination(text, name, routing_type, False)
 
     def wanted_temporary(self, text: str) -> int:
