@@ -29,6 +29,14 @@ def test_the_receipt_follows_the_last_part(either: StompServer) -> None:
         assert (count(either, "a"), count(either, "b")) == (number + 1, number + 1)
 
 
+def test_the_parts_share_the_body(either: StompServer) -> None:
+    """A long text to many queues is in memory once."""
+    either.stomp_client().receipt("SEND", "x" * 100_000, destination="/queue/a,/queue/b", persistent="true")
+    either.settle()
+    bodies = [either.broker.queues[name].references[0].message.body for name in ("a", "b")]
+    assert bodies[0] is bodies[1]
+
+
 def test_a_transaction_has_all_parts(either: StompServer) -> None:
     client = either.stomp_client()
     client.send("BEGIN", transaction="t")

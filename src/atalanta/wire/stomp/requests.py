@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.stomp.acknowledgements import acknowledge, refuse
 from atalanta.wire.stomp.named_destinations import ADVISORY_PREFIX, all_destinations, make_temporary
-from atalanta.wire.stomp.sent_message import sent_message, wants_schedule
+from atalanta.wire.stomp.sent_message import sent_body, sent_message, wants_schedule
 from atalanta.wire.stomp.subscribers import subscribe, unsubscribe
 from atalanta.wire.stomp.transactions import abort, begin, commit, transaction_of
 from atalanta.wire.stomp.transformation import TRANSFORMATION, check_transformation
@@ -66,8 +66,9 @@ def _send(session: StompSession, now: int, frame: Frame) -> bool:
         reply_to = session.names.jms_name(reply_to)
     scheduler = session.connection.host.scheduler_of(session.connection.acceptor)
     own_id = f"STOMP{kernel.services.queue_registry.ids.uuid().hex()}" if session.options.message_ids else ""
+    body = sent_body(frame)
     messages = [
-        sent_message(frame, each, reply_to, scheduler, now, session.classic, own_id) for each in destinations
+        sent_message(frame, body, each, reply_to, scheduler, now, session.classic, own_id) for each in destinations
     ]
     if not scheduler.on and wants_schedule(frame):
         scheduler.pass_over(session.connection.host.broker.trace, kernel.client.client_id or "")

@@ -60,8 +60,17 @@ PRIORITY_MAX: Final = 9
 INT_MAX: Final = (1 << 31) - 1
 
 
+def sent_body(frame: Frame) -> tuple[int, bytes]:
+    """Returns the kind and the body of the message, which its copies share. ProtocolError for a text that is none."""
+    wanted = frame.headers.get(MESSAGE_TYPE, "").lower()
+    if wanted == "bytes" or (frame.sized and wanted != "text"):
+        return BYTES, frame.body
+    return TEXT, text_body(text_of(frame))
+
+
 def sent_message(
     frame: Frame,
+    body: tuple[int, bytes],
     destination: Destination,
     reply_to: str | None,
     scheduler: Scheduler,
@@ -69,22 +78,19 @@ def sent_message(
     classic: bool = False,
     own_id: str = "",
 ) -> Message:
-    """Returns the message; `reply_to` is the destination for answers, as JMS clients read it. ProtocolError.
+    """Returns the message with that `sent_body`. ProtocolError.
 
+    `reply_to` is the destination for answers, as JMS clients read it.
     If the `scheduler` is off, the headers of a schedule are texts like others. `classic`: `timestamp` is the message's,
     and headers of MESSAGE are no properties. `own_id`: its property amqMessageId, "" without one.
     """
     now_ms = now // 1_000_000
     timestamp_ms = max(frame.number("timestamp", now_ms), 0) if classic else now_ms
     no_properties = NO_PROPERTIES_IN_CLASSIC if classic else NO_PROPERTIES
-    wanted = frame.headers.get(MESSAGE_TYPE, "").lower()
-    if wanted == "bytes" or (frame.sized and wanted != "text"):
-        kind, body = BYTES, frame.body
-    else:
-        kind, body = TEXT, text_body(text_of(frame))
+    kind, data = body
     priority = min(max(frame.number("priority", PRIORITY), 0), PRIORITY_MAX)
     message = Message.create(
-        destination.name, body, kind, frame.flag("persistent"), timestamp_ms, priority
+        destination.name, data, kind, frame.flag("persistent"), timestamp_ms, priority
     )
     message.expiration = max(frame.number("expires", 0), 0)
     properties = message.properties
