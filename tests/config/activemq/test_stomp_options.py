@@ -43,6 +43,12 @@ def test_heart_beats(tmp_path: Path) -> None:
     assert not [each for each in findings(read(connector(tmp_path, uri))) if "transport." in each]
 
 
+def test_a_grace_period_below_one_heart_beat(tmp_path: Path) -> None:
+    uri = "stomp://h:1?transport.hbGracePeriodMultiplier=0.5"
+    assert options(tmp_path, uri).ttl_modifier == 1
+    assert any("1 counts" in each for each in findings(read(connector(tmp_path, uri))))
+
+
 def test_a_heart_beat_that_is_none(tmp_path: Path) -> None:
     assert "stompDefaultHeartBeat" in str(problems(connector(tmp_path, "stomp://h:1?transport.defaultHeartBeat=often")))
 

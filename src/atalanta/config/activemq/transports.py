@@ -6,6 +6,7 @@ gets them in `protocols=`.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from atalanta.config.activemq import tables
@@ -161,6 +162,11 @@ class TransportConnectors:
     def _stomp_options(self, node: Node, name: str, given: dict[str, str]) -> dict[str, str]:
         """Converts the options for STOMP. A body stays in memory: a limit beyond this broker's own is reported."""
         found = {parameter: given[key] for key, parameter in tables.STOMP_OPTIONS.items() if key in given}
+        grace = found.get("heartBeatToConnectionTtlModifier", "")
+        if re.fullmatch(r"0*(\.\d*)?", grace) and grace:
+            what = f"transportConnector {name}: transport.hbGracePeriodMultiplier"
+            self.elements.finding(node, what, "1 counts: a client may be silent for one of its heart-beats at least")
+            found["heartBeatToConnectionTtlModifier"] = "1"
         for key in tables.STOMP_SIZES:
             if key not in given:
                 continue

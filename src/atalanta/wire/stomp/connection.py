@@ -28,12 +28,15 @@ if TYPE_CHECKING:
 
 SERVER: Final = "Atalanta"
 LINE_END: Final = b"\n"
+# Frames that keep their order behind a SEND that waits for room.
+IN_ORDER: Final = ("SEND", "COMMIT", "ABORT", "DISCONNECT")
 NO_VERSION: Final = "the client offers none of the versions 1.0, 1.1 and 1.2"
 
 
 class StompConnection(StompOutput):
-    """A STOMP client. `waiting`: a frame that its address has no room for. `processed`: the command that is processed.
+    """A STOMP client. `waiting`: a frame that holds the input. `processed`: the command that is processed.
 
+    `aside`: a SEND with a receipt that its address has no room for. Other frames go on, but for those of IN_ORDER.
     `connect_frame` is the login that is being answered.
     """
 
@@ -57,6 +60,7 @@ class StompConnection(StompOutput):
         self.session: StompSession | None = None
         self.connect_frame: Frame | None = None
         self.waiting: Frame | None = None
+        self.aside: Frame | None = None
         self.processed: str = ""
         self.ttl_ns: int = DEFAULT_TTL_NS
 
@@ -94,10 +98,14 @@ class StompConnection(StompOutput):
     def drop_unfinished(self) -> None:
         self.decoder.drop()
         self.waiting = None
+        self.aside = None
 
     def unfinished_bytes(self) -> int:
-        waiting = self.waiting
-        return self.decoder.kept_bytes() + (0 if waiting is None else len(waiting.body))
+        kept = self.decoder.kept_bytes()
+        for frame in (self.waiting, self.aside):
+            if frame is not None:
+                kept += len(frame.body)
+        return kept
 
     def command_name(self) -> str:
         return self.processed
@@ -112,8 +120,9 @@ class StompConnection(StompOutput):
         try:
             while self.holds == 0 and not self.gone and not self.end_reason:
                 current.begin()
-                frame = self.waiting
-                self.waiting = None
+                frame = None
+                if self.waiting is not None or self.aside is not None:
+                    frame = self._frame_that_waited()
                 if frame is None:
                     frame = self.decoder.step()
                 self.processed = "" if frame is None else frame.command
@@ -126,18 +135,41 @@ class StompConnection(StompOutput):
             self.send_error(str(broken), self.decoder.receipt if frame is None else frame.get("receipt"))
             raise
 
+    def _frame_that_waited(self) -> Frame | None:
+        """Returns the frame that waited and may go on, the one that was set aside first; None if there is none."""
+        frame = self.aside
+        if frame is not None and self.session is not None and self.session.sender_credits.blocked is None:
+            self.aside = None
+            return frame
+        frame = self.waiting
+        self.waiting = None
+        return frame
+
     def _process(self, now: int, frame: Frame) -> None:
         session = self.session
         if session is not None:
-            if not answer(session, now, frame):
+            if self.aside is not None and frame.command in IN_ORDER:
+                session.hold_behind()
                 self.waiting = frame
-                self.count_unfinished()
-                if not self.host.unfinished.may_wait(self):
-                    self.refuse(self.host.unfinished.refusal(self), frame.get("receipt"))
+                self._check_share(frame)
+            elif not answer(session, now, frame):
+                if "receipt" not in frame.headers:
+                    self.waiting = frame
+                else:
+                    self.aside = frame
+                    if self.waiting is None:
+                        session.set_aside()
+                self._check_share(frame)
         elif frame.command == "CONNECT" or frame.command == "STOMP":
             self._connect(now, frame)
         else:
             raise ProtocolError(f"{frame.command} before CONNECT")
+
+    def _check_share(self, frame: Frame) -> None:
+        """Refuses a frame that must wait if its user's share of memory is used up."""
+        self.count_unfinished()
+        if not self.host.unfinished.may_wait(self):
+            self.refuse(self.host.unfinished.refusal(self), frame.get("receipt"))
 
     # -- login ----------------------------------------------------------------------------------
     def _connect(self, now: int, frame: Frame) -> None:

@@ -93,7 +93,8 @@ class StompSession(SenderControl):
     """The session of a connection. `names`: its destinations. `subscriptions` by the client's key, `parts` by number.
 
     `classic`: what the acceptor's option `stompClassic` says. `copies`: the token of a message with several
-    destinations -> those that are not confirmed, if they are more than one.
+    destinations -> those that are not confirmed, if they are more than one. `aside`: a SEND waits for room, and does
+    not hold the input.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class StompSession(SenderControl):
         self.transactions: dict[str, StompTransaction] = {}
         self.receipts: dict[int, str] = {}
         self.copies: dict[int, int] = {}
+        self.aside: bool = False
         self.last_token: int = 0
         self.last_consumer: int = 0
         self.last_receipt: int = 0  # that of DISCONNECT; 0: it has not come
@@ -138,6 +140,22 @@ class StompSession(SenderControl):
     @property
     def publisher(self) -> Publisher:
         return self.kernel.services.publisher
+
+    # -- full addresses -------------------------------------------------------------------------
+    def set_aside(self) -> None:
+        """Lets the input go on while a SEND waits for room: its client waits for the RECEIPT."""
+        self.aside = True
+        self.release_input()
+
+    def hold_behind(self) -> None:
+        """Holds the input until the SEND that was set aside is processed."""
+        self.aside = False
+        self.hold_input()
+
+    def unblocked(self, address: str) -> None:
+        if self.aside and self.sender_credits.blocked == address:
+            self.hold_behind()  # nothing has: the release that follows takes the SEND up
+        super().unblocked(address)
 
     # -- answers --------------------------------------------------------------------------------
     def token_for(self, receipt: str | None, copies: int = 1) -> int:
