@@ -294,6 +294,12 @@ def test_escapes_and_lines_that_are_none_are_refused_in_artemis(server: StompSer
     assert answer.command == "ERROR" and answer["receipt-id"] == "9"
 
 
+def test_an_empty_destination(either: StompServer) -> None:
+    """StompEmptyDestinationTest of Classic."""
+    error = either.stomp_client().error("SUBSCRIBE", destination="", id="1")
+    assert error in ("Invalid empty or 'null' Destination header", "the header destination is empty")
+
+
 # -- windows --------------------------------------------------------------------------------------
 def test_a_subscription_holds_as_many_messages_as_in_classic(classic: StompServer) -> None:
     client = classic.stomp_client()

@@ -103,6 +103,19 @@ def test_a_subscription_with_an_id_ends_by_its_destination(either: StompServer) 
     assert either.broker.queues["a"].consumer_count() == 0
 
 
+def test_a_durable_subscription_has_one_topic(either: StompServer) -> None:
+    client = either.stomp_client(client_id="c")
+    error = client.error("SUBSCRIBE", destination="/topic/a,/topic/b", id="1", durable_subscription_name="s")
+    assert "has one topic" in error and "c.s" not in either.broker.queues
+
+
+def test_a_queue_has_no_durable_subscription(classic: StompServer, server: StompServer) -> None:
+    headers = {"destination": "/queue/a", "id": "1", "durable_subscription_name": "s"}
+    assert "no durable subscriptions" in classic.stomp_client(client_id="c").error("SUBSCRIBE", **headers)
+    server.stomp_client(client_id="c").receipt("SUBSCRIBE", **headers)  # as in Artemis
+    assert list(server.broker.queues) == ["a"]
+
+
 def test_too_many_parts_and_an_empty_one(either: StompServer) -> None:
     names = ",".join(f"/queue/q{number}" for number in range(PARTS_MAX + 1))
     assert f"at most {PARTS_MAX} parts" in either.stomp_client().error("SEND", "x", destination=names)

@@ -23,6 +23,7 @@ TEMPORARY_TOPIC_PREFIX: Final = "/temp-topic/"  # as in Classic
 # Consumer.NAME.VirtualTopic.TOPIC is a queue of the topic VirtualTopic.TOPIC in Classic.
 VIRTUAL_CONSUMER: Final = "Consumer."
 VIRTUAL_TOPIC: Final = "VirtualTopic"
+EMPTY_IN_CLASSIC: Final = "Invalid empty or 'null' Destination header"  # in Classic's words
 PARTS_MAX: Final = 100  # of a composite destination
 TEMPORARY_QUEUES_MAX: Final = 1_000  # of one connection
 ROUTING_TYPES: Final = {"ANYCAST": ANYCAST, "MULTICAST": MULTICAST}
@@ -106,7 +107,7 @@ class Destinations:
     def find(self, text: str, kind: str | None) -> Destination:
         """Returns the destination. `kind`: the header destination-type or subscription-type. ProtocolError."""
         if not text:
-            raise ProtocolError("the header destination is empty")
+            raise ProtocolError(EMPTY_IN_CLASSIC if self.classic else "the header destination is empty")
         if text in self.temporary:
             name, routing_type = self.temporary[text]
             return Destination(text, name, routing_type, True)

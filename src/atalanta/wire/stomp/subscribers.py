@@ -93,6 +93,8 @@ def subscribe(session: StompSession, now: int, frame: Frame) -> None:
     wish = Wish(frame)
     browser = any([frame.flag(name) for name in BROWSER])
     destinations = all_destinations(session, now, frame, "subscription-type")
+    if wish.durable_name is not None:
+        _check_durable(session, destinations)
     window = window_of(frame, mode, _usual_window(session, wish, destinations[0], browser))
     subscription = Subscription(sub_id, text, mode, window, browser)
     session.subscriptions[key] = subscription
@@ -108,6 +110,17 @@ def subscribe(session: StompSession, now: int, frame: Frame) -> None:
         for number in list(subscription.parts):
             session.kernel.drain(now, number, SILENT)
     session.wildcard_queues.pace(session.connection, looked)
+
+
+def _check_durable(session: StompSession, destinations: list[Destination]) -> None:
+    """Raises ProtocolError unless a durable subscription has one topic. Artemis takes one of a queue as if it were not.
+    """
+    if len(destinations) > 1:
+        raise ProtocolError("SUBSCRIBE: a durable subscription has one topic: make one for each topic")
+    if session.classic and _is_queue(session, destinations[0]):
+        raise ProtocolError(
+            f"SUBSCRIBE to {destinations[0].text[:100]}: a queue has no durable subscriptions, and needs none"
+        )
 
 
 def _usual_window(session: StompSession, wish: Wish, destination: Destination, browser: bool) -> Window:
