@@ -225,6 +225,61 @@ def test_a_consumer_of_a_virtual_topic(classic: StompServer) -> None:
     assert client.texts() == ["o"]
 
 
+def served(forms: str) -> StompServer:
+    """A server with virtual topics of its own."""
+    server = classic_server()
+    server.broker.config.virtual_topic_forms = forms
+    return server
+
+
+def test_virtual_topics_have_the_forms_of_the_broker() -> None:
+    server = served("VTC.*.>;2")
+    client = server.stomp_client()
+    client.subscribe("/queue/VTC.A.prices.>", "1")
+    client.subscribe("/queue/Consumer.A.VirtualTopic.T", "2")
+    fill(client, "1", destination="/topic/prices.gold")
+    fill(client, "2", destination="/topic/VirtualTopic.T")
+    got = client.one()
+    assert got.body == b"1" and got["destination"] == "/queue/VTC.A.prices.>"
+    assert server.broker.queues["VTC.A.prices.>"].spec.address == "prices.>"
+
+
+def test_the_queue_of_a_virtual_topic_is_browsed() -> None:
+    server = served("VTC.*.>;2")
+    client = server.stomp_client()
+    client.subscribe("/queue/VTC.A.prices", "1", ack="client")
+    fill(client, "1", destination="/topic/prices")
+    client.one()
+    client.receipt("UNSUBSCRIBE", id="1")
+    client.subscribe("/queue/VTC.A.prices", "2", browser="true")
+    assert [each.headers.get("browser", "") for each in client.messages()] == ["", "end"]
+    assert "no durable subscriptions" in client.error(
+        "SUBSCRIBE", destination="/queue/VTC.A.prices", id="3", **{"activemq.subscriptionName": "s"}
+    )
+
+
+def test_an_answer_to_the_queue_of_a_virtual_topic_goes_there(classic: StompServer) -> None:
+    client = classic.stomp_client()
+    client.subscribe("/queue/a", "1")
+    client.subscribe("/queue/Consumer.A.VirtualTopic.T", "2")
+    fill(client, "question", reply_to="/queue/Consumer.A.VirtualTopic.T")
+    got = client.one()
+    assert got["reply-to"] == "/queue/Consumer.A.VirtualTopic.T"
+    fill(client, "answer", destination=got["reply-to"])
+    assert client.texts() == ["answer"]
+
+
+def test_a_virtual_topic_that_knows_selectors() -> None:
+    server = served("Consumer.*.VirtualTopic.>;2;selectorAware=true")
+    client = server.stomp_client()
+    client.subscribe("/queue/Consumer.A.VirtualTopic.T", "1", selector="n > 1")
+    client.subscribe("/queue/Consumer.A.VirtualTopic.T", "2", selector="color = 'red'")
+    for n, color in (("1", "blue"), ("1", "red"), ("2", "blue")):
+        fill(client, n + color, destination="/topic/VirtualTopic.T", n=n, color=color)
+    assert client.texts() == ["1red", "2blue"]
+    assert server.broker.queues["Consumer.A.VirtualTopic.T"].message_count == 0
+
+
 def test_a_temporary_topic(classic: StompServer) -> None:
     asking, answering = classic.stomp_client(), classic.stomp_client()
     asking.subscribe("/temp-topic/mine", "t")
@@ -313,6 +368,37 @@ def test_a_subscription_holds_as_many_messages_as_in_classic(classic: StompServe
     assert len(held) == 1_000
     client.send("ACK", id=held[0]["ack"])
     assert len(client.messages()) == 1
+
+
+def with_settings(**values: object) -> StompServer:
+    settings = AddressSettingsRepository(WildcardConfiguration(any_words=">"))
+    settings.add("a", values)
+    return classic_server(settings)
+
+
+@pytest.mark.parametrize("prefetch, held", [(3, 3), (0, 1)])
+def test_the_prefetch_of_the_address_counts_for_who_names_none(prefetch: int, held: int) -> None:
+    server = with_settings(openwire_queue_prefetch=prefetch)
+    client = server.stomp_client()
+    client.subscribe("/queue/a", ack="client-individual")
+    other = server.stomp_client()
+    fill(other, *[str(number) for number in range(10)])
+    assert len(client.messages()) == held
+    other.subscribe("/queue/a", ack="client", **{"activemq.prefetchSize": "5"})
+    assert len(other.messages()) == 5
+
+
+@pytest.mark.parametrize("asks", [False, True])
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_retroactive_subscription_begins_with_what_its_topic_has_kept(asks: bool, durable: bool) -> None:
+    server = with_settings(retroactive_message_count=2, retroactive_on_request=True)
+    fill(server.stomp_client(), "1", "2", "3", destination="/topic/a")
+    headers = {"activemq.retroactive": "true"} if asks else {}
+    if durable:
+        headers["activemq.subscriptionName"] = "s"
+    client = server.stomp_client(client_id="c")
+    client.subscribe("/topic/a", **headers)
+    assert client.texts() == (["2", "3"] if asks else [])
 
 
 def test_a_silent_client_gets_the_heart_beat_of_the_acceptor() -> None:

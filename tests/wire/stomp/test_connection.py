@@ -1,4 +1,4 @@
-"""Connections: login, versions, receipts, heart-beats, limits, full addresses, slow readers, the end."""
+"""Connections: login, versions, receipts, heart-beats, limits, slow readers, the end."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from atalanta.wire.stomp.acceptor import StompAcceptor
 from atalanta.wire.stomp.connection import StompConnection
 from atalanta.wire.stomp.decoder import BODY_BYTES_MAX, HEAD_BYTES_MAX, LOGIN_HEAD_BYTES_MAX
 from tests.kernel.broker_rig import SECOND
-from tests.wire.core.server.server_rig import text_message
-from tests.wire.stomp.stomp_rig import StompClient, StompServer, publish, replies
+from tests.wire.stomp.stomp_rig import StompClient, StompServer, replies
 
 
 def door(**options: object) -> AcceptorConfig:
@@ -361,144 +360,6 @@ def test_the_first_of_repeated_headers_counts(server: StompServer) -> None:
 
 
 # -- flow -----------------------------------------------------------------------------------------
-def test_a_sender_to_a_full_address_waits_for_room() -> None:
-    settings = AddressSettingsRepository()
-    settings.add("a", {"max_size_bytes": 5_000, "address_full_policy": "BLOCK"})
-    server = StompServer(settings=settings)
-    server.login().create_queue("a")
-    sender, receiver = server.stomp_client(), server.stomp_client()
-    for number in range(10):
-        sender.send("SEND", b"x" * 1_000, destination="/queue/a", receipt=str(number))
-    before = len(sender.frames())
-    assert 1 < before < 6
-    receiver.subscribe("/queue/a")
-    got = 0
-    for _ in range(10):
-        got += len(receiver.messages())
-    assert got == 10 and len(sender.frames()) == 10 - before
-
-
-def full_server() -> StompServer:
-    """A server whose queue `a` has no room for another message of 1,000 bytes."""
-    settings = AddressSettingsRepository()
-    settings.add("a", {"max_size_bytes": 3_000, "address_full_policy": "BLOCK"})
-    server = StompServer(settings=settings)
-    server.login().create_queue("a")
-    server.login().create_queue("b")
-    filler = server.stomp_client()
-    for _ in range(5):
-        filler.send("SEND", b"x" * 1_000, destination="/queue/a")
-    server.settle()
-    server.lost(filler.conn)
-    return server
-
-
-def test_who_waits_for_a_receipt_empties_the_queue_itself() -> None:
-    """A client that sends and receives on one connection: the full queue is emptied by nobody else."""
-    server = full_server()
-    client = server.stomp_client()
-    client.send("SEND", b"y", destination="/queue/a", receipt="1")
-    assert client.frames() == []
-    client.send("SUBSCRIBE", destination="/queue/a", id="1", ack="client-individual", receipt="2")
-    seen = []
-    for _ in range(20):
-        for answer in client.frames():
-            seen.append(answer.headers.get("receipt-id") or answer.body[:1].decode())
-            if answer.command == "MESSAGE":
-                client.send("ACK", id=answer["ack"])
-    assert seen[0] == "2" and seen.count("1") == 1 and seen[-1] == "y"
-
-
-def test_what_needs_the_order_waits_behind_it() -> None:
-    server = full_server()
-    client = server.stomp_client()
-    client.send("BEGIN", transaction="t")
-    client.send("SEND", b"1", destination="/queue/a", receipt="1", transaction="t")
-    client.send("SEND", b"2", destination="/queue/b", receipt="2", transaction="t")
-    client.send("COMMIT", transaction="t", receipt="3")
-    client.send("SEND", b"3", destination="/queue/b", receipt="4")
-    client.send("DISCONNECT", receipt="5")
-    assert client.frames() == [] and client.closed is None
-    receiver = server.stomp_client()
-    receiver.subscribe("/queue/a")
-    bodies: list[str] = []
-    for _ in range(20):
-        bodies += [text[:1] for text in receiver.texts()]
-    assert bodies[-1] == "1"
-    found = [answer.headers.get("receipt-id") for answer in client.frames()]
-    assert [each for each in found if each is not None] == ["1", "2", "3", "4", "5"]
-
-
-def test_others_go_on_while_it_waits() -> None:
-    server = full_server()
-    client = server.stomp_client()
-    client.receipt("SUBSCRIBE", destination="/queue/b", id="b", ack="client")
-    client.send("SEND", b"1", destination="/queue/a", receipt="1")
-    publish(server.login(), text_message("b", "x", False, 1))
-    got = client.one()
-    client.send("ACK", id=got["ack"], receipt="2")
-    client.send("UNSUBSCRIBE", id="b", receipt="3")
-    client.send("BEGIN", transaction="t", receipt="4")
-    assert sorted(answer["receipt-id"] for answer in client.frames()) == ["2", "3", "4"]
-    assert server.broker.queues["b"].message_count == 0
-
-
-def test_two_senders_of_one_connection_keep_their_order() -> None:
-    server = full_server()
-    client = server.stomp_client()
-    for number in range(6):
-        client.send("SEND", f"{number}" + "y" * 900, destination="/queue/a", receipt=str(number))
-    assert client.frames() == []
-    receiver = server.stomp_client()
-    receiver.subscribe("/queue/a")
-    bodies: list[str] = []
-    for _ in range(30):
-        bodies += [text[:1] for text in receiver.texts()]
-    assert [each for each in bodies if each != "x"] == ["0", "1", "2", "3", "4", "5"]
-    assert [answer["receipt-id"] for answer in client.frames()] == ["0", "1", "2", "3", "4", "5"]
-
-
-def test_a_send_without_a_receipt_holds_the_connection() -> None:
-    server = full_server()
-    client = server.stomp_client()
-    client.send("SEND", b"1", destination="/queue/a")
-    client.send("SUBSCRIBE", destination="/queue/b", id="b", receipt="1")
-    assert client.frames() == []
-
-
-def test_a_connection_that_is_lost_while_its_message_waits() -> None:
-    server = full_server()
-    client = server.stomp_client()
-    client.send("SEND", b"1" * 100_000, destination="/queue/a", receipt="1")
-    connection = server.connection(client.conn)
-    assert isinstance(connection, StompConnection) and connection.unfinished >= 100_000
-    server.lost(client.conn)
-    receiver = server.stomp_client()
-    receiver.subscribe("/queue/a")
-    bodies: list[str] = []
-    for _ in range(20):
-        bodies += [text[:1] for text in receiver.texts()]
-    assert bodies and "1" not in bodies
-
-
-def test_a_sender_that_hung_up_before_its_message_waits_for_room_ends() -> None:
-    """It was told once, while something else held the input."""
-    settings = AddressSettingsRepository()
-    settings.add("a", {"max_size_bytes": 5_000, "address_full_policy": "BLOCK"})
-    server = StompServer(settings=settings)
-    server.login().create_queue("a")
-    sender = server.stomp_client()
-    connection = server.connection(sender.conn)
-    connection.hold_input()
-    for _ in range(10):
-        sender.send("SEND", b"x" * 1_000, destination="/queue/a")
-    assert not connection.hung_up(server.now)
-    connection.release_input()
-    server.settle()
-    assert sender.closed == "closed by the peer"
-    assert 1 < server.broker.queues["a"].message_count < 6
-
-
 @pytest.mark.parametrize("protocol", ["STOMP", "CORE"])
 def test_a_client_that_hung_up_while_it_waits_for_the_share_of_its_user_ends(
     server: StompServer, protocol: str
