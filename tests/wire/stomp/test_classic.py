@@ -370,7 +370,7 @@ def test_a_subscription_holds_as_many_messages_as_in_classic(classic: StompServe
     assert len(client.messages()) == 1
 
 
-def with_settings(**values: object) -> StompServer:
+def with_settings(**values: bool | int) -> StompServer:
     settings = AddressSettingsRepository(WildcardConfiguration(any_words=">"))
     settings.add("a", values)
     return classic_server(settings)

@@ -16,6 +16,7 @@ from atalanta.kernel.queue.reference import READY, SCHEDULED, Reference
 from atalanta.kernel.routing.router import Route
 from atalanta.kernel.trace import trace_message
 from atalanta.message.fqqn import split_fqqn
+from atalanta.message.instant import later_ms
 from atalanta.message.internal_headers import FORWARD_DUPLICATE
 from atalanta.message.message import Message
 
@@ -179,6 +180,6 @@ def moved_copy(reference: Reference, address: str, now: int, expired: bool, life
     if expired:
         properties.put("_AMQ_ACTUAL_EXPIRY", now // 1_000_000)
     copy.properties_changed()
-    copy.expiration = 0 if lifetime_ms < 0 else now // 1_000_000 + lifetime_ms
+    copy.expiration = 0 if lifetime_ms < 0 else later_ms(now // 1_000_000, lifetime_ms)
     copy.address = address
     return copy
