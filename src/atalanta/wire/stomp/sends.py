@@ -34,72 +34,45 @@ def send(session: StompSession, now: int, frame: Frame) -> bool:
         _check_rights(session, destinations)
     if TRANSFORMATION in frame.headers:
         check_transformation(frame)
+    room = len(frame.body)
+    lanes = _lanes_before(session, destinations, transaction) if session.waiting.lanes else []
+    full: str | None = "" if lanes else None  # in order behind those that wait
     for destination in destinations:
         if destination.name.startswith(ADVISORY_PREFIX):
-            raise ProtocolError(
-                f"SEND to {destination.text[:100]}: only the broker sends advisories"
-            )
-    room = len(frame.body)
-    lanes: list[str] = []
-    if session.waiting.lanes:
-        lanes = _lanes_before(session, destinations, transaction)
-    full: str | None = None
-    if lanes:
-        full = ""  # in order behind those that wait
-    else:
-        for destination in destinations:
-            if not session.may_send(destination.name, room):
-                full = destination.name
-                break
-    if full is None:
-        messages = _converted(session, now, frame, destinations)
-        token = session.token_for(frame.get("receipt"), len(messages))
-        _deliver(session, now, transaction, messages, token)
-        return True
+            raise ProtocolError(f"SEND to {destination.text[:100]}: only the broker sends advisories")
+        if full is None and not session.may_send(destination.name, room):
+            full = destination.name
     size = room + COPY_BYTES * len(destinations)
-    if (
-        len(lanes) > 1
-        or "receipt" not in frame.headers
-        or not session.waiting.may_add(PRODUCER, size)
-    ):
-        session.stop_input()
-        return False
-    _check_rights(session, destinations)
-    messages = _converted(session, now, frame, destinations)
-    token = session.token_for(frame.get("receipt"), len(messages))
-    lane = session.take_lane(lanes[0] if lanes else None, destinations, transaction)
-    session.set_aside(lane, WaitingMessage(session, transaction, messages, token, room, size, full))
-    return True
-
-
-def _check_rights(session: StompSession, destinations: list[Destination]) -> None:
-    for destination in destinations:
-        session.kernel.check(SEND_RIGHT, destination.name)
-
-
-def _converted(
-    session: StompSession, now: int, frame: Frame, destinations: list[Destination]
-) -> list[Message]:
-    """Returns the messages of a frame, one for each destination."""
+    if full is not None:
+        if len(lanes) > 1 or "receipt" not in frame.headers or not session.waiting.may_add(PRODUCER, size):
+            session.stop_input()
+            return False
+        _check_rights(session, destinations)
     kernel = session.kernel
     reply_to = frame.get("reply-to")
     if reply_to is not None:
         make_temporary(session, now, reply_to)
         reply_to = session.names.jms_name(reply_to)
     scheduler = session.connection.host.scheduler_of(session.connection.acceptor)
-    own_id = (
-        f"STOMP{kernel.services.queue_registry.ids.uuid().hex()}"
-        if session.options.message_ids
-        else ""
-    )
+    own_id = f"STOMP{kernel.services.queue_registry.ids.uuid().hex()}" if session.options.message_ids else ""
     body = sent_body(frame)
     messages = [
-        sent_message(frame, body, each, reply_to, scheduler, now, session.classic, own_id)
-        for each in destinations
+        sent_message(frame, body, each, reply_to, scheduler, now, session.classic, own_id) for each in destinations
     ]
     if not scheduler.on and wants_schedule(frame):
         scheduler.pass_over(session.connection.host.broker.trace, kernel.client.client_id or "")
-    return messages
+    token = session.token_for(frame.get("receipt"), len(messages))
+    if full is None:
+        _deliver(session, now, transaction, messages, token)
+    else:
+        lane = session.take_lane(lanes[0] if lanes else None, destinations, transaction)
+        session.set_aside(lane, WaitingMessage(session, transaction, messages, token, room, size, full))
+    return True
+
+
+def _check_rights(session: StompSession, destinations: list[Destination]) -> None:
+    for destination in destinations:
+        session.kernel.check(SEND_RIGHT, destination.name)
 
 
 def _deliver(
