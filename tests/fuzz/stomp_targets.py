@@ -11,7 +11,7 @@ from atalanta.wire.web_socket import WebSocket
 from tests.fuzz.mutator import Mutator
 from tests.fuzz.target import Target
 from tests.kernel.broker_rig import SECOND
-from tests.wire.stomp.stomp_rig import StompClient, StompServer, frame
+from tests.wire.stomp.stomp_rig import StompClient, StompServer, classic_server, frame
 
 INPUTS_OF_A_SERVER = 50
 CONNECT = frame("CONNECT", {"login": "admin", "passcode": "admin", "accept-version": "1.2", "heart-beat": "0,500"})
@@ -20,6 +20,11 @@ FRAMES = (
     frame("SUBSCRIBE", {"id": "2", "destination": "/topic/t", "selector": "n > 1", "consumer-window-size": "0"}),
     frame("SUBSCRIBE", {"id": "3", "destination": "a", "ack": "client-individual", "activemq.prefetchSize": "1"}),
     frame("SUBSCRIBE", {"id": "4", "destination": "/topic/t", "durable-subscription-name": "d"}),
+    frame("SUBSCRIBE", {"id": "5", "destination": "/queue/a,/queue/b", "ack": "client", "activemq.exclusive": "true"}),
+    frame("SUBSCRIBE", {"id": "6", "destination": "/queue/q.>", "ack": "client", "activemq.priority": "5"}),
+    frame("SUBSCRIBE", {"id": "7", "destination": "/queue/a", "ack": "client", "browser": "true"}),
+    frame("SUBSCRIBE", {"id": "8", "destination": "/queue/Consumer.A.VirtualTopic.T", "activemq.retroactive": "true"}),
+    frame("SEND", {"destination": "/queue/q.a,/queue/b,/topic/VirtualTopic.T", "timestamp": "1", "receipt": "4"}, b"x"),
     frame("SEND", {"destination": "/queue/a", "content-length": "3", "persistent": "true", "receipt": "2"}, b"\0\n\0"),
     frame("SEND", {"destination": "/queue/a", "reply-to": "/temp-queue/r", "a\\c": "b\\n\\\\"}, b"text"),
     frame("SEND", {"destination": "a::b", "expires": "1", "priority": "9", "AMQ_SCHEDULED_DELAY": "100"}),
@@ -33,6 +38,7 @@ FRAMES = (
     frame("ACK", {"id": "1,1700000000000000"}),
     frame("ACK", {"id": "1,1700000000000001", "transaction": "t"}),
     frame("NACK", {"id": "1,1700000000000000", "requeue": "false"}),
+    frame("ACK", {"id": "5,1700000000000001", "subscription": "5"}),
     frame("NACK", {"id": "3,1700000000000001", "transaction": "t"}),
     frame("UNSUBSCRIBE", {"id": "1"}),
     frame("UNSUBSCRIBE", {"id": "4", "durable-subscription-name": "d"}),
@@ -47,7 +53,7 @@ WORDS = (
 
 
 class StompFrameTarget(Target):
-    """u8 version and login · u8 pieces · a stream: cut into as many pieces, the frames are those of the whole."""
+    """u8 version, login and file · u8 pieces · a stream: cut into as many pieces, the frames are those of the whole."""
 
     name = "stomp frames"
     refusals = (ProtocolError,)
@@ -55,7 +61,7 @@ class StompFrameTarget(Target):
 
     def seeds(self) -> list[bytes]:
         made = [bytes([state, state]) + CONNECT + b"".join(FRAMES) for state in range(4)]
-        return made + [bytes([1, 5]) + each for each in FRAMES]
+        return made + [bytes([1, 5]) + each for each in FRAMES] + [b"\x05\x05" + each for each in FRAMES]
 
     def run(self, data: bytes) -> None:
         state, pieces = (data[0], data[1] + 1) if len(data) > 1 else (0, 1)
@@ -65,7 +71,7 @@ class StompFrameTarget(Target):
         assert found == self._frames(state, [stream])
 
     def _frames(self, state: int, pieces: list[bytes]) -> list[tuple[str, dict[str, str], bytes]]:
-        decoder = FrameDecoder()
+        decoder = FrameDecoder(state & 4 != 0)
         if state % 4:
             decoder.admit((V10, V11, V12)[state % 4 - 1])
         found = []
@@ -102,7 +108,10 @@ class WebSocketTarget(Target):
 
 
 class StompTarget(Target):
-    """u8 flags · u8 pieces · what a client sends. The broker lives on; its books must agree after every input."""
+    """u8 flags · u8 pieces · what a client sends. The broker lives on; its books must agree after every input.
+
+    Its file is a broker.xml and an activemq.xml in turn.
+    """
 
     name = "stomp"
     base_bytes = 3 << 20
@@ -111,6 +120,7 @@ class StompTarget(Target):
 
     def __init__(self) -> None:
         self.inputs = 0
+        self.classic = False
         self.server = StompServer()
 
     def mutator(self) -> Mutator:
@@ -121,7 +131,8 @@ class StompTarget(Target):
 
     def fresh(self) -> None:
         self.inputs = 0
-        self.server = StompServer()
+        self.classic = not self.classic
+        self.server = classic_server() if self.classic else StompServer()
 
     def stale(self) -> bool:
         return self.inputs >= INPUTS_OF_A_SERVER

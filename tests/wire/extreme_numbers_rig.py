@@ -104,7 +104,7 @@ def read_by_all(server: EveryProtocol, queue: str) -> None:
     pass_time(server, 2)
     openwire = server.openwire_client(f"reader-{server.last_conn}")
     openwire.call(openwire.consumer_info(queue))
-    openwire.dispatches()
+    openwire.output()  # with a prefetch of 0 it is told to ask
     server.lost(openwire.conn)
     pass_time(server, 2)
     validate(server.broker)

@@ -34,7 +34,17 @@ def test_parameters_of_stomp() -> None:
     )
     assert (acceptor.options(StompAcceptor).window_bytes, acceptor.options(StompAcceptor).ttl_modifier) == (-1, 1.5)
     assert acceptor.options(StompAcceptor).server_header_off
-    assert [name for name, _ in acceptor.unused] == ["stompEnableMessageId"]
+    assert acceptor.options(StompAcceptor).message_ids and not acceptor.unused
+    with pytest.raises(UriError, match="stompDefaultHeartBeat"):
+        parse_acceptor("a", "tcp://h?stompDefaultHeartBeat=often")
+    for text, window in (
+        ("stompConsumerCredits=1", 1),
+        ("stompConsumerCredits=1;stompConsumerWindowSize=2", 2),
+        ("stompConsumerWindowSize=2;stompConsumerCredits=1", 2),
+    ):
+        old = parse_acceptor("a", f"tcp://h?{text};stomp-enable-message-id=true")
+        assert (old.options(StompAcceptor).window_bytes, old.options(StompAcceptor).message_ids) == (window, True)
+        assert not old.unused
     for wrong in ("0.5", "nan", "inf", "two"):
         with pytest.raises(UriError, match="heartBeatToConnectionTtlModifier"):
             parse_acceptor("a", f"tcp://h?heartBeatToConnectionTtlModifier={wrong}")

@@ -10,6 +10,7 @@ from mypy_extensions import mypyc_attr
 from atalanta.wire.login import LoginConnection
 
 if TYPE_CHECKING:
+    from atalanta.kernel.errors import BrokerError
     from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.server import WireServer
 
@@ -78,6 +79,13 @@ class ClientOutput(LoginConnection):
             self.full = False
             self.show_blocked()
             self.host.broker.wake(now)
+
+    def left_out(self, queue: str, error: BrokerError, news: bool) -> None:
+        """Reports a queue that matches the wildcards of a consumer, but cannot be consumed."""
+        broker = self.host.broker
+        broker.trace.count("wildcard_queues_left_out")
+        if news:
+            broker.trace.event("wildcard_queue_left_out", {"queue": queue, "why": error.text})
 
     # -- slow reader ----------------------------------------------------------------------------
     def show_blocked(self) -> None:

@@ -291,10 +291,11 @@ def _port_of(uri: Uri) -> int:
 def _fill(config: EndpointConfig, params: dict[str, str], groups: Sequence[ProtocolOptions] = ()) -> None:
     targets: list[EndpointConfig | ProtocolOptions] = [config, *groups]
     known = {
-        entry.metadata["xml"]: (target, entry)
+        name: (target, entry)
         for target in targets
         for entry in fields(target)
         if entry.metadata
+        for name in (entry.metadata["xml"], *entry.metadata["also"])
     }
     unused = dict(UNUSED)
     for group in groups:
@@ -304,6 +305,8 @@ def _fill(config: EndpointConfig, params: dict[str, str], groups: Sequence[Proto
     for name, text in params.items():
         if name in known:
             target, entry = known[name]
+            if name in entry.metadata["also"] and entry.metadata["xml"] in params:
+                continue
             setattr(target, entry.name, _convert(name, text, entry.default, entry.metadata))
         elif name not in TLS_FIELDS and name not in TLS_REFUSED:
             others[name] = text

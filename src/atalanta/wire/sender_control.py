@@ -64,6 +64,12 @@ class SenderControl(SessionEndpoint):
         if not shares.may_wait(connection):
             self.cut_off(shares.refusal(connection))
 
+    def go_on(self, now: int) -> None:
+        """Processes what has room. Then the request that stopped the input may go on, if it was only behind that."""
+        if self.waiting.ready:
+            self.waiting.go_on(now)
+            self._go_on_with_input()
+
     def credits(self, address: str, amount: int) -> None:
         self.sender_credits.grant(address, amount)
 
@@ -79,7 +85,11 @@ class SenderControl(SessionEndpoint):
             return
         if self.waiting.room_at(address):
             self._input.resume_later()
-        if self._stopped:  # its request is tried again behind what was set aside before it
+        self._go_on_with_input()
+
+    def _go_on_with_input(self) -> None:
+        """Lets the request that stopped the input be tried again, behind what was set aside before it."""
+        if self._stopped:
             self._stopped = False
             self.release_input()
 

@@ -86,12 +86,14 @@ class WaitingRequests:
 
     def _go_on_in(self, now: int, lane: str) -> bool:
         """Processes the requests of a lane. Returns False if one waits again."""
-        requests = self.lanes[lane]
+        requests = self.lanes.get(lane)
+        if requests is None:
+            return True  # the client has gone meanwhile
         while requests:
             request = requests[0]
             waits = not request.proceed(now)
             if lane not in self.lanes:
-                return True  # the client has gone meanwhile
+                return True
             if waits:
                 self._wait_at(request.address, lane)
                 return False

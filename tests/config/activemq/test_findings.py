@@ -12,6 +12,7 @@ from tests.config.activemq.classic_files import classic_file, copied, findings, 
 
 # Those about protocols go when the protocol is served: `test_protocols_that_are_not_served_are_told_by_name`.
 OF_PROTOCOLS = ("acceptor ", "virtualTopic ")
+LARGEST_BODY = "a body from a STOMP client has at most 16777216 bytes, a larger one is refused"
 
 
 def told(configuration: Configuration, folder: Path) -> list[str]:
@@ -50,7 +51,8 @@ def test_the_file_that_classic_comes_with(tmp_path: Path) -> None:
         "26: storeUsage limit: the disk is limited by its share: max-disk-usage, 90 percent without percentLimit",
         "27: tempUsage: there is one disk limit: that of <storeUsage>",
         "32: transportConnector amqp: wireFormat.maxFrameSize: the limits of this protocol are built in",
-        "33: transportConnector stomp: wireFormat.maxFrameSize: the limits of this protocol are built in",
+        f"33: transportConnector stomp: wireFormat.maxFrameSize: {LARGEST_BODY}",
+        f"35: transportConnector ws: wireFormat.maxFrameSize: {LARGEST_BODY}",
         "37: shutdownHooks: there is no Spring context to close",
         "41: import jetty.xml: the web console is not part of this broker: see `atalanta run --web`",
     ]

@@ -12,6 +12,7 @@ from atalanta.message.message import Message
 from atalanta.message.properties import Byte, Float, Int, PropertyValue, Short
 from atalanta.message.selector.lexer import LENGTH_MAX
 from atalanta.message.selector.like import LikePattern
+from atalanta.message.selector.parser import any_of
 from atalanta.message.selector.selector import Filter, FilterError, parse, parse_optional
 
 
@@ -113,6 +114,9 @@ def truth(text: str) -> str:
         ("hyphenated_props:with-hyphen = 'h'", "T-"),
         ("price2 > 5", "F"),
         ("convert_string_expressions:price2 > 5", "T-"),
+        ("'true' = yes", "F"),
+        ("convert_string_expressions:'True' = yes", "T-"),
+        ("convert_string_expressions:no = 'anything'", "T-"),
         ("/* a comment */ yes -- and another\n", "T"),
         ("nAmE IS NULL and YES is null", "T"),
         ("yes or no and no", "T"),
@@ -302,3 +306,12 @@ def test_like_agrees_with_a_regular_expression() -> None:
         expression = "".join(parts.get(character, character) for character in pattern)
         expected = re.fullmatch(expression, value) is not None
         assert LikePattern(pattern, None).matches(value) is expected, (pattern, value)
+
+
+def test_what_one_of_several_selectors_takes() -> None:
+    assert any_of(["a = 1", "b = 2 OR c = 3"]) == "(a = 1) OR (b = 2 OR c = 3)"
+    joined = any_of(["a = 1", "convert_string_expressions:b > 2", "hyphenated_props:x-y = 3"])
+    assert joined == "hyphenated_props:convert_string_expressions:(a = 1) OR (b > 2) OR (x-y = 3)"
+    both = parse(joined)
+    assert both.matches(make({"b": "3"})) and both.matches(make({"x-y": 3})) and not both.matches(make({"b": "2"}))
+    assert any_of(["no_convert_string_expressions:a = 1"]) == "(a = 1)"

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from atalanta.kernel.routing.wildcard import WildcardConfiguration
+from atalanta.kernel.settings.broker_config import BrokerConfig
+from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.message.message import Message
 from atalanta.wire.core.packets.message import SendMessage
+from atalanta.wire.endpoint import AcceptorConfig
+from atalanta.wire.stomp.acceptor import StompAcceptor
 from atalanta.wire.stomp.protocol import StompProtocol
 from tests.wire.core.server.server_rig import Client, Server
 
@@ -91,11 +96,25 @@ class StompServer(Server):
         return client
 
     def beat(self) -> None:
-        """The timer of the heart-beats, if it is due."""
-        due = self.timers.due.get("wire.stomp")
-        if due is not None and due <= self.now:
-            self.timers.cancel("wire.stomp")
-            self.stomp.on_timer(self.now, "wire.stomp")
+        """The timers of the protocol that are due."""
+        for key, due in list(self.timers.due.items()):
+            if key.startswith("wire.stomp") and due <= self.now:
+                self.timers.cancel(key)
+                self.stomp.on_timer(self.now, key)
+
+
+def door(**options: object) -> AcceptorConfig:
+    """An acceptor with these options of STOMP."""
+    acceptor = AcceptorConfig("front", "0.0.0.0", 1)
+    acceptor.options_by_protocol[StompAcceptor] = StompAcceptor(**options)  # type: ignore[arg-type]
+    return acceptor
+
+
+def classic_server(settings: AddressSettingsRepository | None = None, **options: object) -> StompServer:
+    """A server as an activemq.xml makes it: Classic's wildcards, and its STOMP."""
+    config = BrokerConfig(wildcard=WildcardConfiguration(any_words=">"))
+    settings = AddressSettingsRepository(config.wildcard) if settings is None else settings
+    return StompServer(config, settings, door(classic=True, **options))
 
 
 class StompClient:

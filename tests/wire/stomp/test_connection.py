@@ -1,4 +1,4 @@
-"""Connections: login, versions, receipts, heart-beats, limits, full addresses, slow readers, the end."""
+"""Connections: login, versions, receipts, heart-beats, limits, slow readers, the end."""
 
 from __future__ import annotations
 
@@ -58,7 +58,10 @@ def test_before_login_only_connect_is_accepted(server: StompServer, data: bytes)
     client = StompClient(server)
     client.feed(b"CONNECT\n")  # recognised by its first line
     client = StompClient(server)
-    connection = StompConnection(server.host, server.stomp.beats, client.conn, "1.2.3.4:5", server.now, None)
+    stomp = server.stomp
+    connection = StompConnection(
+        server.host, stomp.beats, stomp.wildcard_queues, client.conn, "1.2.3.4:5", server.now, None
+    )
     server.connections[client.conn] = connection
     client.feed(data)
     (answer,) = replies(client.output())
@@ -357,41 +360,6 @@ def test_the_first_of_repeated_headers_counts(server: StompServer) -> None:
 
 
 # -- flow -----------------------------------------------------------------------------------------
-def test_a_sender_to_a_full_address_waits_for_room() -> None:
-    settings = AddressSettingsRepository()
-    settings.add("a", {"max_size_bytes": 5_000, "address_full_policy": "BLOCK"})
-    server = StompServer(settings=settings)
-    server.login().create_queue("a")
-    sender, receiver = server.stomp_client(), server.stomp_client()
-    for number in range(10):
-        sender.send("SEND", b"x" * 1_000, destination="/queue/a", receipt=str(number))
-    before = len(sender.frames())
-    assert 1 < before < 6
-    receiver.subscribe("/queue/a")
-    got = 0
-    for _ in range(10):
-        got += len(receiver.messages())
-    assert got == 10 and len(sender.frames()) == 10 - before
-
-
-def test_a_sender_that_hung_up_before_its_message_waits_for_room_ends() -> None:
-    """It was told once, while something else held the input."""
-    settings = AddressSettingsRepository()
-    settings.add("a", {"max_size_bytes": 5_000, "address_full_policy": "BLOCK"})
-    server = StompServer(settings=settings)
-    server.login().create_queue("a")
-    sender = server.stomp_client()
-    connection = server.connection(sender.conn)
-    connection.hold_input()
-    for _ in range(10):
-        sender.send("SEND", b"x" * 1_000, destination="/queue/a")
-    assert not connection.hung_up(server.now)
-    connection.release_input()
-    server.settle()
-    assert sender.closed == "closed by the peer"
-    assert 1 < server.broker.queues["a"].message_count < 6
-
-
 @pytest.mark.parametrize("protocol", ["STOMP", "CORE"])
 def test_a_client_that_hung_up_while_it_waits_for_the_share_of_its_user_ends(
     server: StompServer, protocol: str

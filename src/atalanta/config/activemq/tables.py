@@ -191,6 +191,15 @@ OPTIONS: Final[dict[str, str]] = {
     "maxInactivityDurationInitalDelay": "maxInactivityDurationInitalDelay",
     "transport.useKeepAlive": "useKeepAlive",
 }
+# Option of the URI -> parameter of the acceptor for STOMP.
+STOMP_OPTIONS: Final = {
+    "transport.defaultHeartBeat": "stompDefaultHeartBeat",
+    "transport.hbGracePeriodMultiplier": "heartBeatToConnectionTtlModifier",
+}
+# Limits of a STOMP frame; the lowest one counts for its body.
+STOMP_SIZES: Final = (
+    "transport.maxDataLength", "wireFormat.maxDataLength", "transport.maxFrameSize", "wireFormat.maxFrameSize",
+)  # fmt: skip
 # Protocol -> its parameter for wireFormat.maxFrameSize.
 FRAME_SIZES: Final = {"OPENWIRE": "maxFrameSize", "MQTT": "maximumPacketSize"}
 _NEGOTIATED: Final = "each client and the broker agree on it"
@@ -218,13 +227,16 @@ OPTIONS_SILENT: Final[dict[str, str]] = {
     ),
     **_all(
         "of a protocol that is not supported yet",
-        "transport.transformer transport.hbGracePeriodMultiplier transport.defaultHeartBeat transport.maxDataLength"
-        " wireFormat.maxDataLength transport.maxFrameSize transport.subscriptionStrategy transport.subscriptionPrefetch"
+        "transport.transformer transport.maxFrameSize transport.subscriptionStrategy transport.subscriptionPrefetch"
         " transport.activeMQSubscriptionPrefetch transport.publishDollarTopics transport.defaultKeepAlive"
         " transport.producerCredit transport.prefetch transport.idleTimeout wireFormat.idleTimeout"
         " wireFormat.connectAttemptTimeout wireFormat.allowNonSaslConnections wireFormat.transformer"
         " wireFormat.producerCredit transport.wireFormat.maxFrameSize http.enableTrace websocket.maxTextMessageSize"
         " websocket.maxBinaryMessageSize jetty.config",
+    ),
+    **_all(
+        "of STOMP, which this connector does not serve",
+        "transport.hbGracePeriodMultiplier transport.defaultHeartBeat transport.maxDataLength wireFormat.maxDataLength",
     ),
     **_all(
         "an acceptor does not look at the names of clients",

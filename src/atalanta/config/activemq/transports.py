@@ -6,12 +6,14 @@ gets them in `protocols=`.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from atalanta.config.activemq import tables
 from atalanta.config.activemq.elements import Core, Elements, listed, only
 from atalanta.config.problems import nearest
 from atalanta.config.xml.tree import XmlElement, made
+from atalanta.wire.stomp.decoder import BODY_BYTES_MAX
 from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_authority, parse_params, uri_text
 
 AGENT: Final = "discoveryAgent"
@@ -92,6 +94,8 @@ class TransportConnectors:
             return
         protocols = self._protocols(node, words[0], given)
         options = {"protocols": protocols, **self._options(node, name, protocols, given)}
+        if "STOMP" in protocols:
+            options.update({"stompClassic": "true", **self._stomp_options(node, name, given)})
         if any(word in tables.SECURE for word in words):
             options.update({"sslEnabled": "true", **self.tls})
             if self.ssl_domain:
@@ -137,6 +141,9 @@ class TransportConnectors:
         for key, text in given.items():
             if key in tables.OPTIONS:
                 found[tables.OPTIONS[key]] = text
+            elif "STOMP" in protocols and (key in tables.STOMP_OPTIONS or key in tables.STOMP_SIZES):
+                if key == "wireFormat.maxFrameSize" and protocols != "STOMP":
+                    self._frame_size(node, name, protocols, text, found)
             elif key == "wireFormat.maxFrameSize":
                 self._frame_size(node, name, protocols, text, found)
             elif key in ("protocolDetectionTimeOut", "transport.connectAttemptTimeout", "connectAttemptTimeout"):
@@ -148,6 +155,25 @@ class TransportConnectors:
             else:
                 hint = nearest(key, [*tables.OPTIONS, *tables.OPTIONS_SILENT])
                 self.elements.problem(node, f"transportConnector {name}: unknown option '{key}'", hint)
+        return found
+
+    def _stomp_options(self, node: XmlElement, name: str, given: dict[str, str]) -> dict[str, str]:
+        """Converts the options for STOMP. A body stays in memory: a limit beyond this broker's own is reported."""
+        found = {parameter: given[key] for key, parameter in tables.STOMP_OPTIONS.items() if key in given}
+        grace = found.get("heartBeatToConnectionTtlModifier", "")
+        if re.fullmatch(r"0*(\.\d*)?", grace) and grace:
+            what = f"transportConnector {name}: transport.hbGracePeriodMultiplier"
+            self.elements.finding(node, what, "1 counts: a client may be silent for one of its heart-beats at least")
+            found["heartBeatToConnectionTtlModifier"] = "1"
+        for key in tables.STOMP_SIZES:
+            if key not in given:
+                continue
+            size = self.elements.whole(node, given, key, BODY_BYTES_MAX)
+            if size > BODY_BYTES_MAX:
+                why = f"a body from a STOMP client has at most {BODY_BYTES_MAX} bytes, a larger one is refused"
+                self.elements.finding(node, f"transportConnector {name}: {key}", why)
+            lowest = int(found.get("stompMaxDataLength", BODY_BYTES_MAX))
+            found["stompMaxDataLength"] = str(max(min(size, lowest), 1))
         return found
 
     def _frame_size(self, node: XmlElement, name: str, protocols: str, text: str, found: dict[str, str]) -> None:

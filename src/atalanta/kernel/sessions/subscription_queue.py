@@ -6,16 +6,20 @@ ends with it unless it is durable.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, BrokerError
+from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.routing.temporary_names import NOTHING
 from atalanta.message.fqqn import join_fqqn
+from atalanta.message.selector.parser import any_of
 
 if TYPE_CHECKING:
     from atalanta.kernel.sessions.session import Session
     from atalanta.kernel.settings.address_settings import AddressSettings
+
+SELECTORS_MAX: Final = 100  # different ones, beyond which the queue of a virtual topic takes everything
 
 
 class SubscriptionQueue:
@@ -80,6 +84,24 @@ def durable_queue(
     fresh.take_defaults(_settings(session, address))
     session.create_queue(now, fresh)
     return SubscriptionQueue(name, None, False)
+
+
+def take_selector(session: Session, now: int, name: str, selector: str | None) -> None:
+    """Lets the queue of a virtual topic take what the consumers select that it has now (selectorAware).
+
+    It stays so without them, as with Classic's virtualSelectorCacheBrokerPlugin: what they wait for is kept.
+    """
+    registry = session.services.queue_registry
+    queue = registry.by_name[name]
+    texts = {selector or ""}
+    for consumer in queue.consumers:
+        texts.add("" if consumer.selector is None else consumer.selector.text)
+    everything = "" in texts or len(texts) > SELECTORS_MAX
+    wanted = "" if everything else any_of(sorted(texts))
+    if wanted != (queue.spec.filter_text or ""):
+        changes = QueueChanges()
+        changes.filter_text = wanted
+        registry.update(now, name, changes)
 
 
 def end_queue(session: Session, now: int, name: str) -> None:

@@ -365,8 +365,8 @@ class AddressSettings:
     )
     retroactive_on_request: bool = option(
         False, "retroactive-on-request",
-        "only subscriptions that ask for it begin with these messages (`consumer.retroactive=true` of OpenWire), with"
-        " wildcards, too",
+        "only subscriptions that ask for it begin with these messages (`consumer.retroactive=true` of OpenWire,"
+        " `activemq.retroactive:true` of STOMP), with wildcards, too",
     )  # fmt: skip
     retroactive_message_age_ms: int = option(
         -1, "retroactive-message-age", "age of the oldest of these messages, -1 any", unit="ms", minimum=-1
@@ -376,9 +376,13 @@ class AddressSettings:
     )
     # Of ActiveMQ Classic's policies, which Artemis lacks: for clients that leave their own prefetch as it is.
     openwire_queue_prefetch: int | None = option(
-        None, "openwire-queue-prefetch", "messages under way to an OpenWire consumer of a queue, 0: it asks for each",
-        unit="count", minimum=0,
-    )  # fmt: skip
+        None,
+        "openwire-queue-prefetch",
+        "messages under way to a consumer of a queue that does not say its own (OpenWire; STOMP of an activemq.xml),"
+        " 0: it asks for each, STOMP one",
+        unit="count",
+        minimum=0,
+    )
     openwire_browser_prefetch: int | None = option(
         None, "openwire-browser-prefetch", "the same for browsers", unit="count", minimum=1
     )

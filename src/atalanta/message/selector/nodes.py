@@ -321,8 +321,12 @@ class Comparison(Condition):
         if right is None:
             return UNKNOWN
         if self.convert and isinstance(left, str) != isinstance(right, str):
-            left = _as_number(left)
-            right = _as_number(right)
+            if isinstance(left, bool) or isinstance(right, bool):
+                left = _as_boolean(left)
+                right = _as_boolean(right)
+            else:
+                left = _as_number(left)
+                right = _as_number(right)
         if isinstance(left, str):
             if isinstance(right, str):
                 return _ordered_strings(self.operator, left, right)
@@ -334,6 +338,11 @@ class Comparison(Condition):
         if isinstance(left, (int, float)) and isinstance(right, (int, float)):
             return _ordered_numbers(self.operator, left, right)
         return FALSE
+
+
+def _as_boolean(value: object) -> object:
+    """Returns a text as a boolean, as Boolean.valueOf in Java does: all but `true` is False."""
+    return value.lower() == "true" if isinstance(value, str) else value
 
 
 def _ordered_strings(operator: int, left: str, right: str) -> int:

@@ -61,28 +61,45 @@ CONVERT: Final = "convert_string_expressions:"
 NO_CONVERT: Final = "no_convert_string_expressions:"
 
 
+def _prefixes(text: str) -> tuple[bool, bool, int]:
+    """Returns whether hyphens may be in names and whether texts are converted, as the prefixes say, and their end."""
+    hyphens = convert = False
+    at = 0
+    while True:
+        if text.startswith(HYPHENS, at):
+            hyphens = True
+            at += len(HYPHENS)
+        elif text.startswith(NO_HYPHENS, at):
+            hyphens = False
+            at += len(NO_HYPHENS)
+        elif text.startswith(CONVERT, at):
+            convert = True
+            at += len(CONVERT)
+        elif text.startswith(NO_CONVERT, at):
+            convert = False
+            at += len(NO_CONVERT)
+        else:
+            return hyphens, convert, at
+
+
+def any_of(selectors: list[str]) -> str:
+    """Returns the selector that takes what one of these takes. What a prefix of one says holds for all then."""
+    hyphens = convert = False
+    conditions: list[str] = []
+    for text in selectors:
+        own_hyphens, own_convert, at = _prefixes(text)
+        hyphens = hyphens or own_hyphens
+        convert = convert or own_convert
+        conditions.append(f"({text[at:]})")
+    return (HYPHENS if hyphens else "") + (CONVERT if convert else "") + " OR ".join(conditions)
+
+
 class Parser:
     """The parser of one selector. `condition` returns its tree or raises FilterError with the column of the error."""
 
     def __init__(self, text: str) -> None:
-        self.convert: bool = False
-        hyphens = False
-        at = 0
-        while True:
-            if text.startswith(HYPHENS, at):
-                hyphens = True
-                at += len(HYPHENS)
-            elif text.startswith(NO_HYPHENS, at):
-                hyphens = False
-                at += len(NO_HYPHENS)
-            elif text.startswith(CONVERT, at):
-                self.convert = True
-                at += len(CONVERT)
-            elif text.startswith(NO_CONVERT, at):
-                self.convert = False
-                at += len(NO_CONVERT)
-            else:
-                break
+        hyphens, convert, at = _prefixes(text)
+        self.convert: bool = convert
         self.tokens: list[Token] = Lexer(text, hyphens, at).tokens()
         self.position: int = 0
         self.depth: int = 0

@@ -6,27 +6,30 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from atalanta.kernel.option import option
+from atalanta.wire.connection import ProtocolError
 from atalanta.wire.endpoint import ProtocolOptions
+from atalanta.wire.stomp.decoder import BODY_BYTES_MAX
+from atalanta.wire.stomp.periods import periods
+from atalanta.wire.uri import UriError
 
-_WEB_SOCKET: Final = "frames of a WebSocket are taken at any length, and sent as binary without compression"
+_ANY_LENGTH: Final = "frames of a WebSocket are taken at any length"
 _IN_MEMORY: Final = "bodies from STOMP clients stay in memory"
-_MESSAGE_ID: Final = "the header message-id has the number of the message"
 
 
 @dataclass(eq=False, repr=False)
 class StompAcceptor(ProtocolOptions):
-    """The parameters of STOMP."""
+    """The parameters of STOMP.
+
+    `classic`: what Classic and Artemis do differently is done as in Classic (docs/guide/stomp.md has the list).
+    """
 
     UNUSED: ClassVar[dict[str, str]] = {
-        "stompMaxFramePayloadLength": _WEB_SOCKET,
-        "stompConsumerCredits": "old form of stompConsumerWindowSize",
+        "stompMaxFramePayloadLength": _ANY_LENGTH,
         "stompMinLargeMessageSize": _IN_MEMORY,
         "stomp-min-large-message-size": _IN_MEMORY,
-        "stompEnableMessageId": _MESSAGE_ID,
-        "stomp-enable-message-id": _MESSAGE_ID,
-        "webSocketMaxFramePayloadLength": _WEB_SOCKET,
-        "webSocketEncoderType": _WEB_SOCKET,
-        "webSocketCompressionSupported": _WEB_SOCKET,
+        "webSocketMaxFramePayloadLength": _ANY_LENGTH,
+        "webSocketEncoderType": "clients get binary frames of a WebSocket, also with `text`",
+        "webSocketCompressionSupported": "frames of a WebSocket are not compressed",
     }
 
     window_bytes: int = option(
@@ -35,6 +38,7 @@ class StompAcceptor(ProtocolOptions):
         "bytes that a STOMP subscription may hold without acknowledgements, -1 any, 0 one message",
         unit="bytes",
         minimum=-1,
+        also=("stompConsumerCredits",),
     )
     ttl_modifier: float = option(
         2.0,
@@ -46,3 +50,32 @@ class StompAcceptor(ProtocolOptions):
     server_header_off: bool = option(
         False, "disableStompServerHeader", "CONNECTED has no header `server`"
     )
+    message_ids: bool = option(
+        False,
+        "stompEnableMessageId",
+        "a message of a STOMP client has the property `amqMessageId`, which no other message has",
+        also=("stomp-enable-message-id",),
+    )
+    classic: bool = option(
+        False,
+        "stompClassic",
+        "STOMP clients are served as ActiveMQ Classic does; a converted activemq.xml has it",
+    )
+    default_heart_beat: str = option(
+        "0,0", "stompDefaultHeartBeat", "`heart-beat` of a STOMP client that has not this header, ms each"
+    )
+    body_bytes_max: int = option(
+        BODY_BYTES_MAX,
+        "stompMaxDataLength",
+        "largest body of a STOMP client",
+        unit="bytes",
+        minimum=1,
+        maximum=BODY_BYTES_MAX,
+    )
+
+    def check(self) -> None:
+        """Implements ProtocolOptions.check."""
+        try:
+            periods(self.default_heart_beat)
+        except ProtocolError as error:
+            raise UriError(f"stompDefaultHeartBeat: {error}") from None

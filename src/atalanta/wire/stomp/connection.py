@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.routing.virtual_topics import virtual_topics
 from atalanta.wire.connection import DEFAULT_TTL_NS, ProtocolError
 from atalanta.wire.heart_beats import Beat, HeartBeats
 from atalanta.wire.login import LoginRequest
@@ -25,23 +26,22 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
     from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.server import WireServer
+    from atalanta.wire.wildcard_queues import WildcardQueues
 
 SERVER: Final = "Atalanta"
 LINE_END: Final = b"\n"
-WINDOW_BYTES: Final = 10_240  # of an acceptor without stompConsumerWindowSize
 NO_VERSION: Final = "the client offers none of the versions 1.0, 1.1 and 1.2"
 
 
 class StompConnection(StompOutput):
-    """A STOMP client. `waiting`: a frame that its address has no room for. `processed`: the command that is processed.
-
-    `connect_frame` is the login that is being answered.
+    """A STOMP client. `waiting`: a frame that has no room yet. `connect_frame` is the login that is being answered.
     """
 
     def __init__(
         self,
         host: WireServer,
         beats: HeartBeats,
+        wildcard_queues: WildcardQueues,
         conn: int,
         remote: str,
         now: int,
@@ -49,13 +49,14 @@ class StompConnection(StompOutput):
     ) -> None:
         super().__init__(host, conn, remote, now, acceptor)
         self.beats = beats
+        self.wildcard_queues = wildcard_queues
         self.client.protocol = "STOMP"
         self.client.implementation = "StompConnection"
-        self.decoder = FrameDecoder()
+        self.options = StompAcceptor() if acceptor is None else acceptor.options(StompAcceptor)
+        self.decoder = FrameDecoder(self.options.classic, self.options.body_bytes_max)
         self.session: StompSession | None = None
         self.connect_frame: Frame | None = None
         self.waiting: Frame | None = None
-        self.processed: str = ""
         self.ttl_ns: int = DEFAULT_TTL_NS
 
     # -- bytes in -------------------------------------------------------------------------------
@@ -91,14 +92,20 @@ class StompConnection(StompOutput):
 
     def drop_unfinished(self) -> None:
         self.decoder.drop()
-        self.waiting = None
+        self.waiting = self.processed = None
+        if self.session is not None:
+            self.session.waiting.clear()
 
     def unfinished_bytes(self) -> int:
-        waiting = self.waiting
-        return self.decoder.kept_bytes() + (0 if waiting is None else len(waiting.body))
+        size = self.decoder.kept_bytes()
+        if self.waiting is not None:
+            size += len(self.waiting.body)
+        if self.session is not None:
+            size += self.session.waiting.bytes
+        return size
 
     def command_name(self) -> str:
-        return self.processed
+        return "" if self.processed is None else self.processed.command
 
     def decode_next(self, data: bytes) -> None:
         self.decoder.begin(data)
@@ -111,18 +118,24 @@ class StompConnection(StompOutput):
             while self.holds == 0 and not self.gone and not self.end_reason:
                 current.begin()
                 frame = self.waiting
-                self.waiting = None
+                self.waiting = self.processed = None
                 if frame is None:
                     frame = self.decoder.step()
-                self.processed = "" if frame is None else frame.command
+                self.processed = frame
                 if frame is None:
                     return
                 self._process(now, frame)
         except BrokerError as error:
             self.refuse(error.text, None if frame is None else frame.get("receipt"))
         except ProtocolError as broken:
-            self.send_error(str(broken), None if frame is None else frame.get("receipt"))
+            self.send_error(str(broken), self.decoder.receipt if frame is None else frame.get("receipt"))
             raise
+
+    def go_on(self, now: int) -> None:
+        session = self.session
+        if session is not None and not self.gone and not self.end_reason:
+            self.processed = None
+            session.go_on(now)
 
     def _process(self, now: int, frame: Frame) -> None:
         session = self.session
@@ -144,7 +157,7 @@ class StompConnection(StompOutput):
             self.version = max(known)
             if self.version == 0:
                 self.version = V10
-                self.send_error(NO_VERSION, None)
+                self.send_error(NO_VERSION, frame.get("receipt"))
                 self.host.tell_refused(now, self.client.remote, NO_VERSION)
                 self.end(NO_VERSION)
                 return
@@ -164,10 +177,9 @@ class StompConnection(StompOutput):
         self.host.wire.logged_in(self.conn)
         self.decoder.admit(self.version)
         self.client.client_id = request.client_id
-        acceptor = self.acceptor
-        names = Destinations(self.address_prefixes(), broker.address_registry.by_name)
-        window_bytes = WINDOW_BYTES if acceptor is None else acceptor.options(StompAcceptor).window_bytes
-        session = StompSession(self, names, window_bytes)
+        topics = virtual_topics(broker.config.virtual_topic_forms) if self.options.classic else None
+        names = Destinations(self.address_prefixes(), broker.address_registry.by_name, topics)
+        session = StompSession(self, names, self.options, self.wildcard_queues)
         kernel = self.new_session(session, identity)
         session.attach(kernel)
         self.session = session
@@ -184,8 +196,10 @@ class StompConnection(StompOutput):
             data = LINE_END if self.web_socket is None else framed(LINE_END)
             self.heart_beat = Beat(self.host.wire, self.conn, now, agreed.own_period_ms * 1_000_000, data)
             self.beats.add(now, self.heart_beat)
+        if self.options.classic:
+            session_name = self.client.client_id or f"ID:{session_name}"
         headers = [("version", VERSION_NAMES[self.version]), ("session", session_name)]
-        if self.acceptor is None or not self.acceptor.options(StompAcceptor).server_header_off:
+        if not self.options.server_header_off:
             headers.append(("server", SERVER))
         request_id = frame.get("request-id")
         if request_id is not None:
@@ -194,12 +208,13 @@ class StompConnection(StompOutput):
         self.send_bytes(self.answer_frame("CONNECTED", headers, b"", V10))  # without escapes in any version
 
     def refuse_login(self, error: BrokerError) -> None:
+        frame = self.connect_frame
         self.connect_frame = None
-        self.send_error(error.text, None)
+        self.send_error(error.text, None if frame is None else frame.get("receipt"))
         self.end(error.text)
 
     def waits_for_room(self) -> bool:
-        return self.waiting is not None
+        return self.waiting is not None or (self.session is not None and len(self.session.waiting.lanes) > 0)
 
     def block_deliveries(self, blocked: bool) -> None:
         if self.session is not None:
@@ -236,6 +251,7 @@ class StompConnection(StompOutput):
             self.beats.remove(self.heart_beat)
         session = self.session
         if session is not None:
+            session.leave()
             session.kernel.close(now, True)
         if self.stream is not None:
             self.stream.abort()

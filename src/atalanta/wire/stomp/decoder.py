@@ -13,6 +13,9 @@ HEAD_BYTES_MAX: Final = 64 << 10
 HEADERS_MAX: Final = 1_000
 # Of a body in memory. A text takes twice as much in the broker.
 BODY_BYTES_MAX: Final = 16 << 20
+# Of what may stand behind the head of another frame than SEND: scripts write an empty line there.
+IGNORED_BYTES_MAX: Final = 1_024
+BLANKS: Final = b" \t\r\n"
 LENGTH_DIGITS_MAX: Final = 15
 NUL: Final = 0
 LF: Final = 10
@@ -22,11 +25,15 @@ CR: Final = 13
 class FrameDecoder:
     """The frames of one connection. `version` decides the escapes: 1.0 until the login.
 
+    `classic`: what is wrong in a header or behind it is taken as ActiveMQ Classic takes it. `receipt`: of the frame
+    that is being decoded.
     `data` from `position` on is not decoded yet. While the body of `frame` is incomplete, `pieces` are its beginning,
     and `missing` counts the bytes to come with the NUL behind them; -1: the body ends at the first NUL.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, classic: bool = False, body_bytes_max: int = BODY_BYTES_MAX) -> None:
+        self.classic = classic
+        self.body_bytes_max = body_bytes_max
         self.version: int = V10
         self.logged_in: bool = False
         self.data: bytes = b""
@@ -34,6 +41,7 @@ class FrameDecoder:
         self.searched: int = 0  # the head has no end before this offset
         self.crlf: bool = False  # the last head had CRLF line ends
         self.frame: Frame | None = None
+        self.receipt: str | None = None
         self.pieces: list[bytes] = []
         self.piece_bytes: int = 0
         self.missing: int = -1
@@ -118,6 +126,7 @@ class FrameDecoder:
         self.position = self.searched = 0
 
     def _head(self, head: bytes) -> Frame:
+        self.receipt = None
         if head.count(b"\n") > HEADERS_MAX + 2:
             raise ProtocolError(f"a frame has more than {HEADERS_MAX} headers")
         lines = head.split(b"\n")
@@ -132,22 +141,24 @@ class FrameDecoder:
             except UnicodeDecodeError:
                 raise ProtocolError(f"{command}: the header {_shown(line)} is not UTF-8") from None
             name, colon, value = text.partition(":")
-            if not colon:
+            if not colon and not self.classic:
                 raise ProtocolError(f"{command}: the header {_shown(line)} has no colon")
             if version == V10:
                 value = value.lstrip(" ")
             else:
-                name = unescaped(name, version)
-                value = unescaped(value, version)
+                name = unescaped(name, version, self.classic)
+                value = unescaped(value, version, self.classic)
             if name not in headers:
                 headers[name] = value
+                if name == "receipt":
+                    self.receipt = value
         frame = Frame(command, headers)
         self.missing = self._length(frame)
         return frame
 
     def _length(self, frame: Frame) -> int:
         """Returns the bytes of the body and its NUL, -1 without a content-length."""
-        if not frame.sized:
+        if not frame.sized or (self.classic and frame.command != "SEND"):
             return -1
         text = frame.headers["content-length"].strip()
         if not (text.isascii() and text.isdigit()) or len(text) > LENGTH_DIGITS_MAX:
@@ -157,10 +168,11 @@ class FrameDecoder:
 
     # -- body -----------------------------------------------------------------------------------
     def _check_body(self, frame: Frame, size: int) -> None:
-        if size and frame.command != "SEND":
-            raise ProtocolError(f"{frame.command} has a body")
-        if size > BODY_BYTES_MAX:
-            raise ProtocolError(f"{frame.command}: a body has at most {BODY_BYTES_MAX} bytes")
+        if frame.command != "SEND":
+            if size > IGNORED_BYTES_MAX:
+                raise ProtocolError(f"{frame.command} has a body")
+        elif size > self.body_bytes_max:
+            raise ProtocolError(f"{frame.command}: a body has at most {self.body_bytes_max} bytes")
 
     def _body(self, frame: Frame) -> Frame | None:
         data = self.data
@@ -191,7 +203,12 @@ class FrameDecoder:
             body = b"".join(self.pieces)
             self.pieces = []
             self.piece_bytes = 0
+        if body and frame.command != "SEND":
+            if not self.classic and body.strip(BLANKS):
+                raise ProtocolError(f"{frame.command} has a body")
+            body = b""
         frame.body = body
+        self.receipt = None
         self.position = self.searched = end + 1
         self.frame = None
         return frame

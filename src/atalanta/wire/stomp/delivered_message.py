@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.routing.uuid_namespace import uuid_text
 from atalanta.kernel.sessions.ingress_headers import INGRESS_TIMESTAMP, VALIDATED_USER
 from atalanta.message.internal_headers import MEMBERS_ONLY
@@ -33,6 +34,9 @@ NAMES: Final = {
     INGRESS_TIMESTAMP: "ingress-timestamp",
 }
 BROKERS_OWN: Final = "_AMQ_"
+# Of a dead letter: where it comes from.
+ORIGINAL_ADDRESS: Final = "_AMQ_ORIG_ADDRESS"
+ORIGINAL_ROUTING_TYPE: Final = "_AMQ_ORIG_ROUTING_TYPE"
 HIDDEN: Final = dict.fromkeys((*MEMBERS_ONLY, LARGE_SIZE, COMPRESSED, SCHEDULED, JOB), True)
 # Names that a property must not take: the frame's own headers.
 FRAMES_OWN: Final = dict.fromkeys((
@@ -42,17 +46,31 @@ FRAMES_OWN: Final = dict.fromkeys((
 ), True)  # fmt: skip
 
 
-def message_headers(message: Message, delivery_count: int, names: Destinations) -> list[tuple[str, str]]:
-    """Returns the headers that come from the message; the subscription and the body have their own."""
+def message_headers(
+    message: Message, delivery_count: int, names: Destinations, classic: bool
+) -> list[tuple[str, str]]:
+    """Returns the headers that come from the message; the subscription and the body have their own.
+
+    `classic`: `redelivered` and `persistent` are there only if they are true, and `original-destination` says where a
+    dead letter comes from.
+    """
     headers: list[tuple[str, str]] = []
     if message.user_id is not None:
         headers.append(("JMSMessageID", f"ID:{uuid_text(message.user_id)}"))
     if message.expiration:
         headers.append(("expires", str(message.expiration)))
-    headers.append(("redelivered", "true" if delivery_count > 1 else "false"))
+    if not classic or delivery_count > 1:
+        headers.append(("redelivered", "true" if delivery_count > 1 else "false"))
     headers.append(("priority", str(message.priority)))
-    headers.append(("persistent", "true" if message.durable else "false"))
+    if not classic or message.durable:
+        headers.append(("persistent", "true" if message.durable else "false"))
     headers.append(("timestamp", str(message.timestamp)))
+    if classic:
+        address = message.property_value(ORIGINAL_ADDRESS)
+        if isinstance(address, str):
+            routing_type = message.property_value(ORIGINAL_ROUTING_TYPE)
+            topic = routing_type == MULTICAST
+            headers.append(("original-destination", names.name_as(address, MULTICAST if topic else ANYCAST)))
     for name, value in message.properties.items():
         _add(headers, name, value, names)
     return headers

@@ -66,8 +66,11 @@ class Frame:
         return self.headers.get(name, "").lower() == "true"
 
 
-def unescaped(text: str, version: int) -> str:
-    """Returns the name or value that the client means. ProtocolError for an escape that its version does not have."""
+def unescaped(text: str, version: int, classic: bool = False) -> str:
+    """Returns the name or value that the client means. ProtocolError for an escape that its version does not have.
+
+    With `classic` such an escape stays as it is, with its backslash.
+    """
     at = text.find("\\")
     if at < 0 or version == V10:
         return text
@@ -77,6 +80,9 @@ def unescaped(text: str, version: int) -> str:
         code = text[at + 1 : at + 2]
         plain = ESCAPED.get(code)
         if plain is None or (code == "r" and version < V12):
+            if classic:
+                at = text.find("\\", at + 1)
+                continue
             raise ProtocolError(f"header {text[:40]!r}: STOMP {VERSION_NAMES[version]} has no escape \\{code}")
         parts.append(text[start:at])
         parts.append(plain)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.stomp.acceptor import StompAcceptor
+from atalanta.wire.stomp.periods import periods
 
 if TYPE_CHECKING:
     from atalanta.wire.endpoint import AcceptorConfig
 
 OWN_PERIOD_MS_MIN: Final = 500
-PERIOD_DIGITS_MAX: Final = 9
 
 
 class HeartBeat:
@@ -27,18 +26,21 @@ class HeartBeat:
     def __init__(
         self, header: str | None, override_ttl_ms: int, acceptor: AcceptorConfig | None
     ) -> None:
-        promised_ms, wanted_ms = periods(header)
-        self.own_period_ms: int = max(wanted_ms, OWN_PERIOD_MS_MIN) if wanted_ms else 0
         self.ttl_ms: int = override_ttl_ms
         modifier = 2.0
         shortest_ms = 0
         longest_ms: int | None = None
         if acceptor is not None:
-            modifier = acceptor.options(StompAcceptor).ttl_modifier
+            options = acceptor.options(StompAcceptor)
+            if header is None:
+                header = options.default_heart_beat
+            modifier = options.ttl_modifier
             shortest_ms = acceptor.connection_ttl_min_ms
             longest_ms = acceptor.connection_ttl_max_ms
             if acceptor.connection_ttl_ms >= 0:
                 self.ttl_ms = acceptor.connection_ttl_ms
+        promised_ms, wanted_ms = periods(header)
+        self.own_period_ms: int = max(wanted_ms, OWN_PERIOD_MS_MIN) if wanted_ms else 0
         self.wished_ms: int = int(self.ttl_ms / modifier) if self.ttl_ms > 0 else 0
         if promised_ms:
             self.ttl_ms = max(int(promised_ms * modifier), shortest_ms)
@@ -48,16 +50,3 @@ class HeartBeat:
             self.wished_ms = int(self.ttl_ms / modifier) if limited else promised_ms
 
 
-def periods(header: str | None) -> tuple[int, int]:
-    """Returns the two numbers of a heart-beat header: the client's own period, and the one it wants. ProtocolError."""
-    if header is None:
-        return 0, 0
-    found: list[int] = []
-    for part in header.split(",", 2):
-        text = part.strip()
-        if not (text.isascii() and text.isdigit()) or len(text) > PERIOD_DIGITS_MAX:
-            break
-        found.append(int(text))
-    if len(found) != 2 or header.count(",") != 1:
-        raise ProtocolError(f"the header heart-beat is {header[:40]!r}, not two numbers of milliseconds")
-    return found[0], found[1]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.heart_beats import Beat
     from atalanta.wire.server import WireServer
+    from atalanta.wire.stomp.frame import Frame
 
 ERROR_CHARACTERS_MAX: Final = 1_000
 
@@ -33,6 +34,7 @@ class StompOutput(ClientOutput):
     ) -> None:
         super().__init__(host, conn, remote, now, acceptor)
         self.version: int = V10
+        self.processed: Frame | None = None
         self.stream: LargeStream | None = None
         self.in_frame: bool = False
         self.later: list[bytes] = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.wire.heart_beats import HeartBeats
 from atalanta.wire.protocol import MORE, NO, YES, Peer, Protocol
 from atalanta.wire.stomp.connection import StompConnection
+from atalanta.wire.wildcard_queues import WildcardQueues
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from atalanta.wire.endpoint import AcceptorConfig
     from atalanta.wire.server import WireServer
 
+QUEUES_TIMER: Final = "wire.stomp.queues"
 BEGINNINGS: Final = (b"CONNECT\n", b"CONNECT\r\n", b"STOMP\n", b"STOMP\r\n")
 BEAT_TIMER: Final = "wire.stomp"
 
@@ -26,6 +28,8 @@ class StompProtocol(Protocol):
         self.name = "STOMP"
         self.subprotocols = ("v12.stomp", "v11.stomp", "v10.stomp")
         self.beats = HeartBeats(timers, BEAT_TIMER)
+        self.wildcard_queues = WildcardQueues(timers, QUEUES_TIMER)
+        host.broker.add_observer(self.wildcard_queues)
 
     def recognises(self, first: bytes) -> int:
         for beginning in BEGINNINGS:
@@ -38,10 +42,14 @@ class StompProtocol(Protocol):
     def open(
         self, conn: int, peer: Peer, now: int, acceptor: AcceptorConfig | None
     ) -> ClientConnection:
-        connection = StompConnection(self.host, self.beats, conn, peer.remote, now, acceptor)
+        connection = StompConnection(
+            self.host, self.beats, self.wildcard_queues, conn, peer.remote, now, acceptor
+        )
         connection.describe(peer.server_name, peer.certificate)
         return connection
 
     def on_timer(self, now: int, key: str) -> None:
         if key == BEAT_TIMER:
             self.beats.on_timer(now)
+        elif key == QUEUES_TIMER:
+            self.wildcard_queues.on_timer(now)

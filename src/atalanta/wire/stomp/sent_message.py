@@ -51,27 +51,46 @@ NO_PROPERTIES: Final = dict.fromkeys((
     "reply-to", "JMSXGroupSeq", CORRELATION_ID, REPLY_TO, TYPE, *SCHEDULE, *BROKERS_ONLY, GROUP_SEQUENCE, SCHEDULED,
     ROUTING_TYPE, LARGE_SIZE, COMPRESSED,
 ), True)  # fmt: skip
+NO_PROPERTIES_IN_CLASSIC: Final = {
+    **NO_PROPERTIES, **dict.fromkeys(("timestamp", "message-id", "redelivered", "subscription", "JMSXUserID"), True)
+}  # fmt: skip
+OWN_ID: Final = "amqMessageId"
 PRIORITY: Final = 4
 PRIORITY_MAX: Final = 9
 INT_MAX: Final = (1 << 31) - 1
 
 
-def sent_message(
-    frame: Frame, destination: Destination, reply_to: str | None, scheduler: Scheduler, now: int
-) -> Message:
-    """Returns the message; `reply_to` is the destination for answers, as JMS clients read it. ProtocolError.
-
-    If the `scheduler` is off, the headers of a schedule are texts like others.
-    """
-    now_ms = now // 1_000_000
+def sent_body(frame: Frame) -> tuple[int, bytes]:
+    """Returns the kind and the body of the message, which its copies share. ProtocolError for a text that is none."""
     wanted = frame.headers.get(MESSAGE_TYPE, "").lower()
     if wanted == "bytes" or (frame.sized and wanted != "text"):
-        kind, body = BYTES, frame.body
-    else:
-        kind, body = TEXT, text_body(text_of(frame))
+        return BYTES, frame.body
+    return TEXT, text_body(text_of(frame))
+
+
+def sent_message(
+    frame: Frame,
+    body: tuple[int, bytes],
+    destination: Destination,
+    reply_to: str | None,
+    scheduler: Scheduler,
+    now: int,
+    classic: bool = False,
+    own_id: str = "",
+) -> Message:
+    """Returns the message with that `sent_body`. ProtocolError.
+
+    `reply_to` is the destination for answers, as JMS clients read it.
+    If the `scheduler` is off, the headers of a schedule are texts like others. `classic`: `timestamp` is the message's,
+    and headers of MESSAGE are no properties. `own_id`: its property amqMessageId, "" without one.
+    """
+    now_ms = now // 1_000_000
+    timestamp_ms = max(frame.number("timestamp", now_ms), 0) if classic else now_ms
+    no_properties = NO_PROPERTIES_IN_CLASSIC if classic else NO_PROPERTIES
+    kind, data = body
     priority = min(max(frame.number("priority", PRIORITY), 0), PRIORITY_MAX)
     message = Message.create(
-        destination.name, body, kind, frame.flag("persistent"), now_ms, priority
+        destination.name, data, kind, frame.flag("persistent"), timestamp_ms, priority
     )
     message.expiration = max(frame.number("expires", 0), 0)
     properties = message.properties
@@ -87,8 +106,10 @@ def sent_message(
         known = TEXT_HEADERS.get(name)
         if known is not None:
             properties.put(known, value)
-        elif name not in NO_PROPERTIES or (name in SCHEDULE and not scheduler.on):
+        elif name not in no_properties or (name in SCHEDULE and not scheduler.on):
             properties.put(name, value)
+    if own_id:
+        properties.put(OWN_ID, own_id)
     # A copy has its properties encoded only: messages may wait long, and there may be many.
     return message.copy(0)
 

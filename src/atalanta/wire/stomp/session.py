@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.reference import Reference
     from atalanta.kernel.sessions.session import Session
     from atalanta.kernel.transactions.transaction import SessionTransaction
+    from atalanta.wire.stomp.acceptor import StompAcceptor
+    from atalanta.wire.stomp.destination import Destination
     from atalanta.wire.stomp.output import StompOutput
-    from atalanta.wire.stomp.subscription import Subscription
+    from atalanta.wire.stomp.subscription import Part, Subscription
+    from atalanta.wire.wildcard_queues import WildcardQueues
 
 # Receipts that wait for the disk before no more is read from the client, and when it is read again.
 RECEIPTS_MAX: Final = 1_000
@@ -35,43 +38,49 @@ RECEIPTS_LOW: Final = 500
 END_OF_FRAME: Final = b"\x00\n"
 REFUSALS_MAX: Final = 10_000  # of one transaction
 MESSAGE_ID_MAX: Final = (1 << 63) - 1
+LANES_KEPT: Final = 1_000  # before those in which nothing waits any more are forgotten
 
 
 class StompTransaction:
     """A transaction between BEGIN and COMMIT or ABORT. NACKs take effect at the commit.
 
     A refused message that goes to the dead-letter address does so in the record of the commit (`dead_letters`). The
-    others return to their queues behind it: after a crash in between they are there all the same. `refusals`:
-    subscription, message id, and whether the message goes to the dead-letter address whatever the number of attempts.
+    others return to their queues behind it: after a crash in between they are there all the same. `refusals`: the part
+    of a subscription, message id, and whether the message goes to the dead-letter address whatever the number of
+    attempts. `single`: a NACK is of one message, also in the mode client. `lane`: where its messages wait for room.
     """
 
-    def __init__(self, transaction: SessionTransaction) -> None:
+    def __init__(self, transaction: SessionTransaction, single: bool) -> None:
         self.transaction = transaction
-        self.refusals: list[tuple[Subscription, int, bool]] = []
-        self.dead_letters: list[tuple[Subscription, int]] = []
+        self.single = single
+        self.lane: str = ""
+        self.refusals: list[tuple[Part, int, bool]] = []
+        self.dead_letters: list[tuple[Part, int]] = []
 
-    def refuse(self, subscription: Subscription, message_id: int, rejected: bool) -> None:
+    def refuse(self, part: Part, message_id: int, rejected: bool) -> None:
         """Records a NACK. BrokerError if there are too many."""
         if len(self.refusals) >= REFUSALS_MAX:
             raise BrokerError(ILLEGAL_STATE, f"a transaction has at most {REFUSALS_MAX} NACKs")
-        self.refusals.append((subscription, message_id, rejected))
+        self.refusals.append((part, message_id, rejected))
 
     def take_dead_letters(self, session: Session, now: int) -> None:
         """Makes dead letters a part of the transaction, before its commit."""
-        left: list[tuple[Subscription, int, bool]] = []
-        for subscription, message_id, rejected in self.refusals:
-            for each in subscription.refused_with(message_id):
-                if self._dead_letter(session, now, subscription, each, rejected):
-                    self.dead_letters.append((subscription, each))
+        left: list[tuple[Part, int, bool]] = []
+        for part, message_id, rejected in self.refusals:
+            subscription = part.subscription
+            cumulative = subscription.cumulative and not self.single
+            for each, number in subscription.through(part, message_id, cumulative):
+                if self._dead_letter(session, now, each, number, rejected):
+                    self.dead_letters.append((each, number))
                 else:
-                    left.append((subscription, each, rejected))
+                    left.append((each, number, rejected))
         self.refusals = left
 
     def _dead_letter(
-        self, session: Session, now: int, subscription: Subscription, message_id: int, rejected: bool
+        self, session: Session, now: int, part: Part, message_id: int, rejected: bool
     ) -> bool:
         """Makes the move of a message to the dead-letter address a part of the transaction, if it goes there."""
-        consumer = session.consumers.get(subscription.consumer_id)
+        consumer = session.consumers.get(part.number)
         reference = None if consumer is None else consumer.unacknowledged.get(message_id)
         if consumer is None or reference is None or reference.state != DELIVERING:
             return False
@@ -84,19 +93,29 @@ class StompTransaction:
 
 
 class StompSession(SenderControl):
-    """The session of a connection. `names`: its destinations. `subscriptions` by the client's id, `consumers` by ours.
-    `window_bytes`: what a subscription may hold if its client does not say how much.
+    """The session of a connection. `names`: its destinations. `subscriptions` by the client's key, `parts` by number.
+
+    `classic`: what the acceptor's option `stompClassic` says. `copies`: the token of a message with several
+    destinations -> those that are not confirmed, if they are more than one. `lanes`: destination -> the lane of
+    `waiting` where messages for it wait, or have waited.
     """
 
-    def __init__(self, connection: StompOutput, names: Destinations, window_bytes: int) -> None:
+    def __init__(
+        self, connection: StompOutput, names: Destinations, options: StompAcceptor, wildcard_queues: WildcardQueues
+    ) -> None:
         super().__init__(connection)
         self.connection = connection
         self.names = names
-        self.window_bytes = window_bytes
+        self.options = options
+        self.classic: bool = options.classic
+        self.wildcard_queues = wildcard_queues
         self.subscriptions: dict[str, Subscription] = {}
-        self.consumers: dict[int, Subscription] = {}
+        self.parts: dict[int, Part] = {}
         self.transactions: dict[str, StompTransaction] = {}
         self.receipts: dict[int, str] = {}
+        self.copies: dict[int, int] = {}
+        self.lanes: dict[str, str] = {}
+        self.last_lane: int = 0
         self.last_token: int = 0
         self.last_consumer: int = 0
         self.last_receipt: int = 0  # that of DISCONNECT; 0: it has not come
@@ -107,20 +126,49 @@ class StompSession(SenderControl):
         return name in self.kernel.services.queue_registry.by_name
 
     def take_consumer_number(self) -> int:
-        """Returns the number of a new subscription."""
+        """Returns the number of a new consumer."""
         self.last_consumer += 1
         return self.last_consumer
+
+    def add_part(self, part: Part) -> None:
+        """Adds a part of a subscription, before the kernel's consumer is created."""
+        part.subscription.add_part(part)
+        self.parts[part.number] = part
+
+    def remove_part(self, part: Part) -> None:
+        """Removes a part of a subscription."""
+        part.subscription.remove_part(part.number)
+        self.parts.pop(part.number, None)
 
     @property
     def publisher(self) -> Publisher:
         return self.kernel.services.publisher
 
+    def take_lane(
+        self, known: str | None, destinations: list[Destination], transaction: StompTransaction | None
+    ) -> str:
+        """Returns the lane for a message that is to wait: `known`, or a new one. What follows it finds that lane."""
+        lane = known
+        if lane is None:
+            self.last_lane += 1
+            lane = str(self.last_lane)
+        if len(self.lanes) >= LANES_KEPT:
+            self.lanes = {name: each for name, each in self.lanes.items() if each in self.waiting.lanes}
+        for destination in destinations:
+            if self.lanes.get(destination.name, "") not in self.waiting.lanes:
+                self.lanes[destination.name] = lane
+        if transaction is not None:
+            transaction.lane = lane
+        return lane
+
     # -- answers --------------------------------------------------------------------------------
-    def token_for(self, receipt: str | None) -> int:
-        """Returns the token of a request; SILENT if the client wants no receipt."""
+    def token_for(self, receipt: str | None, copies: int = 1) -> int:
+        """Returns the token of a request that is confirmed so many times; SILENT if the client wants no receipt."""
         if receipt is None:
             return SILENT
         self.last_token += 1
+        if copies > 1:
+            self.copies[self.last_token] = copies
         self.receipts[self.last_token] = receipt
         if len(self.receipts) >= RECEIPTS_MAX and not self.too_many_receipts:
             self.too_many_receipts = True
@@ -128,6 +176,11 @@ class StompSession(SenderControl):
         return self.last_token
 
     def done(self, token: int) -> None:
+        if self.copies and token in self.copies:
+            left = self.copies.pop(token) - 1
+            if left > 0:
+                self.copies[token] = left
+                return
         receipt = self.receipts.pop(token, None)
         connection = self.connection
         if receipt is None or connection.gone:
@@ -140,6 +193,7 @@ class StompSession(SenderControl):
             connection.close_soon()
 
     def failed(self, token: int, error: BrokerError) -> None:
+        self.waiting.clear()  # what follows was sent in the belief that this succeeds
         self.connection.refuse(error.text, self.receipts.pop(token, None))
 
     def done_when_durable(self, token: int) -> None:
@@ -151,14 +205,15 @@ class StompSession(SenderControl):
     def deliver(self, consumer: QueueConsumer, reference: Reference) -> int:
         message = reference.message
         connection = self.connection
-        subscription = self.consumers[consumer.id]
+        part = self.parts[consumer.id]
+        subscription = part.subscription
         head = data = b""
         try:
             if consumer.marked is not None:
                 message = consumer.marked
             if message.special and self.publisher.origins.seen:
                 message = shown(message)
-            headers = self._headers(subscription, reference, message)
+            headers = self._headers(part, reference, message)
             if message.large is None:
                 head, data = self._encoded(headers, message)
         except Exception as error:  # nothing was written, whatever it is
@@ -166,16 +221,19 @@ class StompSession(SenderControl):
             connection.set_aside(self.kernel, consumer, int(reference.message.id), why)
             return 0
         if message.large is not None:
-            return self._deliver_large(subscription, consumer, reference, message, message.large, headers)
+            return self._deliver_large(part, consumer, reference, message, message.large, headers)
         out = connection.writer()
         out.write(head)
         out.write(data)
         out.write(END_OF_FRAME)
         connection.delivered()
         if subscription.automatic:
-            acknowledge_delivered(self.kernel, consumer, reference)
+            if not subscription.browser:
+                acknowledge_delivered(self.kernel, consumer, reference)
             return 0
-        return subscription.window.cost(int(message.id), len(head) + len(data))
+        if subscription.ordered:
+            subscription.add_delivery(part.number, int(message.id))
+        return part.window.cost(int(message.id), len(head) + len(data))
 
     def _encoded(self, headers: list[tuple[str, str]], message: Message) -> tuple[bytes, bytes]:
         """Returns the head of the MESSAGE frame and its body."""
@@ -191,21 +249,22 @@ class StompSession(SenderControl):
         return encoded_head("MESSAGE", headers, version), body.data
 
     def _headers(
-        self, subscription: Subscription, reference: Reference, message: Message
+        self, part: Part, reference: Reference, message: Message
     ) -> list[tuple[str, str]]:
         """Returns the headers of the MESSAGE frame but for those of its body."""
-        message_id = f"{subscription.consumer_id},{message.id}"
-        headers = [("destination", subscription.destination.shown(message.address)), ("message-id", message_id)]
+        subscription = part.subscription
+        message_id = f"{part.number},{message.id}"
+        headers = [("destination", part.destination.shown(message.address)), ("message-id", message_id)]
         if subscription.id is not None:
             headers.append(("subscription", subscription.id))
         if self.connection.version == V12 and not subscription.automatic:
             headers.append(("ack", message_id))
-        headers.extend(message_headers(message, reference.delivery_count, self.names))
+        headers.extend(message_headers(message, reference.delivery_count, self.names, self.classic))
         return headers
 
     def _deliver_large(
         self,
-        subscription: Subscription,
+        part: Part,
         consumer: QueueConsumer,
         reference: Reference,
         message: Message,
@@ -213,33 +272,73 @@ class StompSession(SenderControl):
         headers: list[tuple[str, str]],
     ) -> int:
         cost = 0
+        subscription = part.subscription
         if not subscription.automatic:
-            cost = subscription.window.cost(int(message.id), body.size)
-        LargeDelivery(
-            self.kernel, self.connection, consumer, reference, message, body, headers, subscription.automatic
-        ).begin()
+            if subscription.ordered:
+                subscription.add_delivery(part.number, int(message.id))
+            cost = part.window.cost(int(message.id), body.size)
+        automatic = subscription.automatic and not subscription.browser
+        LargeDelivery(self.kernel, self.connection, consumer, reference, message, body, headers, automatic).begin()
         return cost
 
     def drained(self, consumer: QueueConsumer, token: int) -> None:
-        """Does nothing: no STOMP client drains."""
+        """Ends a browser: it gets nothing that comes later."""
+        part = self.parts.get(consumer.id)
+        if part is None or not part.subscription.browser:
+            return
+        if consumer.credits <= 0 and not consumer.unlimited:  # the client's window is used up: there may be more
+            part.drain_again(True)
+            return
+        part.end_browsing()
+        consumer.add_credits(0)
+        if part.subscription.is_browsed():
+            self.end_browser(part.subscription)
+
+    def report_left_out(self, queue: str, error: BrokerError) -> None:
+        """Reports a queue that matches the wildcards of a subscription, but cannot be consumed."""
+        news = self.wildcard_queues.is_news(self.kernel.identity.user, queue, error.text)
+        self.connection.left_out(queue, error, news)
+
+    def end_browser(self, subscription: Subscription) -> None:
+        """Sends the end of a browser, as ActiveMQ Classic does: a message without a body."""
+        headers = [("destination", subscription.text), ("message-id", "0"), ("browser", "end")]
+        if subscription.id is not None:
+            headers.append(("subscription", subscription.id))
+        self.connection.send_frame("MESSAGE", headers)
 
     def consumer_gone(self, consumer: QueueConsumer, why: str) -> None:
-        subscription = self.consumers.pop(consumer.id, None)
         self.kernel.consumers.pop(consumer.id, None)
-        name = "" if subscription is None else f" to {subscription.destination.name}"
+        part = self.parts.get(consumer.id)
+        name = ""
+        if part is not None:
+            self.remove_part(part)
+            if part.matched:
+                return
+            name = f" to {part.destination.name}"
         self.connection.refuse(f"the subscription{name} has ended: {why}", None)
 
     def cut_off(self, why: str) -> None:
-        self.connection.refuse(why, None)
+        frame = self.connection.processed
+        self.connection.refuse(why, None if frame is None else frame.get("receipt"))
 
     # -- the end --------------------------------------------------------------------------------
+    def leave(self) -> None:
+        """Ends what the kernel does not know of: no queue is added to a subscription any more."""
+        for key in self.subscriptions:
+            self.wildcard_queues.unwatch(self.kernel.identity, self.connection.conn, key)
+
     def ended_by_operator(self, now: int) -> None:
+        self.leave()
         self.kernel.close(now, True)
         self.connection.refuse("an operator has closed the session", None)
 
     def disconnect(self, now: int, receipt: str | None) -> None:
-        """Processes DISCONNECT: the connection closes once everything of the client is on disk."""
-        self.kernel.close(now, False)
+        """Processes DISCONNECT: the connection closes once everything of the client is on disk.
+
+        In Classic, messages that it holds count as delivered.
+        """
+        self.leave()
+        self.kernel.close(now, self.classic)
         self.connection.leave("the client disconnected")
         if receipt is None:
             self.connection.close_soon()
@@ -247,11 +346,11 @@ class StompSession(SenderControl):
             self.last_receipt = self.token_for(receipt)
             self.done_when_durable(self.last_receipt)
 
-    def subscription_of(self, message_id: str) -> tuple[Subscription, int]:
-        """Returns the subscription and the kernel's id of a message that was delivered as `message_id`. BrokerError."""
+    def delivered_as(self, message_id: str) -> tuple[Part, int]:
+        """Returns the part of a subscription and the kernel's id of the message `message_id`. BrokerError."""
         number, comma, rest = message_id.partition(",")
         if comma and number.isdecimal() and rest.isdecimal() and len(message_id) < 40:
-            subscription = self.consumers.get(int(number))
-            if subscription is not None and int(rest) <= MESSAGE_ID_MAX:
-                return subscription, int(rest)
+            part = self.parts.get(int(number))
+            if part is not None and int(rest) <= MESSAGE_ID_MAX:
+                return part, int(rest)
         raise BrokerError(ILLEGAL_STATE, f"message {message_id[:40]!r} is not delivered to any subscription")

@@ -1,4 +1,4 @@
-"""A subscription: its acknowledgement mode, and the credit of its consumer."""
+"""A subscription: its acknowledgement mode, its queues, and the credit of each queue's consumer."""
 
 from __future__ import annotations
 
@@ -28,11 +28,26 @@ class Window:
         self.counts_messages = counts_messages
         self.held: OrderedDict[int, int] = OrderedDict()
 
+    def empty(self) -> Window:
+        """Returns a window of the same size."""
+        return Window(self.size, self.counts_messages)
+
     def cost(self, message_id: int, frame_bytes: int) -> int:
         """Records a delivery; returns its cost in credits."""
         cost = 1 if self.counts_messages else frame_bytes
         self.held[message_id] = cost
         return cost
+
+    def hold_again(self, costs: dict[int, int]) -> int:
+        """Records deliveries whose acknowledgement was rolled back, before those that came later. Returns their cost.
+
+        `costs`: message id -> bytes, in order of delivery.
+        """
+        total = 0
+        for message_id in reversed(list(costs)):
+            total += self.cost(message_id, costs[message_id])
+            self.held.move_to_end(message_id, last=False)
+        return total
 
     def through(self, message_id: int) -> list[int]:
         """Returns the ids of the held messages up to this one; an empty list if it is not held."""
@@ -59,33 +74,116 @@ class Window:
                 return credits
 
 
-class Subscription:
-    """A subscription. `id` is the client's, None for one of STOMP 1.0 without an id. `consumer_id` is in message ids.
+class Part:
+    """One queue of a subscription. `number` is that of the kernel's consumer, and in message ids.
 
-    `own_queue` is the queue that ends with the subscription, None if its queue stays.
+    `own_queue` is the queue that ends with the subscription, None if its queue stays. `matched`: its queue is one of
+    those that a name with wildcards means. `drains`: a browser that has used up its window before the end of the queue.
     """
 
     def __init__(
-        self,
-        sub_id: str | None,
-        consumer_id: int,
-        destination: Destination,
-        mode: str,
-        window: Window,
-        own_queue: str | None,
+        self, subscription: Subscription, number: int, destination: Destination, own_queue: str | None, matched: bool
     ) -> None:
-        self.id = sub_id
-        self.consumer_id = consumer_id
+        self.subscription = subscription
+        self.number = number
         self.destination = destination
+        self.own_queue = own_queue
+        self.matched = matched
+        self.window: Window = subscription.window.empty()
+        self.browsed: bool = False
+        self.drains: bool = False
+
+    def end_browsing(self) -> None:
+        """Records that a browser is at the end of this queue."""
+        self.browsed = True
+        self.drains = False
+
+    def drain_again(self, drains: bool) -> None:
+        """Sets whether the queue of a browser is to be drained once there are credits."""
+        self.drains = drains
+
+
+class Subscription:
+    """A subscription. `id` is the client's, None for one of STOMP 1.0 without an id; then `key` is the destination.
+
+    `parts` by the kernel's number: a composite destination and one with wildcards have several, each with a `window` of
+    its own; `names` are their destinations. `ordered`: an acknowledgement takes all before it, in all parts; `order`
+    has the deliveries of all.
+    """
+
+    def __init__(self, sub_id: str | None, text: str, mode: str, window: Window, browser: bool) -> None:
+        self.id = sub_id
+        self.text = text
         self.automatic: bool = mode == AUTO
         self.cumulative: bool = mode == CLIENT
         self.window = window
-        self.own_queue = own_queue
+        self.browser = browser
+        self.parts: dict[int, Part] = {}
+        self.names: dict[str, bool] = {}
+        self.ordered: bool = False
+        self.order: OrderedDict[tuple[int, int], bool] = OrderedDict()
 
-    def refused_with(self, message_id: int) -> list[int]:
-        """Returns the messages that a NACK of one gives back: in the mode client all up to it."""
-        found = self.window.through(message_id) if self.cumulative else []
-        return found or [message_id]
+    def key(self) -> str:
+        """Returns the name by which the client ends it."""
+        return self.text if self.id is None else self.id
+
+    def order_parts(self) -> None:
+        """Records that it has several parts: their deliveries are kept in order if an acknowledgement needs that."""
+        self.ordered = self.cumulative
+
+    def add_part(self, part: Part) -> None:
+        """Adds a part."""
+        self.parts[part.number] = part
+        self.names[part.destination.name] = True
+
+    def remove_part(self, number: int) -> None:
+        """Removes a part, with its deliveries."""
+        part = self.parts.pop(number, None)
+        if part is not None:
+            self.names.pop(part.destination.name, None)
+        if self.order:
+            self.order = OrderedDict((key, True) for key in self.order if key[0] != number)
+
+    def end(self) -> None:
+        """Forgets the order of its deliveries: it ends."""
+        self.order.clear()
+
+    def has_queue(self, name: str) -> bool:
+        """Returns True if a part has that destination."""
+        return name in self.names
+
+    def through(self, part: Part, message_id: int, cumulative: bool) -> list[tuple[Part, int]]:
+        """Returns the delivery, and with `cumulative` all before it that are held; only itself if it is not held."""
+        if not cumulative:
+            return [(part, message_id)]
+        if not self.ordered:
+            return [(part, each) for each in part.window.through(message_id)] or [(part, message_id)]
+        found: list[tuple[Part, int]] = []
+        if (part.number, message_id) in self.order:
+            for number, held in self.order:
+                found.append((self.parts[number], held))
+                if number == part.number and held == message_id:
+                    return found
+        return [(part, message_id)]
+
+    def add_delivery(self, number: int, message_id: int) -> None:
+        """Records the order of a delivery."""
+        self.order[(number, message_id)] = True
+
+    def forget(self, number: int, message_id: int) -> None:
+        """Records that a delivery is held no more."""
+        self.order.pop((number, message_id), None)
+
+    def order_again(self) -> None:
+        """Records that deliveries are held again, which are no more in the order of the kernel's consumers."""
+        self.order_parts()
+        if self.ordered:
+            held = [(part.number, each) for part in self.parts.values() for each in part.window.held]
+            self.order = OrderedDict((key, True) for key in held)
+
+    def is_browsed(self) -> bool:
+        """Returns True if a browser is at the end of all its queues."""
+        return all([part.browsed for part in self.parts.values()])
 
 
 def mode_of(frame: Frame) -> str:
@@ -96,12 +194,12 @@ def mode_of(frame: Frame) -> str:
     return mode
 
 
-def window_of(frame: Frame, mode: str, usual_bytes: int) -> Window:
+def window_of(frame: Frame, mode: str, usual: Window) -> Window:
     """Returns the window that SUBSCRIBE asks for. Messages of mode auto are acknowledged by their delivery."""
     if mode == AUTO:
         return Window(UNLIMITED, False)
     if "consumer-window-size" in frame.headers:
-        return Window(frame.number("consumer-window-size", usual_bytes), False)
+        return Window(frame.number("consumer-window-size", usual.size), False)
     if "activemq.prefetchSize" in frame.headers:
         return Window(frame.number("activemq.prefetchSize", 1), True)
-    return Window(usual_bytes, False)
+    return usual

@@ -11,6 +11,7 @@ from atalanta.kernel.sessions.subscription_queue import (
     SubscriptionQueue,
     durable_queue,
     subscribed_queue,
+    take_selector,
 )
 from atalanta.message.fqqn import split_fqqn
 from atalanta.wire.stomp.destination import Destination
@@ -30,18 +31,35 @@ def durable_queue_name(session: Session, name: str) -> str:
 
 
 def queue_for(
-    session: Session, now: int, destination: Destination, selector: str | None, durable_name: str | None
+    session: Session,
+    now: int,
+    destination: Destination,
+    selector: str | None,
+    plain_selector: str | None,
+    durable_name: str | None,
+    retroactive: bool,
 ) -> SubscriptionQueue:
-    """Returns the queue, created if need be. BrokerError if that is not allowed."""
+    """Returns the queue, created if need be. BrokerError if that is not allowed.
+
+    `plain_selector`: as the client writes it. A durable subscription of an older version, which has it so, goes on.
+    `retroactive`: it asks for what its topic has kept.
+    """
     check_name(destination.name)
     address, queue = split_fqqn(destination.name)
-    routing_type = _routing_type(session, destination, address)
+    routing_type = routing_type_of(session, destination, address)
     if durable_name is not None and routing_type == MULTICAST and not queue:
-        return durable_queue(session, now, durable_queue_name(session, durable_name), address, selector)
-    return subscribed_queue(session, now, address, queue, routing_type, selector)
+        name = durable_queue_name(session, durable_name)
+        known = session.services.queue_registry.by_name.get(name)
+        if known is not None and plain_selector and known.spec.filter_text == plain_selector:
+            selector = plain_selector
+        return durable_queue(session, now, name, address, selector, retroactive)
+    found = subscribed_queue(session, now, address, queue, routing_type, selector, retroactive)
+    if destination.selector_aware:
+        take_selector(session, now, queue, selector)
+    return found
 
 
-def _routing_type(session: Session, destination: Destination, address_name: str) -> int:
+def routing_type_of(session: Session, destination: Destination, address_name: str) -> int:
     """Returns the routing type that was asked for, or that of the address; of both types anycast."""
     if destination.routing_type >= 0:
         return destination.routing_type

@@ -7,7 +7,7 @@ from atalanta.wire.openwire.commands.connections import KeepAliveInfo
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo
 from atalanta.wire.openwire.commands.destinations import ActiveMQQueue
 from atalanta.wire.openwire.commands.identifiers import ConsumerId
-from atalanta.wire.openwire.server.sessions.wildcard_queues import LOOKS_A_TURN, PATTERNS_MAX
+from atalanta.wire.wildcard_queues import LOOKS_A_TURN, PATTERNS_MAX
 from tests.wire.openwire.server.openwire_rig import OpenWireClient, OpenWireServer
 
 CONSUMERS = 30

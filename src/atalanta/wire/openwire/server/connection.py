@@ -171,7 +171,7 @@ class OpenWireConnection(OpenWireOutput):
     def go_on(self, now: int) -> None:
         session = self.session
         if session is not None and not self.gone and not self.end_reason:
-            session.waiting.go_on(now)
+            session.go_on(now)
 
     def _negotiated(self, now: int) -> None:
         """Sends BrokerInfo, and begins the signs of life that both sides promise."""

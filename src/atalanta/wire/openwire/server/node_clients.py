@@ -15,7 +15,7 @@ from atalanta.wire.openwire.server.held_client_ids import HeldClientIds
 from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
 from atalanta.wire.openwire.server.sessions.inflations import Inflations
 from atalanta.wire.openwire.server.sessions.pulls import Pulls
-from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
+from atalanta.wire.wildcard_queues import WildcardQueues
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers, Wire
@@ -31,6 +31,7 @@ PARTS: Final = 3
 PERIOD_NS_MIN: Final = 50_000_000  # however impatient a client says it is: it may have many connections
 SENT_NS: Final = 60_000_000_000  # a client that comes back within this time did not stay where it was sent
 SENT_MAX: Final = 10_000
+QUEUES_TIMER: Final = "wire.openwire.queues"
 
 
 class NodeClients:
@@ -47,7 +48,7 @@ class NodeClients:
         self.pulls = Pulls(timers)
         self.inflations = Inflations(timers)
         self.correlations = Correlations()
-        self.wildcard_queues = WildcardQueues(timers)
+        self.wildcard_queues = WildcardQueues(timers, QUEUES_TIMER)
         self.bridges = NodeBridges(
             self.advisories, self.pulls, self.wildcard_queues, self.correlations, self.inflations, timers, queues
         )

@@ -14,11 +14,10 @@ from atalanta.wire.openwire.server.bridge.stuck_queues import STUCK_TIMER
 from atalanta.wire.openwire.server.client_load import PROVIDER
 from atalanta.wire.openwire.server.connection import OpenWireConnection
 from atalanta.wire.openwire.server.held_client_ids import IDS_TIMER
-from atalanta.wire.openwire.server.node_clients import KEEP_ALIVE_TIMER, NodeClients
+from atalanta.wire.openwire.server.node_clients import KEEP_ALIVE_TIMER, QUEUES_TIMER, NodeClients
 from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
 from atalanta.wire.openwire.server.sessions.inflations import INFLATION_TIMER
 from atalanta.wire.openwire.server.sessions.pulls import PULL_TIMER
-from atalanta.wire.openwire.server.sessions.wildcard_queues import QUEUES_TIMER
 from atalanta.wire.protocol import MORE, NO, YES, Peer, Protocol
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.advisories.advisories import Advisories
     from atalanta.wire.openwire.server.sessions.inflations import Inflations
     from atalanta.wire.openwire.server.sessions.pulls import Pulls
-    from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
+    from atalanta.wire.wildcard_queues import WildcardQueues
 
 BRIDGES_MAX: Final = 1_000  # that have refused messages
 

@@ -8,6 +8,7 @@ from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, SECURITY, BrokerError
 from atalanta.kernel.queue.reference import DELIVERING
 from atalanta.kernel.queue.spec import ANYCAST
+from atalanta.kernel.routing.wildcard_addresses import AddressPattern
 from atalanta.kernel.security.permissions import refusal_text
 from atalanta.kernel.security.security import BROWSE, CONSUME
 from atalanta.kernel.sessions.subscription_queue import end_queue
@@ -18,6 +19,7 @@ from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
 from atalanta.wire.openwire.commands.consumers import ConsumerControl
 from atalanta.wire.openwire.commands.destinations import ActiveMQDestination, ActiveMQQueue
 from atalanta.wire.openwire.conversion.destination import (
+    CLASSIC_WILDCARDS,
     BrokerDestination,
     consumed_parts,
     has_wildcard,
@@ -35,7 +37,7 @@ from atalanta.wire.openwire.server.requests.subscription_queue import (
     selector_text,
 )
 from atalanta.wire.openwire.server.sessions.subscription import SubscribedDestination, Subscription
-from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardConsumer
+from atalanta.wire.wildcard_queues import WildcardConsumer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,7 +158,8 @@ def _add_matching(
     session: OpenWireSession, now: int, subscription: Subscription, pattern: ActiveMQDestination
 ) -> None:
     """Adds a part for each queue that the pattern means. A browser does not get the queues that come later."""
-    consumer = WildcardConsumer(name_of(pattern), not subscription.browser, _adder(session, subscription))
+    wanted = AddressPattern(name_of(pattern), CLASSIC_WILDCARDS)
+    consumer = WildcardConsumer(wanted, not subscription.browser, _adder(session, subscription))
     wildcard_queues = session.dispatches.wildcard_queues
     wildcard_queues.watch(session.kernel.identity, session.connection.conn, subscription.id, consumer)
     wildcard_queues.add_all(now, consumer, list(session.kernel.services.queue_registry.by_name.values()))

@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
-from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.sessions.subscription_queue import (
     SubscriptionQueue,
     durable_queue,
     subscribed_queue,
+    take_selector,
 )
 from atalanta.wire.openwire.conversion.destination import TEMPORARY_NAME, BrokerDestination
 from atalanta.wire.openwire.conversion.message_id import shown_id
@@ -20,7 +20,6 @@ from atalanta.wire.openwire.conversion.sent_message import CONNECTION_ID, CORREL
 if TYPE_CHECKING:
     from atalanta.kernel.sessions.session import Session
 
-SELECTORS_MAX: Final = 100  # different ones, beyond which such a queue takes everything
 JMS_MESSAGE_ID: Final = "JMSMessageID"
 EQUALS_LITERAL: Final = re.compile(rf"\b{CORRELATION_ID}\s*=\s*$")
 
@@ -38,26 +37,8 @@ def queue_for(
     address, queue, routing_type = target.address, target.queue, target.routing_type
     found = subscribed_queue(session, now, address, queue, routing_type, selector, retroactive)
     if target.selector_aware:
-        _take_selector(session, now, target.queue, selector)
+        take_selector(session, now, target.queue, selector)
     return found
-
-
-def _take_selector(session: Session, now: int, name: str, selector: str | None) -> None:
-    """Lets the queue of a virtual topic take what the consumers select that it has now (selectorAware).
-
-    It stays so without them, as with Classic's virtualSelectorCacheBrokerPlugin: what they wait for is kept.
-    """
-    registry = session.services.queue_registry
-    queue = registry.by_name[name]
-    texts = {selector or ""}
-    for consumer in queue.consumers:
-        texts.add("" if consumer.selector is None else consumer.selector.text)
-    everything = "" in texts or len(texts) > SELECTORS_MAX
-    wanted = "" if everything else " OR ".join(f"({text})" for text in sorted(texts))
-    if wanted != (queue.spec.filter_text or ""):
-        changes = QueueChanges()
-        changes.filter_text = wanted
-        registry.update(now, name, changes)
 
 
 def durable_queue_for(

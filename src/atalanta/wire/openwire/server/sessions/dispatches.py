@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         SubscribedDestination,
         Subscription,
     )
-    from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
+    from atalanta.wire.wildcard_queues import WildcardQueues
 
 SIZE_BYTES: Final = 4  # before each frame
 

@@ -55,13 +55,6 @@ class OpenWireOutput(ClientOutput):
     def holds_deliveries(self) -> bool:
         return self.end_reason != "" or self.current_redirect() is not None
 
-    def left_out(self, queue: str, error: BrokerError, news: bool) -> None:
-        """Reports a queue that matches the wildcards of a consumer, but cannot be consumed."""
-        broker = self.host.broker
-        broker.trace.count("wildcard_queues_left_out")
-        if news:
-            broker.trace.event("wildcard_queue_left_out", {"queue": queue, "why": error.text})
-
     def temporary_taken(self, now: int, destination: ActiveMQDestination) -> None:
         """Handles that the creator of a temporary destination, which a bridge has brought, has come here."""
         return None

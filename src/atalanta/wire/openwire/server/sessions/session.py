@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.sessions.local_transaction import LocalTransaction
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
     from atalanta.wire.openwire.server.sessions.pulls import Pulls
-    from atalanta.wire.openwire.server.sessions.wildcard_queues import WildcardQueues
+    from atalanta.wire.wildcard_queues import WildcardQueues
 
 SESSIONS_MAX: Final = 10_000  # of one connection
 

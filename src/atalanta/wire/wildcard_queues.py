@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.kernel.routing.wildcard_addresses import AddressPattern
 from atalanta.kernel.sessions.clients import ClientObserver
-from atalanta.wire.openwire.conversion.destination import CLASSIC_WILDCARDS
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Timers
     from atalanta.kernel.queue.queue import Queue
+    from atalanta.kernel.routing.wildcard_addresses import AddressPattern
     from atalanta.kernel.security.security import Identity
-    from atalanta.wire.openwire.commands.identifiers import ConsumerId
-    from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
+    from atalanta.wire.client_output import ClientOutput
 
-QUEUES_TIMER: Final = "wire.openwire.queues"
 PATTERNS_MAX: Final = 20_000  # of one user
 LOOKS_A_TURN: Final = 2_000  # comparisons behind which other inputs have their turn
 KEYS_AT_ONCE: Final = 100
@@ -33,8 +30,8 @@ class WildcardConsumer:
     `later`: it also gets the queues that are created later, as a browser does not.
     """
 
-    def __init__(self, name: str, later: bool, add: Callable[[int, Queue], None]) -> None:
-        self.pattern = AddressPattern(name, CLASSIC_WILDCARDS)
+    def __init__(self, pattern: AddressPattern, later: bool, add: Callable[[int, Queue], None]) -> None:
+        self.pattern = pattern
         self.later = later
         self.add = add
 
@@ -55,10 +52,10 @@ class Arrival:
     def __init__(self, queue: Queue, conn: int | None) -> None:
         self.queue = queue
         self.conn = conn
-        self.keys: list[tuple[int, ConsumerId]] | None = None
+        self.keys: list[tuple[int, object]] | None = None
         self.place: int = 0
 
-    def next_keys(self, consumers: dict[int, dict[ConsumerId, list[WildcardConsumer]]]) -> list[tuple[int, ConsumerId]]:
+    def next_keys(self, consumers: dict[int, dict[object, list[WildcardConsumer]]]) -> list[tuple[int, object]]:
         """Returns some consumers that were not asked; none: all were."""
         keys = self.keys
         if keys is None:
@@ -70,22 +67,24 @@ class Arrival:
 
 
 class WildcardQueues(ClientObserver):
-    """The consumers with wildcards of a node, by connection. Queues are added behind the input that creates them.
+    """The consumers with wildcards of one protocol, by connection and the key that it gives each of them.
 
+    Queues are added behind the input that creates them, by a timer.
     `patterns`: how many each user has. `looked`: queues that were compared with a pattern since the last turn of
     `on_timer`, for which the connections in `waiting` wait. `told`: queues that a user does not get, and why.
     """
 
-    def __init__(self, timers: Timers) -> None:
+    def __init__(self, timers: Timers, timer: str) -> None:
         self.timers = timers
-        self.consumers: dict[int, dict[ConsumerId, list[WildcardConsumer]]] = {}
+        self.timer = timer
+        self.consumers: dict[int, dict[object, list[WildcardConsumer]]] = {}
         self.patterns: dict[str, int] = {}
         self.arrivals: deque[Arrival] = deque()
         self.looked: int = 0
-        self.waiting: list[OpenWireOutput] = []
+        self.waiting: list[ClientOutput] = []
         self.told: dict[tuple[str, str], str] = {}
 
-    def watch(self, identity: Identity, conn: int, consumer_id: ConsumerId, consumer: WildcardConsumer) -> None:
+    def watch(self, identity: Identity, conn: int, consumer_id: object, consumer: WildcardConsumer) -> None:
         """Begins to add new queues to the consumer. BrokerError: its user has too many."""
         user = identity.user
         patterns = self.patterns.get(user, 0) + 1
@@ -96,7 +95,7 @@ class WildcardQueues(ClientObserver):
         self.patterns[user] = patterns
         self.consumers.setdefault(conn, {}).setdefault(consumer_id, []).append(consumer)
 
-    def unwatch(self, identity: Identity, conn: int, consumer_id: ConsumerId) -> None:
+    def unwatch(self, identity: Identity, conn: int, consumer_id: object) -> None:
         """Ends that."""
         consumers = self.consumers.get(conn)
         if consumers is None or consumer_id not in consumers:
@@ -130,15 +129,15 @@ class WildcardQueues(ClientObserver):
         """Adds the queues that are missing at the consumers of a connection: permissions have changed."""
         if conn in self.consumers:
             self.arrivals.extend([Arrival(queue, conn) for queue in queues])
-            self.timers.set(QUEUES_TIMER, 0)
+            self.timers.set(self.timer, 0)
 
     def on_queue_added(self, now: int, queue: Queue) -> None:
         if self.consumers:
             self.arrivals.append(Arrival(queue, None))
-            self.timers.set(QUEUES_TIMER, 0)
+            self.timers.set(self.timer, 0)
 
     # -- turns ----------------------------------------------------------------------------------
-    def pace(self, connection: OpenWireOutput, before: int) -> None:
+    def pace(self, connection: ClientOutput, before: int) -> None:
         """Holds the input of a connection whose command has looked at many queues, if that is enough for one turn.
 
         `before`: what `looked` was before the command.
@@ -146,7 +145,7 @@ class WildcardQueues(ClientObserver):
         if self.looked > before and self.looked >= LOOKS_A_TURN:
             connection.hold_input()
             self.waiting.append(connection)
-            self.timers.set(QUEUES_TIMER, 0)
+            self.timers.set(self.timer, 0)
 
     def on_timer(self, now: int) -> None:
         """Adds new queues to the consumers whose pattern they match, as many as one turn may; the rest follows."""
@@ -158,7 +157,7 @@ class WildcardQueues(ClientObserver):
                 connection.release_input()
         while self.arrivals:
             if self.looked >= LOOKS_A_TURN:
-                self.timers.set(QUEUES_TIMER, 0)
+                self.timers.set(self.timer, 0)
                 return
             arrival = self.arrivals[0]
             keys = arrival.next_keys(self.consumers)
