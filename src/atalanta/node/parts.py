@@ -101,6 +101,9 @@ class Parts:
                 config.routers, host, self.resources, self.links, self.clusters, discovery
             )
             self.by_name["routers"] = self.routers
+        for protocol in host.protocols:
+            if isinstance(protocol, OpenWireProtocol):
+                protocol.node_clients.peers.use_acceptors(self.acceptors.values())
         if config.networks.connectors:
             self._join_networks(config.networks, agents)
         rebalances = any(each.options(OpenWireAcceptor).rebalance_cluster_clients for each in config.acceptors)
@@ -135,7 +138,6 @@ class Parts:
         for protocol in self.host.protocols:
             if isinstance(protocol, OpenWireProtocol):
                 node_clients = protocol.node_clients
-                node_clients.peers.use_acceptors(self.acceptors.values())
                 self.by_name["networks"] = Networks(
                     settings, self.host, self.resources, self.links, node_clients, agents
                 )

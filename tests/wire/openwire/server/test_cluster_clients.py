@@ -160,6 +160,21 @@ def test_neighbours_of_a_network_are_told_and_a_client_has_its_place_in_front() 
     assert {key for order in clients.balanced().values() for key in order} == {"", "NC", "NC2"}
 
 
+def test_a_neighbour_is_told_of_the_acceptor_for_clients_and_not_of_the_one_for_its_bridge() -> None:
+    """Its own clients are told of this node by that address (BrokerService.getDefaultSocketURIString of Classic)."""
+    bridges = parse_acceptor("bridges", "tcp://0.0.0.0:61627")
+    clients = parse_acceptor("clients", "tcp://0.0.0.0:61616?updateClusterClients=true")
+    server = OpenWireServer(acceptor=bridges)
+    server.openwire.node_clients.peers.use_acceptors([bridges, clients])
+    client = OpenWireClient(server, "x")
+    client.greet()
+    assert (client.broker.broker_url or "").endswith(":61616")
+    server.openwire.node_clients.peers.use_acceptors([bridges])
+    other = OpenWireClient(server, "y")
+    other.greet()
+    assert (other.broker.broker_url or "").endswith(":61627")
+
+
 def test_a_client_is_sent_to_its_place_at_its_first_login_only() -> None:
     members = Members(A, B)
     members.sends_to = "b"

@@ -39,7 +39,6 @@ from atalanta.wire.openwire.server.bridge.neighbour import (
 )
 from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
 from atalanta.wire.openwire.server.cluster_copies import comes_again
-from atalanta.wire.openwire.server.peer_brokers import uri_at
 from atalanta.wire.openwire.server.redirect import OpenWireRedirect
 from atalanta.wire.openwire.server.requests.commands import answer, remove_all
 from atalanta.wire.openwire.server.sessions.errors import (
@@ -180,7 +179,9 @@ class OpenWireConnection(OpenWireOutput):
         self.keep_alive = self.node_clients.begin_keep_alive(now, self.host.wire, self.conn, agreed)
         broker = self.host.broker
         # Other brokers are told after the login.
-        url = f"tcp://{self.client.local}" if self.acceptor is None else uri_at(self.acceptor, self.client.local)
+        local, acceptor = self.client.local, self.acceptor
+        peers = self.node_clients.peers
+        url = f"tcp://{local}" if acceptor is None else peers.introduction(acceptor, local)
         self.answer(BrokerInfo(BrokerId(broker.node_id), url, [], broker.config.name, connection_id=self.conn))
 
     # -- commands -------------------------------------------------------------------------------

@@ -30,6 +30,12 @@ def uri_of(acceptor: AcceptorConfig, host: str) -> str:
     return f"{scheme}://[{told}]:{acceptor.port}" if ":" in told else f"{scheme}://{told}:{acceptor.port}"
 
 
+def is_marked(acceptor: AcceptorConfig) -> bool:
+    """Returns whether clients of the acceptor are told of other brokers: others tell theirs of it."""
+    options = acceptor.options(OpenWireAcceptor)
+    return options.update_cluster_clients or options.rebalance_cluster_clients
+
+
 def uri_at(acceptor: AcceptorConfig, address: str) -> str:
     """Returns the URI of an acceptor for OpenWire clients. `address`: the host:port of one of its connections."""
     return uri_of(acceptor, address.rpartition(":")[0].strip("[]"))
@@ -122,8 +128,17 @@ class PeerBrokers:
         self.load: int = -1
 
     def use_acceptors(self, acceptors: Iterable[AcceptorConfig]) -> None:
-        """Registers the acceptors of the node: it introduces itself to neighbours with the first for OpenWire."""
-        self.serving = [each for each in acceptors if each.auto_start and each.serves("OPENWIRE")]
+        """Registers the acceptors of the node: it introduces itself to neighbours with the first for OpenWire, those
+        first whose clients are told of other brokers (BrokerService.getDefaultSocketURIString)."""
+        found = [each for each in acceptors if each.auto_start and each.serves("OPENWIRE")]
+        marked = [each for each in found if is_marked(each)]
+        self.serving = marked + [each for each in found if each not in marked]
+
+    def introduction(self, acceptor: AcceptorConfig, address: str) -> str:
+        """Returns the URI with which this node introduces itself to who has come to `acceptor`, at that address."""
+        if self.serving and is_marked(self.serving[0]) and not is_marked(acceptor):
+            return uri_at(self.serving[0], address)
+        return uri_at(acceptor, address)
 
     def own_url(self, address: str) -> str | None:
         """Returns the URI by which clients reach this node; None without an acceptor for OpenWire.
