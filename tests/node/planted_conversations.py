@@ -15,6 +15,7 @@ from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.consumer import Acknowledge, CreateConsumer, FlowToken
 from atalanta.wire.core.packets.message import SendContinuation, SendLargeMessage, SendMessage
 from atalanta.wire.core.packets.session import CreateSessionV2, SessionStart
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from atalanta.wire.openwire.commands.connections import ConnectionInfo, KeepAliveInfo
 from atalanta.wire.openwire.commands.identifiers import ConnectionId
 from atalanta.wire.openwire.options import HANDSHAKE as OPENWIRE_HANDSHAKE
@@ -22,6 +23,7 @@ from atalanta.wire.openwire.options import info_of
 from atalanta.wire.openwire.server.connection import OpenWireConnection
 from atalanta.wire.openwire.server.held_client_ids import IDS_TIMER
 from atalanta.wire.openwire.wire_format import WireFormat
+from atalanta.wire.stomp.acceptor import StompAcceptor
 from tests.fuzz.node_rig import NodeRig
 from tests.fuzz.openwire_targets import PLAIN, commands_of_a_client
 from tests.fuzz.stomp_targets import CONNECT, FRAMES
@@ -85,6 +87,9 @@ class Conversation:
 
     def hold(self) -> None:
         """Plants exceptions in each command, and then lets it pass."""
+        for acceptor in self.rig.node.acceptors.values():  # made when they are asked for, which changes nothing else
+            acceptor.options(StompAcceptor)
+            acceptor.options(OpenWireAcceptor)
         for name, data in self.commands:
             if self.conn not in self.rig.node.connections:
                 break
