@@ -80,7 +80,7 @@ def test_a_restarted_node_is_a_member_again_and_nobody_else_was_said_to_have_lef
             gone.start()
             complete(jms, nodes, 3)
             assert [set(each.gone) - {gone_id} for each in watches] == [set(), set()]
-            assert [len(each.listed) for each in watches] == [3, 3]
+            until("the watches know all again", lambda: all(len(each.listed) == 3 for each in watches))
         finally:
             for watch in watches:
                 watch.close()
