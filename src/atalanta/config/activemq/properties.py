@@ -46,21 +46,19 @@ class Properties(Mapping[str, str]):
         }
         self.folders_used: list[str] = []
 
-    def read_file(self, location: str) -> Path:
+    def read_file(self, location: str) -> None:
         """Reads a property file, whose values count before those of files read earlier.
 
         `location` is that of Spring: a path, perhaps behind `file:`, or one in the folder of the activemq.xml behind
         `classpath:`. OSError; ValueError for a text that is no property file, or a location that is no file.
         """
-        path = self._path(location)
-        with path.open("rb") as file:
+        with self._path(location).open("rb") as file:
             text = file.read(FILE_BYTES_MAX + 1)
         if len(text) > FILE_BYTES_MAX:
             raise ValueError(f"it has more than {FILE_BYTES_MAX} bytes")
         for entry in parse_properties(text.decode("iso-8859-1")):
             self.of_files[entry.key] = entry.value
         self.given = ExpressionValues(self.environment, self.of_files)
-        return path
 
     def _path(self, location: str) -> Path:
         try:

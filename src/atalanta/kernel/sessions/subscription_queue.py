@@ -86,16 +86,18 @@ def durable_queue(
     return SubscriptionQueue(name, None, False)
 
 
-def take_selector(session: Session, now: int, name: str, selector: str | None) -> None:
-    """Lets the queue of a virtual topic take what the consumers select that it has now (selectorAware).
+def take_selectors(session: Session, now: int, name: str) -> None:
+    """Makes the queue of a virtual topic take what its consumers select, behind the arrival of one (selectorAware).
 
-    It stays so without them, as with Classic's virtualSelectorCacheBrokerPlugin: what they wait for is kept.
+    It stays so without them, as with Classic's virtualSelectorCacheBrokerPlugin: what they wait for is kept. A browser
+    changes nothing.
     """
     registry = session.services.queue_registry
     queue = registry.by_name[name]
-    texts = {selector or ""}
+    texts: set[str] = set()
     for consumer in queue.consumers:
-        texts.add("" if consumer.selector is None else consumer.selector.text)
+        if not consumer.browse_only:
+            texts.add("" if consumer.selector is None else consumer.selector.text)
     everything = "" in texts or len(texts) > SELECTORS_MAX
     wanted = "" if everything else any_of(sorted(texts))
     if wanted != (queue.spec.filter_text or ""):

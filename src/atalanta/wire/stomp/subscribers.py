@@ -10,7 +10,7 @@ from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.routing.wildcard_addresses import AddressPattern
 from atalanta.kernel.security.permissions import refusal_text
 from atalanta.kernel.security.security import BROWSE, CONSUME
-from atalanta.kernel.sessions.subscription_queue import end_queue
+from atalanta.kernel.sessions.subscription_queue import end_queue, take_selectors
 from atalanta.message.fqqn import join_fqqn, split_fqqn
 from atalanta.message.selector.parser import CONVERT, NO_CONVERT
 from atalanta.wire.connection import ProtocolError
@@ -255,6 +255,8 @@ def _add_part(
     except BrokerError:
         session.remove_part(part)
         raise
+    if destination.selector_aware and not subscription.browser:
+        take_selectors(kernel, now, split_fqqn(destination.name)[1])
     begin_credits(session, part)
 
 

@@ -11,7 +11,6 @@ from atalanta.kernel.sessions.subscription_queue import (
     SubscriptionQueue,
     durable_queue,
     subscribed_queue,
-    take_selector,
 )
 from atalanta.message.fqqn import split_fqqn
 from atalanta.wire.stomp.destination import Destination
@@ -53,10 +52,7 @@ def queue_for(
         if known is not None and plain_selector and known.spec.filter_text == plain_selector:
             selector = plain_selector
         return durable_queue(session, now, name, address, selector, retroactive)
-    found = subscribed_queue(session, now, address, queue, routing_type, selector, retroactive)
-    if destination.selector_aware:
-        take_selector(session, now, queue, selector)
-    return found
+    return subscribed_queue(session, now, address, queue, routing_type, selector, retroactive)
 
 
 def routing_type_of(session: Session, destination: Destination, address_name: str) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.routing.virtual_topics import CLASSIC, virtual_topics
-from atalanta.wire.openwire.commands.destinations import ActiveMQTopic
+from atalanta.wire.openwire.commands.destinations import ActiveMQQueue, ActiveMQTopic
+from atalanta.wire.openwire.commands.identifiers import ConnectionId
+from atalanta.wire.openwire.commands.producers import DestinationInfo
 from atalanta.wire.openwire.server.sessions.subscription import NOTHING_DELIVERED
 from tests.wire.openwire.server.openwire_rig import OpenWireServer
 
@@ -84,6 +86,13 @@ def test_a_queue_that_knows_selectors_takes_what_its_consumers_select() -> None:
     client.close(first, NOTHING_DELIVERED)
     client.close(second, NOTHING_DELIVERED)
     assert server.broker.queues[queue].message_count == 2
+    spec = server.broker.queues[queue].spec
+    taken = spec.filter_text
+    browser = client.consume(queue, browser=True, selector="color = 'green'")
+    client.close(browser, NOTHING_DELIVERED)
+    client.output()
+    client.succeeds(DestinationInfo(ConnectionId(client.id), ActiveMQQueue(queue), 0))
+    assert spec.filter_text == taken and taken  # who only looks changes nothing
     for color in ("red", "green"):
         client.publish(color, topic, properties={"color": color})
     assert server.broker.queues[queue].message_count == 3

@@ -11,7 +11,7 @@ from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.routing.wildcard_addresses import AddressPattern
 from atalanta.kernel.security.permissions import refusal_text
 from atalanta.kernel.security.security import BROWSE, CONSUME
-from atalanta.kernel.sessions.subscription_queue import end_queue
+from atalanta.kernel.sessions.subscription_queue import end_queue, take_selectors
 from atalanta.message.fqqn import join_fqqn
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.bridge_filter import message_selector
@@ -208,6 +208,8 @@ def _add_part(session: OpenWireSession, now: int, subscription: Subscription, pa
         if queue.own:
             end_queue(kernel, now, queue.name)
         raise
+    if target.selector_aware and not info.browser:
+        take_selectors(kernel, now, target.queue)
 
 
 def _queue_of(

@@ -11,7 +11,6 @@ from atalanta.kernel.sessions.subscription_queue import (
     SubscriptionQueue,
     durable_queue,
     subscribed_queue,
-    take_selector,
 )
 from atalanta.wire.openwire.conversion.destination import TEMPORARY_NAME, BrokerDestination
 from atalanta.wire.openwire.conversion.message_id import shown_id
@@ -35,10 +34,7 @@ def queue_for(
     if target.routing_type == ANYCAST and not target.queue and target.address not in registry.by_name:
         check_exists(session, target)
     address, queue, routing_type = target.address, target.queue, target.routing_type
-    found = subscribed_queue(session, now, address, queue, routing_type, selector, retroactive)
-    if target.selector_aware:
-        take_selector(session, now, target.queue, selector)
-    return found
+    return subscribed_queue(session, now, address, queue, routing_type, selector, retroactive)
 
 
 def durable_queue_for(
