@@ -106,6 +106,14 @@ def take_selectors(session: Session, now: int, name: str) -> None:
         registry.update(now, name, changes)
 
 
+def report_unkept(session: Session, address: str) -> None:
+    """Reports a retroactive consumer of an address that keeps no messages for it: it gets only new ones."""
+    services = session.services
+    if services.queue_registry.addresses.kept_messages(address) <= 0:
+        client_id = session.client.client_id or ""
+        services.trace.event("retroactive_consumer_in_vain", {"address": address, "client": client_id})
+
+
 def end_queue(session: Session, now: int, name: str) -> None:
     """Deletes the queue of a subscription with it; whoever may subscribe may do that."""
     session.services.queues.end(now, session.client, name)

@@ -10,7 +10,11 @@ from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.routing.wildcard_addresses import AddressPattern
 from atalanta.kernel.security.permissions import refusal_text
 from atalanta.kernel.security.security import BROWSE, CONSUME
-from atalanta.kernel.sessions.subscription_queue import end_queue, take_selectors
+from atalanta.kernel.sessions.subscription_queue import (
+    end_queue,
+    report_unkept,
+    take_selectors,
+)
 from atalanta.message.fqqn import join_fqqn, split_fqqn
 from atalanta.message.selector.parser import CONVERT, NO_CONVERT
 from atalanta.wire.connection import ProtocolError
@@ -166,19 +170,11 @@ def _add(
                 " for the topic, or leave the header out"
             )
         if wish.retroactive:
-            _check_retained(session, name)
+            report_unkept(session.kernel, name)
     elif session.classic and not destination.virtual and _has_wildcard(session, name):
         _add_matching(session, now, subscription, wish, destination)
         return
     _add_part(session, now, subscription, wish, destination, False)
-
-
-def _check_retained(session: StompSession, address: str) -> None:
-    """Reports a retroactive subscription to an address that keeps no messages for it: it gets only new ones."""
-    kernel = session.kernel
-    if kernel.services.queue_registry.addresses.kept_messages(address) <= 0:
-        fields: dict[str, object] = {"address": address, "client": kernel.client.client_id or ""}
-        session.connection.host.broker.trace.event("retroactive_consumer_in_vain", fields)
 
 
 # -- queues by wildcards --------------------------------------------------------------------------

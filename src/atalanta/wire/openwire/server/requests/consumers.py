@@ -11,7 +11,11 @@ from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.kernel.routing.wildcard_addresses import AddressPattern
 from atalanta.kernel.security.permissions import refusal_text
 from atalanta.kernel.security.security import BROWSE, CONSUME
-from atalanta.kernel.sessions.subscription_queue import end_queue, take_selectors
+from atalanta.kernel.sessions.subscription_queue import (
+    end_queue,
+    report_unkept,
+    take_selectors,
+)
 from atalanta.message.fqqn import join_fqqn
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.bridge_filter import message_selector
@@ -229,7 +233,7 @@ def _queue_of(
         durable = durable_name(client_id, info.subscription_name)
     _check_right(session, info, target, durable)
     if info.retroactive and not is_queue(part):
-        _check_retained(session, target.address)
+        report_unkept(kernel, target.address)
     selector = selector_text(info.selector, info.no_local and not is_queue(part), client_id)
     predicate = info.additional_predicate
     if isinstance(predicate, NetworkBridgeFilter) and predicate.network_broker_id is not None:
@@ -252,13 +256,6 @@ def _check_right(session: OpenWireSession, info: ConsumerInfo, target: BrokerDes
     permission = BROWSE if info.browser else CONSUME
     if not kernel.services.permissions.allows(kernel.identity, permission, name):
         kernel.check(permission, name)
-
-
-def _check_retained(session: OpenWireSession, address: str) -> None:
-    """Reports a retroactive consumer of an address that keeps no messages for it: it gets only new ones."""
-    if session.kernel.services.queue_registry.addresses.kept_messages(address) <= 0:
-        trace = session.dispatches.trace
-        trace.event("retroactive_consumer_in_vain", {"address": address, "client": session.sender.client_id})
 
 
 # -- changes --------------------------------------------------------------------------------------

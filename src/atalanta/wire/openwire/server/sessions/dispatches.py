@@ -48,7 +48,6 @@ class Dispatches:
         self.wildcard_queues = wildcard_queues
         self.correlations = correlations
         broker = connection.host.broker
-        self.trace = broker.trace
         self.origins = broker.origins
         self.node_id = broker.node_id
 
