@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -14,13 +13,6 @@ from pathlib import Path
 from typing import Generic, Self, TypeVar
 
 from tests.waiting import DEADLINE_S, until
-
-
-def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nobody uses at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class BrokerProcess:

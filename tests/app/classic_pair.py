@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.broker_process import BrokerProcess, BrokerProcesses, free_port
+from tests.broker_process import BrokerProcess, BrokerProcesses
 from tests.config.activemq.classic_files import classic_file
+from tests.ports import free_port
 
 INSIDE = """<destinations><queue physicalName="orders"/></destinations>
 <persistenceAdapter><kahaDB directory="{store}" journalMaxFileLength="256kb">

@@ -10,8 +10,8 @@ from pathlib import Path
 from atalanta.client import ConnectionLost, connect
 from tests.app.group import Group, Member
 from tests.app.load import Load, number_of
-from tests.broker_process import free_port
 from tests.broker_xml import REDISTRIBUTED
+from tests.ports import free_port
 from tests.waiting import DEADLINE_S, reached, until
 
 FORWARDING = "$.artemis.internal.sf."

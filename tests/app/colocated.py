@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 
 from tests.app.group import Member
-from tests.broker_process import BrokerProcesses, free_port
+from tests.broker_process import BrokerProcesses
 from tests.broker_xml import ORDERS, RETRIES, SMALL_SEGMENTS, cluster, write_broker_xml
+from tests.ports import HOSTED_BACKUP_OFFSET, free_port
 
 POLICY = """<ha-policy><{form}><colocated>
       <request-backup>true</request-backup>
@@ -27,7 +27,7 @@ class Colocated(BrokerProcesses[Member]):
             (folder / "register").mkdir()
             own = f'[ha]\nfailback_after_s = 0\n[ha.manager]\nkind = "file"\nlocks-folder = "{folder / "register"}"\n'
         ports = [free_port() for _ in range(count)]
-        self.offset = free_offset(ports)
+        self.offset = HOSTED_BACKUP_OFFSET
         self.ports = ports
         self.nodes: list[Member] = []
         for name, port in zip("abc", ports, strict=False):
@@ -43,16 +43,3 @@ class Colocated(BrokerProcesses[Member]):
             each.start()
         for each in self.nodes:
             each.until_logged("backup_hosted")
-
-
-def free_offset(ports: list[int]) -> int:
-    """Returns an offset at which the ports of hosted backups are free."""
-    for offset in range(100, 2000, 7):
-        try:
-            for port in ports:
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", port + offset))
-        except (OSError, OverflowError):
-            continue
-        return offset
-    raise AssertionError(f"no offset for {ports}")

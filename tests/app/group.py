@@ -13,8 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from atalanta.runtime.ha.group.member_status import read_status
-from tests.broker_process import BrokerProcess, BrokerProcesses, free_port
+from tests.broker_process import BrokerProcess, BrokerProcesses
 from tests.broker_xml import ORDERS, RETRIES, SMALL_SEGMENTS, cluster, write_broker_xml
+from tests.ports import free_port
 from tests.runtime.ha.guard.guarded_process import alive
 from tests.waiting import DEADLINE_S, until
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.broker_process import BrokerProcess, BrokerProcesses, free_port
+from tests.broker_process import BrokerProcess, BrokerProcesses
 from tests.broker_xml import ORDERS, SMALL_SEGMENTS, cluster, write_broker_xml
+from tests.ports import free_port
 
 POLICY = "<ha-policy><shared-store><{role}>{policy}</{role}></shared-store></ha-policy>\n"
 

@@ -13,8 +13,9 @@ from atalanta.client import Message, connect
 from tests.app.group import Group
 from tests.app.load import receive, send
 from tests.app.pair import Pair
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import RETRIES, cluster, write_broker_xml
+from tests.ports import free_port
 from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.process

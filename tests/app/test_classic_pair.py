@@ -20,7 +20,8 @@ from atalanta.runtime.ha.lease_file import LEASE_NAME, decode_record, encode_rec
 from atalanta.runtime.process.exit_codes import FOLDER_TAKEN, UNAVAILABLE
 from tests.app.classic_pair import ClassicBrokers
 from tests.app.load import loaded
-from tests.broker_process import BrokerProcess, BrokerProcesses, free_port
+from tests.broker_process import BrokerProcess, BrokerProcesses
+from tests.ports import free_port
 from tests.source_tree import ROOT
 from tests.waiting import until
 

@@ -23,10 +23,11 @@ from atalanta.wire.openwire.encoding.structure import DataStructure
 from atalanta.wire.openwire.frame_decoder import FrameDecoder
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
 from atalanta.wire.openwire.wire_format import WireFormat
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml, write_users
 from tests.cli.calls import Cli
 from tests.config.activemq.classic_files import classic_file
+from tests.ports import free_port
 from tests.wire.stomp.stomp_rig import frame
 
 CONNECTOR: Final = "<connectors><connector name='own'>tcp://127.0.0.1:{port}</connector></connectors>"

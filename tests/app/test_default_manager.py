@@ -18,7 +18,7 @@ import pytest
 from atalanta.runtime.process import exit_codes
 from tests.app.group import Group, Member, has_role, in_sync
 from tests.app.load import Load, loaded
-from tests.broker_process import free_port
+from tests.ports import free_port
 from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.process

@@ -14,7 +14,7 @@ import pytest
 from atalanta.runtime.ha.group.member_status import read_status
 from tests.app.group import LEASE, Group, Member, command
 from tests.app.load import loaded, receive, send
-from tests.broker_process import free_port
+from tests.ports import free_port
 from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.process

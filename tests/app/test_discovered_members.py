@@ -12,7 +12,7 @@ import pytest
 
 from tests.app.group import Group, Member
 from tests.app.load import Load, loaded
-from tests.broker_process import free_port
+from tests.ports import free_port
 from tests.waiting import until
 
 pytestmark = pytest.mark.process

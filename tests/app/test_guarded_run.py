@@ -16,8 +16,9 @@ import pytest
 from atalanta.client.blocking import connect
 from atalanta.runtime.ha.managers.voter_folder import VoterFolder
 from atalanta.runtime.process import exit_codes
-from tests.broker_process import BrokerProcess, free_port, refused
+from tests.broker_process import BrokerProcess, refused
 from tests.broker_xml import cluster, write_broker_xml
+from tests.ports import free_port
 from tests.runtime.ha.guard.guarded_process import alive
 from tests.waiting import DEADLINE_S, until
 

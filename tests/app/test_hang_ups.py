@@ -11,7 +11,8 @@ import pytest
 
 from atalanta.wire.openwire.commands.responses import ExceptionResponse, Response
 from tests.app.raw_clients import PASSWORD, OpenWireSocket, StompSocket, open_files, write_secured
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
+from tests.ports import free_port
 from tests.waiting import until
 
 FULL = """<address-settings><address-setting match="#">

@@ -18,7 +18,8 @@ from atalanta.client import Message, connect
 from atalanta.runtime.ha.group.member_status import read_status
 from tests.app.colocated import free_offset
 from tests.app.group import Member
-from tests.broker_process import BrokerProcess, BrokerProcesses, free_port
+from tests.broker_process import BrokerProcess, BrokerProcesses
+from tests.ports import free_port
 from tests.source_tree import ROOT
 from tests.waiting import DEADLINE_S, until
 

@@ -23,7 +23,8 @@ from atalanta.wire.openwire.commands.messages import (
 )
 from atalanta.wire.openwire.commands.responses import ExceptionResponse, Response
 from tests.app.raw_clients import PASSWORD, OpenWireSocket, resident_bytes, write_secured
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
+from tests.ports import free_port
 from tests.waiting import until
 
 HUGE_BYTES = 95 << 20

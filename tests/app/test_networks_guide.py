@@ -9,8 +9,9 @@ import pytest
 
 from atalanta.client import Message
 from atalanta.client.blocking import connect
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
+from tests.ports import free_port
 from tests.source_tree import ROOT
 
 PAGE = ROOT / "docs" / "guide" / "networks.md"

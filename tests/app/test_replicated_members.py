@@ -15,8 +15,9 @@ import pytest
 from atalanta.client import Connection, Message, connect
 from tests.app.group import Group
 from tests.app.load import loaded, send
-from tests.broker_process import BrokerProcess, free_port, refused
+from tests.broker_process import BrokerProcess, refused
 from tests.certificates import PASSWORD, Authority
+from tests.ports import free_port
 from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.process

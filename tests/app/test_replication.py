@@ -17,7 +17,7 @@ import pytest
 from atalanta.runtime.ha.store_requests import PROMOTE, post_request
 from tests.app.group import LEASE, Group, Member, command, has_role, in_sync
 from tests.app.load import Load, loaded
-from tests.broker_process import free_port
+from tests.ports import free_port
 from tests.runtime.ha.guard.guarded_process import alive, stop
 from tests.waiting import until
 

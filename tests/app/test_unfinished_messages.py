@@ -21,7 +21,8 @@ from tests.app.raw_clients import (
     resident_bytes,
     write_secured,
 )
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
+from tests.ports import free_port
 from tests.waiting import until
 
 SHARE_BYTES = 8 << 20

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from atalanta.client import ClientError, Connection, Message, connect
-from tests.broker_process import BrokerProcess, BrokerProcesses, free_port
+from tests.broker_process import BrokerProcess, BrokerProcesses
+from tests.ports import free_port
 from tests.source_tree import ROOT
 from tests.waiting import reached
 

@@ -11,8 +11,9 @@ from typing import Any
 from typer.testing import CliRunner
 
 from atalanta.cli.application import application
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
+from tests.ports import free_port
 
 
 class Cli:

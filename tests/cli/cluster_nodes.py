@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import LOGIN, ORDERS, RETRIES, permissions, write_broker_xml, write_users
 from tests.broker_xml import cluster as elements
 from tests.cli.calls import Cli
+from tests.ports import free_port
 
 
 class Node:

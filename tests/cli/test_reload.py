@@ -17,10 +17,11 @@ from atalanta.app.storage import Storage
 from atalanta.client import Connection, NotAuthorized, connect
 from atalanta.config.users.users_file import UserFiles
 from atalanta.runtime.lifecycle.reloader import ReloadRefused
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
 from tests.certificates import PASSWORD, Authority
 from tests.cli.instance_files import change, create
+from tests.ports import free_port
 
 pytestmark = pytest.mark.process
 

@@ -17,8 +17,9 @@ from atalanta.client.blocking import connect
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.build import build_name
 from atalanta.wire.core.client.errors import ClientError
-from tests.broker_process import BrokerProcess, free_port, refused
+from tests.broker_process import BrokerProcess, refused
 from tests.broker_xml import write_broker_xml
+from tests.ports import free_port
 
 DEFAULT_FILE = Path(__file__).parents[1] / "config" / "data" / "artemis-create.xml"
 pytestmark = pytest.mark.process

@@ -10,8 +10,9 @@ from atalanta.client import Message
 from atalanta.client.blocking import connect
 from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION
 from atalanta.wire.core.client.errors import ClientError
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.config.activemq.classic_files import classic_file
+from tests.ports import free_port
 
 pytestmark = pytest.mark.process
 

@@ -15,8 +15,8 @@ from atalanta.cli.application import application
 from atalanta.cli.main import main
 from atalanta.cli.run_line import RunLine, read_run_line
 from atalanta.runtime.process import exit_codes
-from tests.broker_process import free_port
 from tests.broker_xml import write_broker_xml
+from tests.ports import free_port
 
 LINES = (
     "run broker.xml",

@@ -12,9 +12,10 @@ from atalanta.client import Connection, Message, MessageDropped, NotAuthorized, 
 from atalanta.client.management import ManagementFailed
 from atalanta.config.users.users_file import UserFiles
 from atalanta.runtime.process import exit_codes
-from tests.broker_process import BrokerProcess, free_port, refused
+from tests.broker_process import BrokerProcess, refused
 from tests.cli.instance.check_rig import call, told
 from tests.cli.instance_files import change, create
+from tests.ports import free_port
 
 pytestmark = pytest.mark.process
 

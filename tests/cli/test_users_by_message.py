@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from atalanta.cli.application import application
 from atalanta.client import ManagementFailed, NotAuthorized, connect
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
+from tests.ports import free_port
 
 pytestmark = pytest.mark.process
 

@@ -9,9 +9,10 @@ import pytest
 
 from atalanta.client import AddressFull, Message, MessageDropped, QueueDoesNotExist, SendFailed, Xid
 from atalanta.client.blocking import Connection, connect
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
 from tests.cli.calls import Cli
+from tests.ports import free_port
 
 pytestmark = pytest.mark.process
 

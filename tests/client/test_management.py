@@ -9,8 +9,9 @@ import pytest
 
 from atalanta.client import ManagementFailed, Message, connect
 from atalanta.client.blocking import connect as connect_blocking
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
+from tests.ports import free_port
 
 pytestmark = pytest.mark.process
 

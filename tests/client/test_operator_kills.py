@@ -13,9 +13,10 @@ import pytest
 
 from atalanta.client import Message
 from atalanta.client.blocking import Connection, connect
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import USE, permissions, write_broker_xml
 from tests.cli.calls import Cli
+from tests.ports import free_port
 from tests.waiting import until
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(120)]

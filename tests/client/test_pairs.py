@@ -9,8 +9,8 @@ import pytest
 
 from atalanta.client import Message, TransactionRolledBack, connect
 from atalanta.client.blocking import connect as connect_blocking
-from tests.broker_process import free_port
 from tests.client.fake_server import FakeServer
+from tests.ports import free_port
 from tests.wire.core.client.fake_broker import PASSWORD
 
 AGAIN = "reconnectAttempts=-1&retryInterval=100"

@@ -19,9 +19,10 @@ from atalanta.client import (
 )
 from atalanta.client.blocking import Connection, Consumer
 from atalanta.client.blocking import connect as connect_blocking
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
 from tests.client.fake_server import FakeServer
+from tests.ports import free_port
 from tests.wire.core.client.fake_broker import PASSWORD
 
 SETTINGS = """

@@ -22,8 +22,9 @@ from atalanta.client import (
 )
 from atalanta.client.blocking import Consumer
 from atalanta.client.blocking import connect as connect_blocking
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
+from tests.ports import free_port
 
 pytestmark = pytest.mark.process
 

@@ -10,7 +10,8 @@ from atalanta.client.blocking import connect
 from tests.interop.harness.broker_xml import Cluster, Shape
 from tests.interop.harness.jms import PASSWORD, USER, Jms, until
 from tests.interop.harness.lineup import Lineup
-from tests.interop.harness.node import BrokerProcess, free_port
+from tests.interop.harness.node import BrokerProcess
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

@@ -12,7 +12,8 @@ from tests.config.activemq.classic_files import classic_file
 from tests.interop.harness.classic import Classic, ClassicBroker, numbers
 from tests.interop.harness.jms import until
 from tests.interop.harness.lineup import Lineup
-from tests.interop.harness.node import BrokerProcess, free_port
+from tests.interop.harness.node import BrokerProcess
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

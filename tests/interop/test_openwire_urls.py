@@ -14,9 +14,10 @@ from atalanta.client import connect, run
 from tests.interop.harness.broker_xml import Shape
 from tests.interop.harness.jms import PASSWORD, USER, until
 from tests.interop.harness.lineup import Lineup
-from tests.interop.harness.node import BrokerProcess, free_port
+from tests.interop.harness.node import BrokerProcess
 from tests.interop.harness.openwire import CLIENTS
 from tests.interop.harness.openwire_clients import ClientsFailed, OpenWireClients
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(600)]
 Nodes = list[BrokerProcess]

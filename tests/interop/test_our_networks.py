@@ -9,8 +9,9 @@ import pytest
 from tests.interop.harness.classic import Classic, ClassicBroker, numbers
 from tests.interop.harness.jms import until
 from tests.interop.harness.lineup import Lineup
-from tests.interop.harness.node import BrokerProcess, free_port
+from tests.interop.harness.node import BrokerProcess
 from tests.interop.harness.openwire import CLIENTS
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

@@ -11,9 +11,10 @@ from atalanta.client import connect, run
 from tests.interop.harness.broker_xml import Cluster, Shape
 from tests.interop.harness.jms import PASSWORD, USER, Jms, JmsError
 from tests.interop.harness.lineup import Lineup
-from tests.interop.harness.node import BrokerProcess, free_port
+from tests.interop.harness.node import BrokerProcess
 from tests.interop.jms_client import Client
 from tests.interop.running_nodes import running
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

@@ -9,8 +9,9 @@ import pytest
 from tests.interop.harness.broker_xml import Cluster, Shape
 from tests.interop.harness.jms import Jms, until
 from tests.interop.harness.lineup import Lineup
-from tests.interop.harness.node import BrokerProcess, free_port
+from tests.interop.harness.node import BrokerProcess
 from tests.interop.jms_client import Client
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

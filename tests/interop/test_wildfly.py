@@ -9,7 +9,8 @@ import pytest
 from atalanta.config.xml.convert import convert_file
 from tests.interop.harness.jms import run_scenarios
 from tests.interop.harness.lineup import Lineup
-from tests.interop.harness.node import BrokerProcess, free_port
+from tests.interop.harness.node import BrokerProcess
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 

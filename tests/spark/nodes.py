@@ -9,8 +9,9 @@ from pathlib import Path
 from atalanta.client import Message, Position, blocking
 from atalanta.spark.gateway.core_gateway import connect
 from atalanta.spark.gateway.gateway import Credentials
-from tests.broker_process import BrokerProcess, BrokerProcesses, free_port
+from tests.broker_process import BrokerProcess, BrokerProcesses
 from tests.broker_xml import RETRIES, USE, cluster, permissions, write_broker_xml, write_users
+from tests.ports import free_port
 from tests.waiting import DEADLINE_S, until
 
 USER, PASSWORD = "spark", "a secret"

@@ -11,9 +11,10 @@ from atalanta.spark.errors import NodeUnavailable, OptionError
 from atalanta.spark.gateway.core_gateway import connect
 from atalanta.spark.gateway.gateway import Gateway
 from atalanta.spark.options import read_options, write_options
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.certificates import PASSWORD, Authority
 from tests.client.tls_node import ASKING, write_node
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(120)]
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from atalanta.client import ClientError
-from tests.broker_process import free_port
 from tests.broker_xml import write_broker_xml
+from tests.ports import free_port
 from tests.stress.faults import KILL, KILL_AFTER, TEAR, Plan
 from tests.stress.node_process import Launcher, NodeProcess
 from tests.stress.workload import BUGS, Workload, core_elements

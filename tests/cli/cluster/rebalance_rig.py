@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import cluster, write_broker_xml
 from tests.cli.calls import Cli
+from tests.ports import free_port
 
 
 @contextmanager

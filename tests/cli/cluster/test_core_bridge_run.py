@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
 from tests.certificates import PASSWORD, Authority
 from tests.cli.calls import Cli
+from tests.ports import free_port
 
 pytestmark = pytest.mark.process
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from atalanta.cli.admin.queues import asked
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import cluster, write_broker_xml
 from tests.cli.calls import Cli
+from tests.ports import free_port
 from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.process

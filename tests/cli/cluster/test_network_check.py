@@ -17,10 +17,11 @@ import pytest
 from atalanta.client import Message
 from atalanta.client.blocking import connect
 from atalanta.runtime.process import exit_codes
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
 from tests.certificates import Authority
 from tests.cli.cluster_nodes import cluster
+from tests.ports import free_port
 from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.process

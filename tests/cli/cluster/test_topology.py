@@ -31,10 +31,11 @@ from atalanta.cli.cluster.view import (
 )
 from atalanta.cli.output.tables import show_table
 from atalanta.client.blocking import connect
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
 from tests.cli.calls import Cli
 from tests.cli.cluster_nodes import Node, cluster
+from tests.ports import free_port
 
 FORWARD = "$.artemis.internal.sf.test."
 

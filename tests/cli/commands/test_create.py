@@ -13,7 +13,8 @@ from atalanta.cli.application import application
 from atalanta.client import Message, NotAuthorized, connect
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.users.users import read_security
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
+from tests.ports import free_port
 
 
 def create(*words: str, status: int = 0) -> str:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from atalanta.runtime.process import exit_codes
-from tests.broker_process import free_port
 from tests.cli.calls import Cli
+from tests.ports import free_port
 from tests.waiting import DEADLINE_S
 
 

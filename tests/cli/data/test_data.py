@@ -17,9 +17,10 @@ from atalanta.ha.lease import LeaseTerms
 from atalanta.kernel.journal import records
 from atalanta.runtime.ha.shared_store import SharedStore
 from atalanta.store.block import BLOCK_MAGIC
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
 from tests.cli.calls import Cli
+from tests.ports import free_port
 
 pytestmark = pytest.mark.process
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
 from tests.cli.calls import Cli
+from tests.ports import free_port
 
 pytestmark = pytest.mark.process
 

@@ -12,9 +12,10 @@ import pytest
 from atalanta.client import Int, Message, QueueKind
 from atalanta.client.blocking import Connection, connect
 from atalanta.client.encoding import python_values
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
 from tests.cli.calls import Cli, node
+from tests.ports import free_port
 
 pytestmark = pytest.mark.process
 

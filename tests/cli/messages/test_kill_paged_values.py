@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from atalanta.client import Connection, Message, connect
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
+from tests.ports import free_port
 
 pytestmark = pytest.mark.process
 

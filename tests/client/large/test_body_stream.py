@@ -17,9 +17,10 @@ import pytest
 
 from atalanta.client import ClientError, ConnectionLost, Message, blocking, connect
 from atalanta.client.asyncio_client import run
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
 from tests.client.large.large_rig import MIB, large_files
+from tests.ports import free_port
 from tests.waiting import until
 
 pytestmark = pytest.mark.process

@@ -13,8 +13,9 @@ import pytest
 
 from atalanta.client import ClientError, Message, blocking, connect
 from atalanta.client.asyncio_client import run
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
+from tests.ports import free_port
 
 pytestmark = pytest.mark.process
 

@@ -11,9 +11,10 @@ import pytest
 
 from atalanta.client import Message
 from atalanta.client.blocking import connect
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
 from tests.client.large.large_rig import MIB, large_files
+from tests.ports import free_port
 from tests.waiting import until
 
 pytestmark = pytest.mark.process

@@ -10,10 +10,11 @@ import pytest
 
 from atalanta.client import ConnectFailed, ConnectionLost, Message, UriError, connect
 from atalanta.client.blocking import connect as connect_blocking
-from tests.broker_process import BrokerProcess, free_port, refused
+from tests.broker_process import BrokerProcess, refused
 from tests.broker_xml import write_broker_xml
 from tests.certificates import PASSWORD, Authority
 from tests.client.tls_node import ASKING, write_node
+from tests.ports import free_port
 
 pytestmark = pytest.mark.process
 

@@ -12,8 +12,9 @@ from atalanta.client.blocking import connect
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.certificates import PASSWORD, Authority
+from tests.ports import free_port
 
 NAMESPACE = "urn:jboss:domain:messaging-activemq:13.0"
 TLS = """<key-stores>

@@ -6,8 +6,9 @@ import itertools
 from functools import cache
 from pathlib import Path
 
+from tests.ports import free_port
+
 from .java_program import JavaProgram
-from .node import free_port
 from .openwire import CLIENTS, COMPANIONS, compiled
 
 PROJECT = Path(__file__).resolve().parents[1] / "java-classic"

@@ -10,11 +10,12 @@ from typing import Self
 
 from atalanta.wire.openwire.options import HANDSHAKE, info_of
 from atalanta.wire.openwire.wire_format import WireFormat
+from tests.ports import free_port
 
 from .atalanta import AtalantaNode
 from .classic import classic_class_path
 from .jms import until
-from .node import BrokerProcess, free_port
+from .node import BrokerProcess
 from .openwire import CLIENTS
 from .tools import SMALL_JVM, java
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.ports import free_port
+
 from .artemis import ArtemisNode
 from .atalanta import AtalantaNode
 from .broker_xml import Cluster, Shape
 from .embedded import EmbeddedArtemis
-from .node import BrokerProcess, free_port
+from .node import BrokerProcess
 
 Shaping = Callable[[int, list[int]], Shape]
 

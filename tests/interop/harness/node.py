@@ -17,14 +17,6 @@ STOP_SECONDS = 40.0
 ENDED_PROCESSES_WAIT_SECONDS = 10.0
 
 
-def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
 class BrokerFailed(RuntimeError):
     """A broker process did not start, or ended by itself; the message holds the end of its log."""
 

@@ -10,9 +10,9 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from tests.broker_process import free_port
 from tests.namespaces.group import MANAGER
 from tests.namespaces.network import Namespaces
+from tests.ports import free_port
 
 from .service import Service
 from .tools import SMALL_JVM, artemis_home, java, maven_jar

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pyspark
 
-from .node import free_port
+from tests.ports import free_port
+
 from .service import START_SECONDS, Service
 from .tools import CACHE, SMALL_JVM, java, maven_jar
 

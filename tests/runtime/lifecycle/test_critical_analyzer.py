@@ -17,8 +17,9 @@ import pytest
 from atalanta.runtime.lifecycle import critical_analyzer
 from atalanta.runtime.lifecycle.critical_analyzer import CriticalAnalyzer
 from atalanta.runtime.process import exit_codes
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
+from tests.ports import free_port
 
 
 class Bench:

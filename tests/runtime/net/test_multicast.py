@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 
 import pytest
 
 from atalanta.runtime.net.limits import Limits
 from atalanta.runtime.net.multicast import Group, sending_socket
 from atalanta.runtime.process.event_loop import run
+from tests.ports import free_port
 from tests.runtime.net.echo import Running, with_echo
 from tests.runtime.net.ipv6_address import SIX, ZONE
 
 GROUP = "231.7.7.77"
 LOCAL = "127.0.0.1"
-
-
-def free_port() -> int:
-    """A UDP port nobody uses at this moment."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind((LOCAL, 0))
-        return int(probe.getsockname()[1])
 
 
 ipv6 = pytest.mark.skipif(not SIX, reason="this machine has no IPv6 address")

@@ -22,7 +22,7 @@ from atalanta.spark.errors import (
 from atalanta.spark.gateway.core_gateway import connect, url_of
 from atalanta.spark.gateway.gateway import Credentials, Gateway, OutMessage
 from atalanta.spark.write.branch_name import BranchName
-from tests.broker_process import free_port
+from tests.ports import free_port
 from tests.spark.nodes import PASSWORD, QUEUE, USER, BrokerCluster
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]

@@ -26,7 +26,7 @@ from atalanta.runtime.ha.guard.watch import GuardWatch
 from atalanta.runtime.ha.managers.manager import Found, ManagerUnavailable
 from atalanta.runtime.ha.managers.quorum_manager import QuorumManager
 from atalanta.runtime.ha.managers.voter_folder import VoterFolder
-from tests.broker_process import free_port
+from tests.ports import free_port
 from tests.runtime.ha.guard.guarded_process import (
     EPOCH,
     PROGRAM,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.broker_process import free_port
+from tests.ports import free_port
 from tests.waiting import DEADLINE_S, until_stopped
 
 PASSWORD = "a password of voters"
