@@ -342,6 +342,37 @@ def test_non_destructive_last_values_are_a_table_that_readers_follow(bench: Benc
     assert held(queue) == [b"b=1", b"a=2"]
 
 
+@pytest.mark.parametrize("keeps", [True, False], ids=["non-destructive", "destructive"])
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_consumer_with_credit_sees_each_value_also_of_one_batch(bench: Bench, keeps: bool, durable: bool) -> None:
+    """Artemis' delivery runs beside the senders: a subscriber of prices sees them all, if it keeps up."""
+    queue = bench.queue("q", non_destructive=keeps, last_value_key="_AMQ_LVQ_NAME")
+    sender = bench.session()
+    follower = reader(bench)
+    values = [f"{name}={n}" for n in range(20) for name in "ab"]
+    send(bench, sender, *values, durable=durable)
+    bench.settle()
+    assert endpoint(follower).bodies() == [each.encode() for each in values]
+    validate(bench.broker)
+    if keeps:
+        assert held(queue) == [b"a=19", b"b=19"]
+        bench.restart()
+        assert held(bench.broker.queues["q"]) == ([b"a=19", b"b=19"] if durable else [])
+
+
+def test_a_consumer_without_credit_gets_the_newest_value_alone(bench: Bench) -> None:
+    queue = bench.queue("q", non_destructive=True, last_value_key="_AMQ_LVQ_NAME")
+    sender = bench.session()
+    follower = reader(bench)
+    follower.stop()
+    send(bench, sender, "a=1", "a=2", "a=3")
+    bench.settle()
+    assert held(queue) == [b"a=3"]
+    follower.start()
+    bench.settle()
+    assert endpoint(follower).bodies() == [b"a=3"]
+
+
 # -- the gate -------------------------------------------------------------------------------------
 def test_a_queue_waits_for_its_consumers(bench: Bench) -> None:
     bench.queue("q", consumers_before_dispatch=2)

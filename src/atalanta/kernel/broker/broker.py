@@ -32,7 +32,7 @@ from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.delivery.bridge_origin import Origins
 from atalanta.kernel.queue.delivery.dispatch_list import DispatchList
 from atalanta.kernel.queue.delivery.dispatcher import DISPATCH_MAX, DRAIN_TIMER, Dispatcher
-from atalanta.kernel.queue.delivery.displacement import cut_rings
+from atalanta.kernel.queue.delivery.displacement import displace
 from atalanta.kernel.queue.delivery.freed_references import FREED_TIMER
 from atalanta.kernel.queue.delivery.message_store import MessageStore
 from atalanta.kernel.queue.delivery.scheduled_messages import SCHEDULED_TIMER, ScheduledMessages
@@ -276,8 +276,8 @@ class Broker:
         if self.paging.touched:
             self.paging.process(now)
         self._dispatch_dirty(now)
-        if dispatches.rings:
-            cut_rings(self.store)
+        if dispatches.displacements:
+            displace(self.store)
         self.wake(now)
         if self.session_services.fan_out.end_turn():
             self._begin_turn(now)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class SpecialQueue:
     """State of a special queue. `chosen`: the consumer of an exclusive queue that gets messages.
 
-    `newest` maps a last value to its newest reference in memory; messages in page files are not in it. A ring is cut to
-    its size at the end of a batch of inputs, after the deliveries. No message below the sequence `oldest` can be
-    dropped.
+    `newest` maps a last value to its newest reference in memory; messages in page files are not in it. `outdated` are
+    the references with a newer one. They are removed, and a ring is cut to its size, at the end of a batch of inputs,
+    after the deliveries. No message of a ring below the sequence `oldest` can be dropped.
     """
 
     def __init__(self, spec: QueueSpec) -> None:
@@ -35,7 +35,8 @@ class SpecialQueue:
         self.newest: dict[str, Reference] = {}
         self.ring_size: int = spec.ring_size
         self.oldest: int = 0
-        self.overfull: bool = False  # listed to be cut at the end of this batch of inputs
+        self.outdated: list[Reference] = []
+        self.listed: bool = False  # for the end of this batch of inputs
         self.replaced: int = 0
         self.gate: Gate | None = gate_of(spec)
 
@@ -91,10 +92,18 @@ class SpecialQueue:
             self.newest[value] = reference
         return older if older is not None and older.state == READY else None
 
+    def take_outdated(self) -> list[Reference]:
+        """Returns the older last values that still wait for a consumer, once."""
+        found: list[Reference] = []
+        for reference in self.outdated:
+            if reference.state == READY:
+                found.append(reference)
+        self.outdated = []
+        return found
+
     def beyond_ring(self, queue: Queue) -> list[Reference]:
         """Returns the oldest messages beyond the ring's size, except those that a consumer holds."""
         found: list[Reference] = []
-        self.overfull = False
         if self.ring_size < 0:
             return found
         excess = self.excess(queue)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class DispatchList:
-    """Queues to dispatch, queues with messages that no local consumer takes, and rings that got messages.
+    """Queues to dispatch, with messages that no local consumer takes, and with messages that others replaced.
 
     Each queue is listed once: the flags `dirty` and `unattended` of a queue say that it is listed.
     """
@@ -17,7 +17,7 @@ class DispatchList:
     def __init__(self) -> None:
         self.dirty: list[Queue] = []
         self.unattended: list[Queue] = []
-        self.rings: list[Queue] = []
+        self.displacements: list[Queue] = []
 
     def mark_dirty(self, queue: Queue) -> None:
         """Lists the queue for the dispatch at the end of the batch of inputs, if it has consumers."""
@@ -55,12 +55,12 @@ class DispatchList:
         """Marks the queue as notified: from here on it may be listed again."""
         queue.unattended = False
 
-    def note_ring(self, queue: Queue) -> None:
-        """Lists the ring, which is cut to its size at the end of the batch of inputs."""
-        self.rings.append(queue)
+    def note_displacement(self, queue: Queue) -> None:
+        """Lists the queue: messages that others replaced leave it at the end of the batch of inputs."""
+        self.displacements.append(queue)
 
-    def take_rings(self) -> list[Queue]:
-        """Returns the rings to cut."""
-        taken = self.rings
-        self.rings = []
+    def take_displacements(self) -> list[Queue]:
+        """Returns the queues whose replaced messages leave now."""
+        taken = self.displacements
+        self.displacements = []
         return taken

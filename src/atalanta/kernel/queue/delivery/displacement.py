@@ -1,8 +1,9 @@
 """Messages that replace others in their queue: last values and rings (chosen by kernel/queue/last_value_ring.py).
 
-An older last value is removed when a newer one enters memory, as a new message or from a page file (as in Artemis,
-LastValueQueue.addTail). Its ACKS record is behind the newer message's own record, so a crash never loses the newest;
-recovery applies the rule again. A ring is cut at the end of a batch of inputs, and once more after a restart.
+An older last value is removed at the end of the batch of inputs in which a newer one entered (Artemis,
+LastValueQueue.addTail). The deliveries come before: consumers with credit see each value, as those of Artemis do, whose
+delivery runs beside the senders. Its ACKS record is behind the newer message's own record, so a crash never loses the
+newest; recovery applies the rule again. A ring is cut at the end of a batch of inputs, and once more after a restart.
 """
 
 from __future__ import annotations
@@ -19,11 +20,17 @@ BLOCKS_A_TURN: Final = 32
 UNBOUNDED: Final = 1 << 62
 
 
-def cut_rings(store: MessageStore) -> None:
-    """Cuts the rings at the end of a batch of inputs; one record per queue. Consumers had the messages before that."""
-    for queue in store.dispatches.take_rings():
-        if queue.special is not None and not queue.deleted:
-            cut(store, store.now, queue, queue.special, BLOCKS_A_TURN)
+def displace(store: MessageStore) -> None:
+    """Removes older last values and cuts rings at the end of a batch of inputs. Consumers had the messages before."""
+    for queue in store.dispatches.take_displacements():
+        special = queue.special
+        if special is None:
+            continue
+        special.listed = False
+        outdated = special.take_outdated()
+        if not queue.deleted:
+            store.discard(outdated)
+            cut(store, store.now, queue, special, BLOCKS_A_TURN)
 
 
 def cut(store: MessageStore, now: int, queue: Queue, special: SpecialQueue, blocks_max: int) -> None:
@@ -35,8 +42,8 @@ def cut(store: MessageStore, now: int, queue: Queue, special: SpecialQueue, bloc
     blocks = 0
     while queue.paged is not None and special.excess(queue) > 0:
         if blocks >= blocks_max:
-            special.overfull = True
-            store.dispatches.note_ring(queue)
+            special.listed = True
+            store.dispatches.note_displacement(queue)
             store.paging.touch(queue)
             return
         blocks += 1

@@ -201,12 +201,12 @@ class MessageStore(MessageTable):
         if special.last_value_key is not None and (
             queue.paged is None or reference.state != READY
         ):
-            replaced = special.entered(reference)
-            if replaced is not None:
-                self.discard([replaced])
-        if special.ring_size >= 0 and not special.overfull:
-            special.overfull = True
-            self.dispatches.note_ring(queue)
+            older = special.entered(reference)
+            if older is not None:
+                special.outdated.append(older)
+        if (special.ring_size >= 0 or special.outdated) and not special.listed:
+            special.listed = True
+            self.dispatches.note_displacement(queue)
 
     # -- the journal ----------------------------------------------------------------------------
     def reply_when_durable(self, lsn: int, endpoint: Reply | None, token: int) -> None:
