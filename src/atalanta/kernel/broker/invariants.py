@@ -132,10 +132,10 @@ def _validate_retained(queue: Queue) -> None:
 
 
 def _validate_values(queue: Queue, special: SpecialQueue) -> None:
-    """Checks that at most one message of each last value waits in memory, the newest."""
+    """Checks that of each last value only the newest waits in memory, and what leaves at the end of the batch."""
     for reference in queue.references:
         value = special.value_of(reference.message)
-        if value is not None and reference.state == READY:
+        if value is not None and reference.state == READY and reference not in special.outdated:
             assert special.newest.get(value) is reference, f"queue {queue.name}: {value} is not the newest"
     for value, newest in special.newest.items():
         assert newest.state != DONE and queue.has(newest), f"queue {queue.name}: {value} is not there"
