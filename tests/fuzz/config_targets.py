@@ -98,7 +98,7 @@ class LoginTarget(Target):
         self.path.write_bytes(data)
         report = Report()
         told: list[str] = []
-        repr(read_login_config(self.path.parent, report, told))
+        repr(read_login_config(self.path.parent, report, told, "", {}))
         for modules in parse_login_config(data.decode("utf-8", "replace")).values():
             repr(modules)
 

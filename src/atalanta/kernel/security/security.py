@@ -14,7 +14,12 @@ from typing import Final
 
 from atalanta.kernel.routing.temporary_names import TemporaryNames, is_unique
 from atalanta.kernel.routing.wildcard import WildcardConfiguration, WildcardMatch, verify_match
-from atalanta.kernel.security.login_modules import ACCEPTED, LoginChain
+from atalanta.kernel.security.login_modules import (
+    ACCEPTED,
+    NO_RESULTS,
+    DirectoryResults,
+    LoginChain,
+)
 from atalanta.kernel.security.password import StoredPassword
 
 SEND: Final = "send"
@@ -95,6 +100,19 @@ class User:
         self.identity: Identity = Identity(name, roles, False)
 
 
+class DirectoryUser:
+    """The identity of a user whom a directory knows, and what it was made of; `named` is the user of a password."""
+
+    def __init__(
+        self, identity: Identity, subject: str, named: str, guest: bool, results: DirectoryResults
+    ) -> None:
+        self.identity = identity
+        self.subject = subject
+        self.named = named
+        self.guest = guest
+        self.results = results
+
+
 class Security:
     """The users and rules of one broker. Without `enabled` every login succeeds with all permissions.
 
@@ -133,6 +151,8 @@ class Security:
         self.certified: dict[
             tuple[str, str, bool], Identity
         ] = {}  # by subject, name of the password's user, and whether as a guest
+        # By the same, whom directories accepted, and which of them.
+        self.directory_users: dict[tuple[str, str, bool, str, tuple[int, ...]], DirectoryUser] = {}
 
     @property
     def has_default_password(self) -> bool:
@@ -168,6 +188,7 @@ class Security:
             else:
                 user.identity.roles = ()
         self.users = fresh.users
+        asks_the_same = self.chain is not None and self.chain.same_directories(fresh.chain)
         before = None if self.chain is None else self.chain.guest
         self.chain = fresh.chain
         guests = self.chain is not None and before is not None and before.same(self.chain.guest)
@@ -184,6 +205,7 @@ class Security:
             else:
                 identity.roles = ()
                 del self.certified[key]
+        self._renew_directory_users(same, asks_the_same)
         self.rounds_max = fresh.rounds_max
         self.version += 1
         for name, domain in self.domains.items():
@@ -194,6 +216,21 @@ class Security:
                 domain.cluster_user, domain.cluster_password = self.cluster_user, self.cluster_password
                 domain.peer = self.peer
                 self.domains[name] = domain
+
+    def _renew_directory_users(self, same: dict[str, User], asks_the_same: bool) -> None:
+        """Gives users of directories their roles again, or none if the files let them in for another reason now.
+
+        `same`: the users of the files whose password is what it was.
+        """
+        for key, user in list(self.directory_users.items()):
+            named = same.get(user.named)
+            if asks_the_same and (named is not None or user.named == ""):
+                fresh = self._of_directory(user.subject, named, user.guest, user.results)
+                if fresh.user == user.identity.user:
+                    user.identity.roles = fresh.roles
+                    continue
+            user.identity.roles = ()
+            del self.directory_users[key]
 
     def domain(self, name: str) -> Security:
         """Returns the users of that domain, "" the default one; an unknown domain has no users."""
@@ -285,7 +322,19 @@ class Security:
         certified = chain.certificates.user_of(subject)
         if chain.verdict(certified is not None, named is not None, guest) != ACCEPTED:
             return None
-        guest = guest and chain.is_guest(certified is not None, named is not None)
+        return self.accepted(subject, named, guest, NO_RESULTS)
+
+    def accepted(
+        self, subject: str, named: Identity | None, guest: bool, results: DirectoryResults
+    ) -> Identity | None:
+        """Returns the identity of a login that the chain has accepted, see `combined`; the same for the same user."""
+        chain = self.chain
+        if chain is None:
+            return None
+        certified = chain.certificates.user_of(subject)
+        guest = guest and chain.is_guest(certified is not None, named is not None, results)
+        if results.contribute():
+            return self._directory_identity("" if certified is None else subject, named, guest, results)
         if certified is None and not guest:
             return named
         key = (
@@ -299,6 +348,33 @@ class Security:
             if found is not None and len(self.certified) < CERTIFIED_MAX:
                 self.certified[key] = found
         return found
+
+    def _directory_identity(
+        self, subject: str, named: Identity | None, guest: bool, results: DirectoryResults
+    ) -> Identity:
+        """Returns the identity of a user of directories. Those who are logged in get the roles of now, too."""
+        name = "" if named is None else named.user
+        fresh = self._of_directory(subject, self.users.get(name), guest, results)
+        key = (subject, name, guest, fresh.user, tuple(results.outcomes))
+        known = self.directory_users.get(key)
+        if known is None:
+            if len(self.directory_users) < CERTIFIED_MAX:
+                self.directory_users[key] = DirectoryUser(fresh, subject, name, guest, results)
+            return fresh
+        known.results = results
+        known.identity.roles = fresh.roles
+        known.identity.version = -1  # the answers that it keeps were for the roles of then
+        return known.identity
+
+    def _of_directory(
+        self, subject: str, user: User | None, guest: bool, results: DirectoryResults
+    ) -> Identity:
+        chain = self.chain
+        assert chain is not None
+        certified = chain.certificates.user_of(subject)
+        named = None if user is None else user.name
+        roles = chain.roles(certified, named, () if user is None else user.roles, guest, results)
+        return Identity(chain.name(certified, named, guest, results), roles, False)
 
     def _certified(self, subject: str, user: User | None, guest: bool) -> Identity | None:
         chain = self.chain
