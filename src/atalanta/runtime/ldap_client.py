@@ -306,8 +306,8 @@ def _close(connection: Any) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Returns the text of an error, without what the library adds."""
-    text = str(error) or type(error).__name__
+    """Returns the text of an error, without the tuples that the library writes around it."""
+    text = str(error).replace("\\", "").strip("()\"',") or type(error).__name__
     return text[:200]
 
 
