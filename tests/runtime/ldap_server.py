@@ -21,6 +21,8 @@ from ldap3.protocol.rfc4511 import (
 )
 from pyasn1.codec.ber import decoder, encoder
 
+from tests.ports import free_port
+
 SUFFIX = "dc=example,dc=org"
 SERVICE = f"uid=broker,{SUFFIX}"
 SERVICE_PASSWORD = "broker's password"
@@ -50,8 +52,8 @@ def group(name: str, *members: str, folder: str = "ou=groups") -> Entry:
 class LdapServer:
     """`with LdapServer() as server:` listens at `port` meanwhile. `binds` are the names of all binds, in order.
 
-    `silent`: it takes requests and gives no answers. `code`: of every bind of a user. `refers`: answers of searches have
-    a reference to another server, too.
+    `silent`: it takes requests and gives no answers. `code`: of every bind of a user. `refers`: answers of searches
+    have a reference to another server, too.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -87,9 +89,9 @@ class LdapServer:
                 serve(self.request)
 
         socketserver.ThreadingTCPServer.allow_reuse_address = True
+        self.port = self.port or free_port()
         self._server = socketserver.ThreadingTCPServer(("127.0.0.1", self.port), Handler)
         self._server.daemon_threads = True
-        self.port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def stop(self) -> None:
@@ -99,6 +101,10 @@ class LdapServer:
             self._server.server_close()
             self._server = None
         self.cut()
+
+    def connected(self) -> bool:
+        """Says whether somebody has connected."""
+        return bool(self._sockets)
 
     def cut(self) -> None:
         """Cuts all connections."""

@@ -102,7 +102,9 @@ def test_who_stays_outside(server: LdapServer, directory: DirectoryConfig, user:
         ({"role_attribute": "", "classic": True}, ()),
     ],
 )  # fmt: skip
-def test_where_roles_come_from(directory: DirectoryConfig, change: dict[str, object], expected: tuple[str, ...]) -> None:
+def test_where_roles_come_from(
+    directory: DirectoryConfig, change: dict[str, object], expected: tuple[str, ...]
+) -> None:
     assert roles(replace(directory, **change)) == expected  # type: ignore[arg-type]
 
 

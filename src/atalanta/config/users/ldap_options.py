@@ -42,21 +42,33 @@ Tell = Callable[[str, str], None]
 
 
 def read_ldap_options(
-    name: str, options: Mapping[str, str], folder: Path, problem: Tell, warn: Callable[[str], None]
+    name: str,
+    options: Mapping[str, str],
+    folder: Path,
+    values: Mapping[str, str],
+    problem: Tell,
+    warn: Callable[[str], None],
 ) -> DirectoryConfig:
     """Returns the directory. `name` is the module's class; `problem` gets a text and a hint, or "".
 
-    `folder` is that of the login.config: a path is relative to it.
+    `folder` is that of the login.config: a path is relative to it. `values` may have the key of masked passwords.
     """
-    return _LdapOptions(name, options, folder, problem, warn).read()
+    return _LdapOptions(name, options, folder, values, problem, warn).read()
 
 
 class _LdapOptions:
     def __init__(
-        self, name: str, options: Mapping[str, str], folder: Path, problem: Tell, warn: Callable[[str], None]
+        self,
+        name: str,
+        options: Mapping[str, str],
+        folder: Path,
+        values: Mapping[str, str],
+        problem: Tell,
+        warn: Callable[[str], None],
     ) -> None:
         self.options = options
         self.folder = folder
+        self.values = values
         self.tell = problem
         self.warn = warn
         self.classic = name.startswith(CLASSIC_PACKAGE)
@@ -174,7 +186,7 @@ class _LdapOptions:
         from atalanta.tls.password_codec import codec_key, unmask  # few files have masks
 
         try:
-            return unmask(text, codec_key(self._text("passwordCodec"), {}))
+            return unmask(text, codec_key(self._text("passwordCodec"), self.values))
         except ValueError as error:
             self._problem(f"{option}: {error}")
             return ""

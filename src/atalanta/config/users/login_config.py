@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -73,12 +73,13 @@ class UserFileNames:
 
 @dataclass
 class Module:
-    """A login module of an entry, with its line."""
+    """A login module of an entry, with its line; `ended` by its semicolon."""
 
     name: str
     line: int
     options: dict[str, str] = field(repr=False)  # one may be a password
     flag: str = ""
+    ended: bool = True
 
 
 def read_login_config(
@@ -108,7 +109,7 @@ def read_login_config(
     modules = modules_of(entries, domain)
     if domain and domain in entries and not modules_of(entries, domain):
         text = f"the entry '{domain}', which is an acceptor's securityDomain, has no login module"
-        report.problem(str(path), 0, text, "each ends with a semicolon")
+        report.problem(str(path), 0, text)
         return found
     if domain and domain not in entries:
         near = nearest(domain, entries)
@@ -117,6 +118,8 @@ def read_login_config(
         return found
     for module in modules:
         simple = module.name.rpartition(".")[2]
+        if not module.ended:
+            report.problem(str(path), module.line, f"{simple} does not end with a semicolon")
         if simple == LDAP:
             _take_directory(found, module, path, report, warnings, values)
         elif simple in KINDS:
@@ -180,6 +183,7 @@ def _take_directory(
             module.name,
             options,
             path.parent,
+            values,
             problem,
             lambda text: warnings.append(f"{path}:{module.line}: {text}"),
         )
@@ -231,6 +235,8 @@ def parse_login_config(text: str) -> dict[str, list[Module]]:
         if word == "{":
             inside = entries.setdefault(words[-1][0] if words else "", [])
         elif word == "}":
+            if inside is not None and words:
+                inside.append(replace(_module(words), ended=False))
             inside = None
         elif word == ";":
             if inside is not None and words:
