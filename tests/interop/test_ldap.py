@@ -80,6 +80,10 @@ class Node(BrokerProcess):
         options = {**USUAL, "connectionURL": directory.url, **(changes or {})}
         super().__init__(write_directory_node(folder, port, options, more, core=core), port=port)
 
+    def __enter__(self) -> Node:
+        super().__enter__()
+        return self
+
     def sees(self, user: str, password: str) -> str:
         """What somebody gets to see, over each protocol the same."""
         [seen] = set(everywhere(self.port, user, password))

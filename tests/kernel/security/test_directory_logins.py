@@ -264,6 +264,14 @@ def test_answers_are_remembered_for_a_time_refusals_too() -> None:
     assert len(door.directory.asked) == 2
 
 
+def test_an_operator_has_all_asked_again() -> None:
+    door = Door()
+    door.comes()
+    door.answer(("users",))
+    door.security.clear_login_cache()
+    assert door.comes().told == [] and len(door.directory.asked) == 1
+
+
 def test_no_password_is_kept() -> None:
     door = Door()
     visitor = door.comes()

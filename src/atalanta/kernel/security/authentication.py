@@ -237,6 +237,7 @@ class Logins:
         self.turns: CheckTurns = CheckTurns(COMPUTED_MAX)
         self.remembered: dict[bytes, int] = {}  # digest -> end of validity, oldest first
         self.last_token: int = 0
+        self.login_caches: int = security.login_caches
         self.directories: DirectoryLogins = DirectoryLogins(
             directories if directories is not None else Directories(),
             trace,
@@ -260,6 +261,9 @@ class Logins:
         `subject`: of the client's certificate; `domain`: securityDomain of its acceptor. BrokerError if too many
         comparisons are in progress.
         """
+        if self.login_caches != self.security.login_caches:
+            self.login_caches = self.security.login_caches
+            self.forget()
         security = self.security.domain(domain)
         chain = security.chain
         if chain is not None:

@@ -14,6 +14,7 @@ from typing import Final
 
 from atalanta.kernel.routing.temporary_names import TemporaryNames, is_unique
 from atalanta.kernel.routing.wildcard import WildcardConfiguration, WildcardMatch, verify_match
+from atalanta.kernel.security.directory_users import DirectoryUsers
 from atalanta.kernel.security.login_modules import (
     ACCEPTED,
     NO_RESULTS,
@@ -91,6 +92,11 @@ class Identity:
         self.version: int = -1
         self.answers: dict[str, dict[str, bool]] = {}
 
+    def change_roles(self, roles: tuple[str, ...]) -> None:
+        """Replaces the roles; the answers that it keeps were for those of before."""
+        self.roles = roles
+        self.version = -1
+
 
 class User:
     def __init__(self, name: str, password: StoredPassword, roles: tuple[str, ...]) -> None:
@@ -98,19 +104,6 @@ class User:
         self.password = password
         self.roles = roles
         self.identity: Identity = Identity(name, roles, False)
-
-
-class DirectoryUser:
-    """The identity of a user whom a directory knows, and what it was made of; `named` is the user of a password."""
-
-    def __init__(
-        self, identity: Identity, subject: str, named: str, guest: bool, results: DirectoryResults
-    ) -> None:
-        self.identity = identity
-        self.subject = subject
-        self.named = named
-        self.guest = guest
-        self.results = results
 
 
 class Security:
@@ -143,6 +136,7 @@ class Security:
         self.exact: dict[str, SecurityRule] = {}
         self.wild: list[tuple[WildcardMatch, SecurityRule]] = []
         self.version: int = 0
+        self.login_caches: int = 0  # what was cached before is not valid
         self.chain: LoginChain | None = (
             None  # set if login.config has more than "users with passwords"
         )
@@ -151,13 +145,16 @@ class Security:
         self.certified: dict[
             tuple[str, str, bool], Identity
         ] = {}  # by subject, name of the password's user, and whether as a guest
-        # By the same, whom directories accepted, and which of them.
-        self.directory_users: dict[tuple[str, str, bool, str, tuple[int, ...]], DirectoryUser] = {}
+        self.directory_users: DirectoryUsers = DirectoryUsers()
 
     @property
     def has_default_password(self) -> bool:
         """Returns whether the cluster user can log in with a password that everybody knows."""
         return self.cluster_password is not None and is_public_password(self.cluster_password)
+
+    def clear_login_cache(self) -> None:
+        """Ends the validity of all cached answers to logins."""
+        self.login_caches += 1
 
     def add_user(self, name: str, password: str, roles: Sequence[str]) -> None:
         """Adds a user. ValueError if `password` begins like a hash but is malformed."""
@@ -205,7 +202,7 @@ class Security:
             else:
                 identity.roles = ()
                 del self.certified[key]
-        self._renew_directory_users(same, asks_the_same)
+        self.directory_users.renew(self, same, asks_the_same)
         self.rounds_max = fresh.rounds_max
         self.version += 1
         for name, domain in self.domains.items():
@@ -216,21 +213,6 @@ class Security:
                 domain.cluster_user, domain.cluster_password = self.cluster_user, self.cluster_password
                 domain.peer = self.peer
                 self.domains[name] = domain
-
-    def _renew_directory_users(self, same: dict[str, User], asks_the_same: bool) -> None:
-        """Gives users of directories their roles again, or none if the files let them in for another reason now.
-
-        `same`: the users of the files whose password is what it was.
-        """
-        for key, user in list(self.directory_users.items()):
-            named = same.get(user.named)
-            if asks_the_same and (named is not None or user.named == ""):
-                fresh = self._of_directory(user.subject, named, user.guest, user.results)
-                if fresh.user == user.identity.user:
-                    user.identity.roles = fresh.roles
-                    continue
-            user.identity.roles = ()
-            del self.directory_users[key]
 
     def domain(self, name: str) -> Security:
         """Returns the users of that domain, "" the default one; an unknown domain has no users."""
@@ -334,7 +316,10 @@ class Security:
         certified = chain.certificates.user_of(subject)
         guest = guest and chain.is_guest(certified is not None, named is not None, results)
         if results.contribute():
-            return self._directory_identity("" if certified is None else subject, named, guest, results)
+            name = "" if named is None else named.user
+            certificate = "" if certified is None else subject
+            fresh = self.of_directory(certificate, self.users.get(name), guest, results)
+            return self.directory_users.identity(fresh, certificate, name, guest, results)
         if certified is None and not guest:
             return named
         key = (
@@ -349,26 +334,10 @@ class Security:
                 self.certified[key] = found
         return found
 
-    def _directory_identity(
-        self, subject: str, named: Identity | None, guest: bool, results: DirectoryResults
-    ) -> Identity:
-        """Returns the identity of a user of directories. Those who are logged in get the roles of now, too."""
-        name = "" if named is None else named.user
-        fresh = self._of_directory(subject, self.users.get(name), guest, results)
-        key = (subject, name, guest, fresh.user, tuple(results.outcomes))
-        known = self.directory_users.get(key)
-        if known is None:
-            if len(self.directory_users) < CERTIFIED_MAX:
-                self.directory_users[key] = DirectoryUser(fresh, subject, name, guest, results)
-            return fresh
-        known.results = results
-        known.identity.roles = fresh.roles
-        known.identity.version = -1  # the answers that it keeps were for the roles of then
-        return known.identity
-
-    def _of_directory(
+    def of_directory(
         self, subject: str, user: User | None, guest: bool, results: DirectoryResults
     ) -> Identity:
+        """Returns a new identity of what a directory has said, with the user of a password, if there is one."""
         chain = self.chain
         assert chain is not None
         certified = chain.certificates.user_of(subject)
