@@ -307,7 +307,7 @@ def _close(connection: Any) -> None:
 
 def _reason(error: Exception) -> str:
     """Returns the text of an error, without the tuples that the library writes around it."""
-    text = str(error).replace("\\", "").strip("()\"',") or type(error).__name__
+    text = str(error).replace("\\", "").partition(" (_ssl.c")[0].strip("()\"',") or type(error).__name__
     return text[:200]
 
 

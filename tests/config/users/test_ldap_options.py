@@ -254,3 +254,11 @@ def test_users_of_files_can_be_changed_beside_a_directory(tmp_path: Path) -> Non
     login.write_text(login.read_text().replace("};", f"{properties}}};"))
     open_user_files(tmp_path).add("anna", "secret", ("users",))
     assert "anna = secret" in (tmp_path / "artemis-users.properties").read_text()
+
+
+def test_permissions_of_a_directory_are_not_taken_in_silence(tmp_path: Path) -> None:
+    plugin = "org.apache.activemq.artemis.core.server.impl.LegacyLDAPSecuritySettingPlugin"
+    inside = f'<security-settings><security-setting-plugin class-name="{plugin}"/></security-settings>'
+    (tmp_path / "broker.xml").write_text(f"<configuration><core>{inside}</core></configuration>")
+    [named] = [each for each in read_broker_xml(tmp_path / "broker.xml").unsupported if "plugin" in each.name]
+    assert named.lost and "nobody gets the permissions" in named.why
