@@ -1,0 +1,19 @@
+"""The kinds of options that no client can see: why such an option has no effect, and nobody is told.
+
+An option of a file without effect is either of one of these kinds, or tests/config/harmless has a case that compares what
+clients see with and without it, or it is a warning with its consequence (docs/internals/recipes.md).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+THREADS: Final = "this broker has one loop and no worker threads"
+JVM: Final = "there is no JVM"
+JMX: Final = "there is no JMX"
+LOGS: Final = "concerns only what is logged: see `atalanta run --log-level`"
+SOCKETS: Final = "the operating system decides about sockets and their buffers"
+STORE_LAYOUT: Final = "the layout of another store: messages are kept in this broker's journal"
+CACHES: Final = "a size of memory inside of the other broker"
+
+KINDS: Final = (THREADS, JVM, JMX, LOGS, SOCKETS, STORE_LAYOUT, CACHES)
