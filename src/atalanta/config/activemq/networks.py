@@ -35,9 +35,9 @@ class NetworkConnectors:
 
     def _connector(self, node: XmlElement) -> None:
         config = NetworkConnectorConfig()
-        for name in ("brokerName", "brokerURL"):
+        for name in tables.NETWORK_SILENT:
             if node.attributes.pop(name, None) is not None:
-                self.elements.finding(node, f"networkConnector {name}", "the broker's own is taken")
+                self.elements.finding(node, f"networkConnector {name}", tables.NETWORK_SILENT[name])
         self.elements.values(node, list(node.attributes))  # encrypted passwords
         self.reader.read(
             node,
