@@ -1,7 +1,7 @@
 """The kinds of options that no client can see: why such an option has no effect, and nobody is told.
 
-An option of a file without effect is either of one of these kinds, or tests/config/harmless has a case that compares what
-clients see with and without it, or it is a warning with its consequence (docs/internals/recipes.md).
+An option of a file without effect is either of one of these kinds, or tests/config/harmless has a case that compares
+what clients see with and without it, or it is a warning with its consequence (docs/internals/recipes.md).
 """
 
 from __future__ import annotations

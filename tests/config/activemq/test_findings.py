@@ -48,8 +48,8 @@ def test_the_file_that_classic_comes_with(tmp_path: Path) -> None:
         "22: ${activemq.data}: BASE/data, from the place of this file: ACTIVEMQ_DATA is not set",
         f"22: kahaDB: {STORE_LAYOUT}",
         f"25: memoryUsage percentOfJvmHeap: {JVM}",
-        "!26: storeUsage limit: a limit in bytes does not count: senders wait when the disk is full by 90 percent, or by"
-        " percentLimit",
+        "!26: storeUsage limit: a limit in bytes does not count: senders wait when the disk is full by 90 percent, or"
+        " by percentLimit",
         "!27: tempUsage: one limit for the whole disk: senders wait when it is full by max-disk-usage (that of"
         " <storeUsage>, else 90 percent)",
         "32: transportConnector amqp: wireFormat.maxFrameSize: of AMQP or MQTT: a connector for these opens no port"
@@ -83,8 +83,8 @@ def test_destinations(tmp_path: Path) -> None:
         "!44: compositeTopic ALL.>: read, no effect yet: a divert has an address without wildcards",
         "49: redeliveryPlugin fallbackToDeadLetter: so it is here",
         "49: redeliveryPlugin sendToDlqIfMaxRetriesExceeded: so it is here",
-        "!62: timeStampingBrokerPlugin: JMSTimestamp and the expiry of a message are counted by the clock of its sender,"
-        " not by that of the broker",
+        "!62: timeStampingBrokerPlugin: JMSTimestamp and the expiry of a message are counted by the clock of its"
+        " sender, not by that of the broker",
     ]
 
 
