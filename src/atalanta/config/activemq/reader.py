@@ -21,7 +21,7 @@ from atalanta.config.activemq.networks import NetworkConnectors
 from atalanta.config.activemq.plugins import Plugins
 from atalanta.config.activemq.policies import Policies
 from atalanta.config.activemq.properties import Properties, base_folder, replace_expressions
-from atalanta.config.activemq.references import References, is_classic_element
+from atalanta.config.activemq.references import NamedElements, is_classic_element
 from atalanta.config.activemq.stores import StoreFolder, Stores, store_folder
 from atalanta.config.activemq.transports import TransportConnectors
 from atalanta.config.problems import Report
@@ -70,7 +70,7 @@ def classic_broker(root: XmlElement, path: Path, values: Mapping[str, str], repo
         report.problem(root.file, brokers[1].line if brokers else root.line, text, hint)
         return None
     properties = Properties(path, values)
-    references = References(root, elements)
+    references = NamedElements(root, elements)
     references.place(brokers[0])
     for child in root.children if root is not brokers[0] else []:
         if is_placeholders(child):

@@ -21,7 +21,7 @@ STORE: Final = "persistenceAdapter"
 PLACED_MAX: Final = 10_000  # elements that references put into one broker
 
 
-class References:
+class NamedElements:
     """The elements of one file that references can mean, by their ids. `used`: the ids that some reference means."""
 
     def __init__(self, root: XmlElement, elements: Elements) -> None:

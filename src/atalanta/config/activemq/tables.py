@@ -104,7 +104,7 @@ BROKER_CHILDREN_SILENT: Final[dict[str, str]] = {
     **_all(JVM, "shutdownHooks brokerContext"),
 }
 BROKER_CHILDREN_LOST: Final[dict[str, str]] = {
-    **_all(JAVA, "regionBroker destinationFactory"),
+    **_all(f"destinations and messages are this broker's own: {JAVA}", "regionBroker destinationFactory"),
     **_all(_NO_SPLIT, "producerSystemUsage consumerSystemUsage"),
     "messageAuthorizationPolicy": f"messages are not withheld from consumers: {JAVA}",
     "ioExceptionHandler": "a node stops after a failed write, and its clients are disconnected: it never goes on",
@@ -198,7 +198,7 @@ CONNECTOR_LOST: Final = {
         "producers and consumers of a connection are not counted",
         "maximumProducersAllowedPerConnection maximumConsumersAllowedPerConnection",
     ),
-    "messageAuthorizationPolicy": JAVA,
+    "messageAuthorizationPolicy": f"messages are not withheld from consumers: {JAVA}",
     "publishedAddressPolicy": "clients are told the host of the acceptor: publishedHost in broker.xml says another one",
 }
 # Word of the scheme -> its protocols. OpenWire's acceptors serve CORE, too: the commands of Atalanta connect there.
@@ -529,7 +529,7 @@ REDELIVERY: Final = (
 
 # <networkConnector>
 NETWORK_CHILDREN_LOST: Final = {
-    **_all(JAVA, "bridgeFactory connectionFilter"),
+    **_all(f"all messages go over the bridge, in the usual way: {JAVA}", "bridgeFactory connectionFilter"),
     "sslContext": "bridges use that of the broker",
 }
 
