@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from atalanta.config.activemq import tables
-from atalanta.config.activemq.fixed_value import FixedValue
+from atalanta.kernel.unseen_options import FixedValue
 
 HEAD: Final = """# Names of an activemq.xml without effect
 
@@ -32,6 +32,7 @@ PLACES: Final = {
     "POLICY": "`<policyEntry>`",
     "POLICY_CHILDREN": "in `<policyEntry>`",
     "CURSORS": "`<pendingSubscriberPolicy>`, `<pendingDurableSubscriberPolicy>`",
+    "CURSORS_WITHOUT_FLOW": "the same, with `producerFlowControl=\"false\"`",
     "DISPATCH": "`<dispatchPolicy>`",
     "GROUPS": "`<policyEntry>`",
     "RECOVERY": "`<fixedSizedSubscriptionRecoveryPolicy>`",

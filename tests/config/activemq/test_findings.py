@@ -8,7 +8,7 @@ import pytest
 
 from atalanta.config.acceptors import SERVED_PROTOCOLS
 from atalanta.config.configuration import Configuration
-from atalanta.wire.unseen_options import JMX, JVM, LOGS, STORE_LAYOUT
+from atalanta.kernel.unseen_options import JMX, JVM, LOGS, STORE_LAYOUT
 from tests.config.activemq.classic_files import classic_file, copied, findings, problems, read
 
 # Those about protocols go when the protocol is served: `test_protocols_that_are_not_served_are_told_by_name`.

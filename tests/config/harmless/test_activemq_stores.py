@@ -78,6 +78,15 @@ def test_what_is_built_of_single_attributes(tmp_path: Path) -> None:
     assert client.closed is None
 
 
+def test_children_of_a_network_connector_and_cursors_that_make_senders_wait_are_told(tmp_path: Path) -> None:
+    connector = "<networkConnector uri='static:(tcp://b:1)'><bridgeFactory/></networkConnector>"
+    network = ClassicFile(inside=f"<networkConnectors>{connector}</networkConnectors>")
+    assert warned(tmp_path, network, "networkConnector bridgeFactory")
+    cursor = "<pendingSubscriberPolicy><vmCursor/></pendingSubscriberPolicy>"
+    assert warned(tmp_path, ClassicFile(of_topic=cursor), "vmCursor")
+    assert not warned(tmp_path, ClassicFile(topic="producerFlowControl='false'", of_topic=cursor), "vmCursor")
+
+
 # -- beside the broker ----------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("beside", "is_lost"),

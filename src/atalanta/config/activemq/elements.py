@@ -6,15 +6,16 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from atalanta.config.activemq.fixed_value import SO_IT_IS, FixedValue
 from atalanta.config.problems import OthersNamed, Report, nearest
 from atalanta.config.xml.reader import BadValue, boolean
 from atalanta.config.xml.tree import XmlElement, made
+from atalanta.kernel.unseen_options import FixedValue
 
 # Attributes that every element of a Spring file may have.
 EVERYWHERE: Final = ("id", "start", "depends-on", "lazy-init", "init-method", "destroy-method")
 SIZE: Final = re.compile(r"(\d{1,18})\s*([kmg]?)b?", re.IGNORECASE)
 FACTORS: Final = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
+SO_IT_IS: Final = "so it is here"
 NO_BEANS: Final = "Java classes cannot be loaded"
 NO_REFERENCES: Final = "not followed: only elements of Classic and lists of them are read, and no beans"
 

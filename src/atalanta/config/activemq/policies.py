@@ -114,7 +114,10 @@ class Policies:
                 "messageGroupMapFactory": factory,
                 "subscriptionRecoveryPolicy": lambda child: self._retroactive(child, found),
                 "networkBridgeFilterFactory": lambda child: self._bridge_filter(child, node),
-                **dict.fromkeys(("pendingSubscriberPolicy", "pendingDurableSubscriberPolicy"), self._cursor),
+                **dict.fromkeys(
+                    ("pendingSubscriberPolicy", "pendingDurableSubscriberPolicy"),
+                    lambda child: self._cursor(child, flow),
+                ),
                 "dispatchPolicy": self._dispatch,
             },
             {},
@@ -176,9 +179,10 @@ class Policies:
         elif kind not in ("simple", "simpleMessageGroupMapFactory"):
             self.elements.problem(node, f"messageGroupMapFactory: '{kind}' is none of simple, bucket, cached")
 
-    def _cursor(self, node: XmlElement) -> None:
-        """Reads where messages of slow subscribers wait: their place is this broker's own."""
-        self.elements.children(node, {}, tables.CURSORS_SILENT, tables.CURSORS_LOST)
+    def _cursor(self, node: XmlElement, flow: bool) -> None:
+        """Reads where messages of slow subscribers wait: `flow`, senders wait with them."""
+        silent = tables.CURSORS_SILENT if flow else tables.CURSORS_WITHOUT_FLOW_SILENT
+        self.elements.children(node, {}, silent, tables.CURSORS_LOST if flow else {})
 
     def _dispatch(self, node: XmlElement) -> None:
         self.elements.children(node, {}, tables.DISPATCH_SILENT, tables.DISPATCH_LOST)

@@ -1,6 +1,6 @@
 """Names of an activemq.xml (Classic 5.x and 6.x): what they become in broker.xml, or why they have no effect here.
 
-`…_SILENT` are harmless: of a kind that no client can see (wire/unseen_options.py), or with a case in
+`…_SILENT` are harmless: of a kind that no client can see (kernel/unseen_options.py), or with a case in
 tests/config/harmless that compares what clients see. `…_FIXED` are harmless with one value alone, and have such a case,
 too. `…_LOST` ask for something that clients of this node do not get: each says what.
 """
@@ -9,8 +9,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.config.activemq.fixed_value import FixedValue
-from atalanta.wire.unseen_options import CACHES, JMX, JVM, LOGS, SOCKETS, STORE_LAYOUT, THREADS
+from atalanta.kernel.unseen_options import (
+    CACHES,
+    JMX,
+    JVM,
+    LOGS,
+    SOCKETS,
+    STORE_LAYOUT,
+    THREADS,
+    FixedValue,
+)
 
 
 def _all(why: str, names: str) -> dict[str, str]:
@@ -301,7 +309,7 @@ OPTIONS_FIXED: Final[dict[str, FixedValue]] = {
 _NO_JETTY: Final = "there is no Jetty"
 OPTIONS_LOST: Final[dict[str, str]] = {
     **_all(
-        "a frame of a WebSocket has the limit of a STOMP frame",
+        "a frame of a WebSocket may have any length: only the body of a STOMP frame in it has a limit",
         "websocket.maxTextMessageSize websocket.maxBinaryMessageSize",
     ),
     "jetty.config": f"the file is not read: {_NO_JETTY}",
@@ -379,6 +387,8 @@ POLICY_CHILDREN_LOST: Final[dict[str, str]] = {
 CURSORS_SILENT: Final[dict[str, str]] = _all(
     CACHES, "fileCursor storeDurableSubscriberCursor fileDurableSubscriberCursor"
 )
+# Without producerFlowControl senders do not wait in Classic, either.
+CURSORS_WITHOUT_FLOW_SILENT: Final[dict[str, str]] = {**CURSORS_SILENT, **_all(CACHES, "vmCursor vmDurableCursor")}
 CURSORS_LOST: Final[dict[str, str]] = _all(
     "senders never wait for subscribers of topics: messages beyond memoryLimit go to pages",
     "vmCursor vmDurableCursor",
