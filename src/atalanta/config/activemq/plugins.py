@@ -50,6 +50,7 @@ class Plugins:
                 "discardingDLQBrokerPlugin": self._discarding,
                 "timeStampingBrokerPlugin": self._time_stamps,
                 "runtimeConfigurationPlugin": self._refresh,
+                "statisticsBrokerPlugin": lambda node: self.core.put(node, "statistics-requests", "true"),
                 **dict.fromkeys(tables.SELECTOR_CACHES, self._selector_cache),
             },
             tables.PLUGINS_SILENT,

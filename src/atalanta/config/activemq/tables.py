@@ -484,7 +484,6 @@ PLUGINS_LOST: Final[dict[str, str]] = {
         "nothing is written to its file", "connectionDotFilePlugin destinationDotFilePlugin"
     ),
     **_all("nobody is told of messages at its address", "multicastTraceBrokerPlugin udpTraceBrokerPlugin"),
-    "statisticsBrokerPlugin": "a request to ActiveMQ.Statistics.… is never answered: see docs/reference/management.md",
     "traceBrokerPathPlugin": "messages have no property BrokerPath with the brokers on their way",
     "destinationsPlugin": "destinations are kept in the journal, and not read from its file",
     "destinationPathSeparatorPlugin": "names with '/' are no patterns: see <wildcard-addresses> in broker.xml",
