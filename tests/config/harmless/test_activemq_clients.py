@@ -304,10 +304,8 @@ def test_a_temporary_queue_is_its_connections_own_and_goes_with_its_messages(tmp
     assert warned(tmp_path, ClassicFile(policy='allowTempDestinationStealing="true"'), "allowTempDestinationStealing")
 
 
-KEPT = ("offlineDurableSubscriberTimeout", "offlineDurableSubscriberTaskSchedule")
-
-
-@case("BROKER_FIXED", *KEPT, "rejectDurableConsumers", "useLocalHostBrokerName")
+@case("BROKER_FIXED", "offlineDurableSubscriberTimeout", "rejectDurableConsumers", "useLocalHostBrokerName")
+@case("BROKER_SILENT", "offlineDurableSubscriberTaskSchedule")
 def test_durable_subscriptions_are_taken_and_kept_by_the_broker_of_that_name(tmp_path: Path) -> None:
     def scenario(server: ThreeProtocols) -> object:
         client = server.openwire_client("me")
@@ -323,11 +321,12 @@ def test_durable_subscriptions_are_taken_and_kept_by_the_broker_of_that_name(tmp
         return again.texts(), again.broker.broker_name
 
     stated = ClassicFile(
-        f'brokerName="shop" {attributes(KEPT, "-1")} rejectDurableConsumers="false" useLocalHostBrokerName="false"'
+        'brokerName="shop" offlineDurableSubscriberTimeout="-1" offlineDurableSubscriberTaskSchedule="1000"'
+        ' rejectDurableConsumers="false" useLocalHostBrokerName="false"'
     )
     assert same(tmp_path, scenario, ClassicFile('brokerName="shop"'), stated) == (["1"], "shop")
-    others = {**dict.fromkeys(KEPT, "1000"), "rejectDurableConsumers": "true", "useLocalHostBrokerName": "true"}
-    for name, value in others.items():
+    others = {"offlineDurableSubscriberTimeout": "1000", "rejectDurableConsumers": "true"}
+    for name, value in {**others, "useLocalHostBrokerName": "true"}.items():
         assert warned(tmp_path, ClassicFile(f'{name}="{value}"'), name)
 
 

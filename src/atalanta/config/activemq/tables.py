@@ -66,6 +66,7 @@ BROKER_SILENT: Final[dict[str, str]] = {
     "keepDurableSubsActive": "durable subscriptions are always kept",
     "enableMessageExpirationOnActiveDurableSubs": "messages always expire",
     "adjustUsageLimits": "limits count as they are written",
+    "offlineDurableSubscriberTaskSchedule": "no effect in Classic either, without offlineDurableSubscriberTimeout",
 }
 _NO_SPLIT: Final = "senders and consumers share the limits of <systemUsage>: nobody waits at a part of them"
 _NO_CACHE: Final = "a temporary queue goes with its messages: a client that reconnects does not find them again"
@@ -75,7 +76,7 @@ BROKER_FIXED: Final[dict[str, FixedValue]] = {
     **_fixed("false", _NO_SPLIT, "splitSystemUsageForProducersConsumers"),
     **_fixed("false", _NO_CACHE, "cacheTempDestinations"),
     **_fixed("false", _NO_MIRRORS, "useMirroredQueues"),
-    **_fixed("-1", _KEPT_SUBSCRIPTIONS, "offlineDurableSubscriberTimeout offlineDurableSubscriberTaskSchedule"),
+    "offlineDurableSubscriberTimeout": FixedValue("-1", _KEPT_SUBSCRIPTIONS),
     "anonymousProducerAdvisorySupport": FixedValue("false", "no advisory tells of producers without a destination"),
     "allowTempAutoCreationOnSend": FixedValue(
         "false", "a message to a temporary destination that does not exist is refused, and does not create it"
