@@ -1,4 +1,4 @@
-"""Writes the generated pages of docs/reference: cli.md and exit-codes.md.
+"""Writes the generated pages of docs/reference: cli.md, exit-codes.md and activemq-xml.md (tools/classic_names.py).
 
     PYTHONPATH=src python -m tools.reference
 
@@ -21,6 +21,7 @@ import typer
 from atalanta.cli.application import application
 from atalanta.cli.output import outcome
 from atalanta.runtime.process import exit_codes
+from tools.classic_names import classic_page
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "docs" / "reference"
 CONSTANT: Final = re.compile(r"^([A-Z_]+): Final = (\d+)(?:  # (.*))?$", re.MULTILINE)
@@ -114,7 +115,7 @@ def _statuses(module: ModuleType) -> dict[int, str]:
     }
 
 
-PAGES: Final = {"cli.md": cli_page, "exit-codes.md": exit_page}
+PAGES: Final = {"cli.md": cli_page, "exit-codes.md": exit_page, "activemq-xml.md": classic_page}
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from tests.config.activemq.classic_files import classic_file
 from tests.ports import free_port
 
 INSIDE = """<destinations><queue physicalName="orders"/></destinations>
-<persistenceAdapter><kahaDB directory="{store}" journalMaxFileLength="256kb">
+<persistenceAdapter><kahaDB directory="{store}" journalMaxFileLength="256kb" {more}>
 <locker>{locker}</locker></kahaDB></persistenceAdapter>
 <transportConnectors><transportConnector name="openwire" uri="tcp://127.0.0.1:{port}"/></transportConnectors>"""
 
@@ -27,14 +27,21 @@ class ClassicBrokers(BrokerProcesses[ClassicProcess]):
     another one."""
 
     def __init__(
-        self, folder: Path, count: int, names: tuple[str, ...] = (), attributes: str = "", locker: str = ""
+        self,
+        folder: Path,
+        count: int,
+        names: tuple[str, ...] = (),
+        attributes: str = "",
+        locker: str = "",
+        more: str = "",
     ) -> None:
+        """`attributes` are those of the broker, `more` those of its store."""
         self.store = folder / "store"
         processes: list[ClassicProcess] = []
         for index in range(count):
             port = free_port()
             name = names[index] if names else "shop"
-            inside = INSIDE.format(store=self.store, port=port, locker=locker)
+            inside = INSIDE.format(store=self.store, port=port, locker=locker, more=more)
             path = classic_file(folder / str(index), inside, f'brokerName="{name}" {attributes}')
             path.with_name("atalanta.toml").write_text("[ha]\nlease_ms = 500\n")
             processes.append(ClassicProcess(path, port, name))

@@ -46,6 +46,7 @@ from atalanta.management.request.call import (
 )
 from atalanta.management.request.jobs import Jobs
 from atalanta.management.request.replies import Replies
+from atalanta.management.statistics import StatisticsRequests
 from atalanta.message.encoding.buffer import DecodeError, Reader
 
 if TYPE_CHECKING:
@@ -142,6 +143,8 @@ class ManagementService:
         self.users: UserOperations = UserOperations(process, self.replies, broker.trace)
         self.controls: dict[str, Control] = self._controls(process)
         broker.session_services.request_handlers[broker.config.management_address] = self.handle
+        if broker.config.statistics_requests:
+            StatisticsRequests(broker)
 
     def _controls(self, process: Process) -> dict[str, Control]:
         broker = self.broker

@@ -261,6 +261,12 @@ def test_without_authorization_who_is_logged_in_may_do_everything(tmp_path: Path
     assert rule.match == ">" and rule.permissions["send"] == (EVERYONE,)
 
 
+def test_the_statistics_plugin_answers_requests(tmp_path: Path) -> None:
+    inside = "<plugins><statisticsBrokerPlugin/></plugins>"
+    assert read(classic_file(tmp_path, inside)).broker.statistics_requests
+    assert not read(classic_file(tmp_path, "")).broker.statistics_requests
+
+
 def test_users_of_files_beside(tmp_path: Path) -> None:
     path = classic_file(tmp_path, "<plugins><jaasAuthenticationPlugin configuration='shop'/></plugins>")
     (path.parent / "login.config").write_text(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from atalanta.config.activemq import tables
 from atalanta.config.activemq.elements import Core, Elements, listed
 from atalanta.config.users.logins import LoginSource
 from atalanta.config.xml.tree import XmlElement, made
@@ -62,7 +63,7 @@ class Authorization:
                 text = "permissions of a directory (LDAP) are not read"
                 self.elements.problem(child, text, "write them as <authorizationEntry> elements")
             elif child.name == "authorizationMap":
-                self.elements.values(child, (), {"groupClass": "groups are names"})
+                self.elements.values(child, (), {}, {}, tables.GROUP_CLASS_FIXED)
                 self.elements.children(
                     child,
                     {
@@ -85,12 +86,12 @@ class Authorization:
     def _temporary(self, node: XmlElement) -> None:
         inner = [each for each in node.children if each.name == node.name]
         entry = inner[0] if inner else node
-        values = self.elements.values(entry, RIGHTS, {"groupClass": "groups are names"})
+        values = self.elements.values(entry, RIGHTS, {}, {}, tables.GROUP_CLASS_FIXED)
         self.temporary = {right: _roles(values.get(right, "")) for right in RIGHTS}
 
     def _entry(self, node: XmlElement) -> None:
         values = self.elements.values(
-            node, (*RIGHTS, "queue", "topic", "tempQueue", "tempTopic"), {"groupClass": "groups are names"}
+            node, (*RIGHTS, "queue", "topic", "tempQueue", "tempTopic"), {}, {}, tables.GROUP_CLASS_FIXED
         )
         kinds = [kind for kind in ("queue", "topic") if values.get(kind)]
         temporary = [kind for kind in ("tempQueue", "tempTopic") if kind in values]

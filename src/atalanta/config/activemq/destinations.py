@@ -28,7 +28,8 @@ class Destinations:
         self.elements.children(
             section,
             {"queue": lambda node: self._destination(node, True), "topic": lambda node: self._destination(node, False)},
-            {"tempQueue": "clients create temporary ones", "tempTopic": "clients create temporary ones"},
+            {},
+            tables.DESTINATIONS_LOST,
         )
 
     def _destination(self, node: XmlElement, queue: bool) -> None:
@@ -67,7 +68,8 @@ class Destinations:
         )
 
     def _virtual_topic(self, node: XmlElement) -> None:
-        values = self.elements.values(node, tables.VIRTUAL_TOPIC, tables.VIRTUAL_SILENT, tables.VIRTUAL_LOST)
+        silent, lost, fixed = tables.VIRTUAL_SILENT, tables.VIRTUAL_LOST, tables.VIRTUAL_FIXED
+        values = self.elements.values(node, tables.VIRTUAL_TOPIC, silent, lost, fixed)
         name, prefix = values.get("name", ">"), values.get("prefix", PREFIX)
         selectors = self.elements.true(node, values, "selectorAware")
         if not prefix.endswith(".") or len(prefix) == 1:
@@ -78,7 +80,7 @@ class Destinations:
 
     def _composite(self, node: XmlElement, queue: bool) -> None:
         """Converts a composite destination: one divert for each destination behind `forwardTo`."""
-        values = self.elements.values(node, tables.COMPOSITE, tables.VIRTUAL_SILENT)
+        values = self.elements.values(node, tables.COMPOSITE, tables.VIRTUAL_SILENT, {}, tables.VIRTUAL_FIXED)
         name = values.get("name", "")
         if not name:
             self.elements.problem(node, f"a <{node.name}> needs a name")
@@ -112,7 +114,7 @@ class Destinations:
             return
         if only_there and not stays:
             what = f"{node.name} {name}"
-            self.elements.finding(child, what, "a message that no selector takes stays in it, and is not dropped")
+            self.elements.finding(child, what, "a message that no selector takes stays in it, and is not dropped", True)
         self._divert_to(child, name, target, queue, only_there, values.get("selector", ""))
 
     def _divert(self, node: XmlElement, child: XmlElement, name: str, only_there: bool, queue: bool) -> None:

@@ -9,13 +9,15 @@ from typing import Final
 from atalanta.config.problems import OthersNamed, Report, nearest
 from atalanta.config.xml.reader import BadValue, boolean
 from atalanta.config.xml.tree import XmlElement, made
+from atalanta.kernel.unseen_options import FixedValue
 
 # Attributes that every element of a Spring file may have.
 EVERYWHERE: Final = ("id", "start", "depends-on", "lazy-init", "init-method", "destroy-method")
 SIZE: Final = re.compile(r"(\d{1,18})\s*([kmg]?)b?", re.IGNORECASE)
 FACTORS: Final = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
+SO_IT_IS: Final = "so it is here"
 NO_BEANS: Final = "Java classes cannot be loaded"
-NO_REFERENCES: Final = "references to other beans are not followed: write the element itself"
+NO_REFERENCES: Final = "not followed: only elements of Classic and lists of them are read, and no beans"
 
 Handler = Callable[[XmlElement], None]
 
@@ -65,16 +67,19 @@ class Elements:
         honoured: Iterable[str],
         silent: Mapping[str, str] | None = None,
         lost: Mapping[str, str] | None = None,
+        fixed: Mapping[str, FixedValue] | None = None,
     ) -> dict[str, str]:
         """Returns the honoured attributes. The others are findings with the reason of their table; `lost` are those
-        that ask for a service which this node does not give."""
-        silent, lost = silent or {}, lost or {}
-        known = [*honoured, *silent, *lost]
+        that ask for a service which this node does not give, `fixed` do so with another value than that of here."""
+        silent, lost, fixed = silent or {}, lost or {}, fixed or {}
+        known = [*honoured, *silent, *lost, *fixed]
         found: dict[str, str] = {}
         for name, text in node.attributes.items():
             text = text.strip()
             if text.startswith("#") and name in known:
                 self.finding(node, f"{node.name} {name}", NO_REFERENCES, True)
+            elif name in fixed:
+                self.fixed(node, f"{node.name} {name}", text, fixed[name])
             elif name in silent or name in lost:
                 self.finding(node, f"{node.name} {name}", silent.get(name) or lost[name], name in lost)
             elif name in known:
@@ -119,6 +124,11 @@ class Elements:
         """Reports a bean of Spring inside the broker."""
         what = node.attributes.get("class") or node.attributes.get("bean") or node.attributes.get("id", "")
         self.finding(node, f"{node.name} {what}".strip(), NO_REFERENCES if node.name == "ref" else NO_BEANS, True)
+
+    def fixed(self, node: XmlElement, name: str, text: str, value: FixedValue) -> None:
+        """Reports an attribute whose value is another one than that of here, or the same."""
+        same = value.holds(text)
+        self.finding(node, name, SO_IT_IS if same else value.otherwise, not same)
 
     def finding(self, node: XmlElement, name: str, why: str, lost: bool = False) -> None:
         self.report.without_effect(node.file, node.line, name, why, lost)

@@ -35,9 +35,9 @@ class NetworkConnectors:
 
     def _connector(self, node: XmlElement) -> None:
         config = NetworkConnectorConfig()
-        for name in ("brokerName", "brokerURL"):
+        for name in tables.NETWORK_SILENT:
             if node.attributes.pop(name, None) is not None:
-                self.elements.finding(node, f"networkConnector {name}", "the broker's own is taken")
+                self.elements.finding(node, f"networkConnector {name}", tables.NETWORK_SILENT[name])
         self.elements.values(node, list(node.attributes))  # encrypted passwords
         self.reader.read(
             node,
@@ -47,8 +47,8 @@ class NetworkConnectors:
                 "dynamicallyIncludedDestinations": lambda each: self._destinations(each, config.dynamically_included),
                 "staticallyIncludedDestinations": lambda each: self._destinations(each, config.statically_included),
                 "durableDestinations": lambda each: self._destinations(each, config.durable),
+                **dict.fromkeys(tables.NETWORK_CHILDREN_LOST, self._lost),
             },
-            tables.NETWORK_CHILDREN_LOST,
             attributes=("id",),
         )
         try:
@@ -60,6 +60,9 @@ class NetworkConnectors:
             self.elements.problem(node, f"networkConnector '{config.name}' is given twice", "give each a name")
             return
         self.connectors.append(config)
+
+    def _lost(self, node: XmlElement) -> None:
+        self.elements.finding(node, f"networkConnector {node.name}", tables.NETWORK_CHILDREN_LOST[node.name], True)
 
     def _destinations(self, section: XmlElement, found: list[NetworkDestination]) -> None:
         def take(node: XmlElement) -> None:

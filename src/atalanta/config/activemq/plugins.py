@@ -6,8 +6,9 @@ from pathlib import Path
 
 from atalanta.config.activemq import tables
 from atalanta.config.activemq.authorization import EVERYONE, Authorization
-from atalanta.config.activemq.elements import Core, Elements, listed
+from atalanta.config.activemq.elements import NO_BEANS, Core, Elements, listed
 from atalanta.config.activemq.policies import Policies
+from atalanta.config.activemq.references import BEAN
 from atalanta.config.activemq.transports import TransportConnectors
 from atalanta.config.users.login_config import LOGIN_FILE
 from atalanta.config.users.logins import LoginSource, NamedUser
@@ -30,6 +31,13 @@ class Plugins:
         self.logins: LoginSource | None = None
 
     def read(self, section: XmlElement) -> None:
+        """Reads `<plugins>`. A bean that decides who may do what is a problem: without it everyone would."""
+        for child in section.children:
+            name = child.attributes.get("class", "")
+            if child.name == BEAN and any(part in name.lower() for part in tables.SECURITY_CLASSES):
+                text = f"bean {name}: {NO_BEANS}, and without it everyone may do what it forbids"
+                hint = "write it as one of Classic's elements, as <simpleAuthenticationPlugin>"
+                self.elements.problem(child, text, hint)
         self.elements.children(
             section,
             {
@@ -42,6 +50,8 @@ class Plugins:
                 "discardingDLQBrokerPlugin": self._discarding,
                 "timeStampingBrokerPlugin": self._time_stamps,
                 "runtimeConfigurationPlugin": self._refresh,
+                "statisticsBrokerPlugin": lambda node: self.core.put(node, "statistics-requests", "true"),
+                **dict.fromkeys(tables.SELECTOR_CACHES, self._selector_cache),
             },
             tables.PLUGINS_SILENT,
             tables.PLUGINS_LOST,
@@ -76,9 +86,7 @@ class Plugins:
     def _jaas(self, node: XmlElement) -> None:
         """Reads which entries of the login.config beside this file have the users."""
         names = ("configuration", "sslConfiguration")
-        values = self.elements.values(
-            node, names, {"discoverLoginConfig": f"the {LOGIN_FILE} beside this file is read"}
-        )
+        values = self.elements.values(node, names, {}, {}, tables.JAAS_FIXED)
         if not (self.folder / LOGIN_FILE).exists():
             self.elements.problem(node, f"there is no {LOGIN_FILE} beside this file", "copy it, and the files it names")
         self.logins = LoginSource(domain=values.get("configuration", "activemq"), everyone=EVERYONE)
@@ -86,21 +94,28 @@ class Plugins:
 
     # -- other plugins ------------------------------------------------------------------------------
     def _discarding(self, node: XmlElement) -> None:
-        silent = {
-            **dict.fromkeys(("dropTemporaryQueues", "dropTemporaryTopics"), "see dropAll"),
-            "reportInterval": "see the metrics",
-        }
-        values = self.elements.values(
-            node, ("dropAll",), silent, {"dropOnly": "names are not chosen by patterns: dead letters are kept"}
-        )
-        if self.elements.true(node, values, "dropAll", True) and "dropOnly" not in node.attributes:
+        names = ("dropAll", *tables.DROPS_TEMPORARY)
+        silent, lost = tables.DISCARDING_PLUGIN_SILENT, tables.DISCARDING_PLUGIN_LOST
+        values = self.elements.values(node, names, silent, lost)
+        drops = self.elements.true(node, values, "dropAll", True)
+        if drops and "dropOnly" not in node.attributes:
             self.policies.drops = True
+        for name in tables.DROPS_TEMPORARY:
+            if self.elements.true(node, values, name, True) and not drops:
+                self.elements.finding(node, f"{node.name} {name}", tables.KEPT_TEMPORARY, True)
+            elif name in values:
+                self.elements.finding(node, f"{node.name} {name}", tables.DROPS_SILENT[name])
 
     def _time_stamps(self, node: XmlElement) -> None:
-        values = self.elements.values(node, ("zeroExpirationOverride", "ttlCeiling"), tables.TIME_STAMPS_SILENT)
+        values = self.elements.values(node, ("zeroExpirationOverride", "ttlCeiling"), {}, tables.TIME_STAMPS_LOST)
+        self.elements.finding(node, node.name, tables.TIME_STAMPS, True)
         for name, element in (("zeroExpirationOverride", "expiry-delay"), ("ttlCeiling", "max-expiry-delay")):
             if self.elements.whole(node, values, name, 0) > 0:
                 self.policies.everywhere[element] = values[name]
+
+    def _selector_cache(self, node: XmlElement) -> None:
+        """Reads the plugin that keeps selectors of virtual topics, as this broker always does."""
+        self.elements.values(node, (), tables.SELECTOR_CACHE_SILENT, {}, tables.SELECTOR_CACHE_FIXED)
 
     def _refresh(self, node: XmlElement) -> None:
         values = self.elements.values(node, ("checkPeriod",))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from atalanta.config.activemq import tables
-from atalanta.config.activemq.elements import Core, Elements, listed, only
+from atalanta.config.activemq.elements import NO_BEANS, Core, Elements, listed, only
 from atalanta.config.xml.tree import XmlElement, made
 
 ALL: Final = ">"
@@ -22,7 +22,6 @@ STRATEGY: Final = ("processExpired", "processNonPersistent", "expiration")  # of
 INDIVIDUAL: Final = "ActiveMQ.DLQ.individual"
 TEMPORARY: Final = ("tempQueue", "tempTopic")
 KEPT_MAX: Final = "10000"  # messages of a topic that a time or a size limits
-RECOVERY_SILENT: Final = "all subscriptions of a topic share its buffer"
 ENDLESS_MS: Final = 2**31 - 1
 INT_MAX: Final = 2**31 - 1
 
@@ -45,6 +44,7 @@ class Policies:
         self.fails = any(elements.true(each, each.attributes, "sendFailIfNoSpace") for each in usages)
         self.purges = elements.whole(root, root.attributes, "schedulePeriodForDestinationPurge", 0) > 0
         self.drops = False
+        self.counts_deliveries = False  # in the journal, before each delivery
         self.policies: dict[str, Setting] = {ALL: Setting(root)}
         self.redeliveries: dict[str, Setting] = {}
         self.dead_letter_queues: dict[str, XmlElement] = {DEAD_LETTERS: root}
@@ -72,7 +72,7 @@ class Policies:
 
     def _entry(self, node: XmlElement) -> None:
         names = (*tables.POLICY_SIZES, *tables.POLICY_PLAIN, *tables.POLICY_OTHER, *tables.PREFETCHES)
-        values = self.elements.values(node, names, tables.POLICY_SILENT, tables.POLICY_LOST)
+        values = self.elements.values(node, names, tables.POLICY_SILENT, tables.POLICY_LOST, tables.POLICY_FIXED)
         found: dict[str, str] = {}
         for name, element in tables.POLICY_SIZES.items():
             size = self.elements.size(node, values, name)
@@ -114,10 +114,17 @@ class Policies:
                 "messageGroupMapFactory": factory,
                 "subscriptionRecoveryPolicy": lambda child: self._retroactive(child, found),
                 "networkBridgeFilterFactory": lambda child: self._bridge_filter(child, node),
+                **dict.fromkeys(
+                    ("pendingSubscriberPolicy", "pendingDurableSubscriberPolicy"),
+                    lambda child: self._cursor(child, flow),
+                ),
+                "dispatchPolicy": self._dispatch,
             },
-            tables.POLICY_CHILDREN_SILENT,
+            {},
             tables.POLICY_CHILDREN_LOST,
         )
+        if self.elements.true(node, values, "persistJMSRedelivered"):
+            self.counts_deliveries = True
         if "retroactive-on-request" in found and self.elements.true(node, values, "alwaysRetroactive"):
             found["retroactive-on-request"] = "false"
         for match in self._matches(node):
@@ -126,13 +133,14 @@ class Policies:
                 self.expiry_period = str(period or -1)
             elif values.get("expireMessagesPeriod"):
                 why = "one period for all addresses: that of the policy for >"
-                self.elements.finding(node, "policyEntry expireMessagesPeriod", why)
+                self.elements.finding(node, "policyEntry expireMessagesPeriod", why, True)
             self._store(self.policies, match, node, found)
 
     def _matches(self, node: XmlElement) -> list[str]:
         matches = [each for kind in ("queue", "topic") for each in listed(node.attributes.get(kind, ""))]
         if any(each in node.attributes for each in TEMPORARY):
-            self.elements.finding(node, f"{node.name} tempQueue", f"temporary destinations have the settings of {ALL}")
+            why = f"temporary destinations have the settings of {ALL}"
+            self.elements.finding(node, f"{node.name} tempQueue", why, True)
         elif not matches:
             self.elements.problem(node, f"a <{node.name}> needs a queue or a topic", f'queue="{ALL}" is all')
         return matches
@@ -146,7 +154,7 @@ class Policies:
                 setting.values[name] = (text, node)
             elif known[0] != text:
                 why = f"{known[0]} counts, from line {known[1].line}: a queue and a topic of one name are one address"
-                self.elements.finding(node, f"{node.name} {match}: {name} {text}".rstrip(), why)
+                self.elements.finding(node, f"{node.name} {match}: {name} {text}".rstrip(), why, True)
 
     def _unused(self, node: XmlElement, values: dict[str, str], found: dict[str, str]) -> None:
         """Reads when unused destinations are deleted."""
@@ -154,8 +162,8 @@ class Policies:
         if not self.elements.true(node, values, "gcInactiveDestinations"):
             return
         if not self.purges:
-            why = "no effect in Classic either, without schedulePeriodForDestinationPurge of <broker>"
-            self.elements.finding(node, "policyEntry gcInactiveDestinations", why)
+            name = "gcInactiveDestinations"
+            self.elements.finding(node, f"policyEntry {name}", tables.GC_SILENT[name])
             return
         for what in ("queues", "addresses"):
             found[f"auto-delete-{what}"] = "true"
@@ -166,9 +174,18 @@ class Policies:
         if kind in ("bucket", "messageGroupHashBucketFactory"):
             found["default-group-buckets"] = buckets or "1024"
         elif kind in ("cached", "cachedMessageGroupMapFactory"):
-            self.elements.finding(node, "messageGroupMapFactory cached", "all groups are remembered")
+            name = "messageGroupMapFactory cached"
+            self.elements.finding(node, name, tables.GROUPS_SILENT[name])
         elif kind not in ("simple", "simpleMessageGroupMapFactory"):
             self.elements.problem(node, f"messageGroupMapFactory: '{kind}' is none of simple, bucket, cached")
+
+    def _cursor(self, node: XmlElement, flow: bool) -> None:
+        """Reads where messages of slow subscribers wait: `flow`, senders wait with them."""
+        silent = tables.CURSORS_SILENT if flow else tables.CURSORS_WITHOUT_FLOW_SILENT
+        self.elements.children(node, {}, silent, tables.CURSORS_LOST if flow else {})
+
+    def _dispatch(self, node: XmlElement) -> None:
+        self.elements.children(node, {}, tables.DISPATCH_SILENT, tables.DISPATCH_LOST)
 
     def _retroactive(self, node: XmlElement, found: dict[str, str]) -> None:
         """Reads which messages a subscription begins with that asks for them."""
@@ -185,7 +202,7 @@ class Policies:
             values = self.elements.values(inner, ("recoverDuration",))
             count, limits = KEPT_MAX, {"retroactive-message-age": values.get("recoverDuration", "60000")}
         elif name == "fixedSizedSubscriptionRecoveryPolicy":
-            values = self.elements.values(inner, ("maximumSize",), {"useSharedBuffer": RECOVERY_SILENT})
+            values = self.elements.values(inner, ("maximumSize",), tables.RECOVERY_SILENT)
             count, limits = KEPT_MAX, {"retroactive-message-bytes": values.get("maximumSize", "65536")}
         elif name == "retainedMessageSubscriptionRecoveryPolicy":
             why = "no effect: a subscription begins with no message that was marked with ActiveMQ.Retain"
@@ -203,7 +220,7 @@ class Policies:
         if inner is None:
             return
         if inner.name != "conditionalNetworkBridgeFilterFactory":
-            self.elements.finding(inner, inner.name, "Java classes cannot be loaded", True)
+            self.elements.finding(inner, inner.name, NO_BEANS, True)
             return
         lost = dict.fromkeys(("rateLimit", "rateDuration"), "the messages over a bridge are not limited in number")
         values = self.elements.values(inner, ("replayWhenNoConsumers", "replayDelay"), {}, lost)
@@ -218,7 +235,7 @@ class Policies:
     def _dead_letters(self, section: XmlElement, entry: XmlElement, found: dict[str, str]) -> None:
         def shared(node: XmlElement) -> None:
             names = ("deadLetterQueue", *STRATEGY)
-            values = self.elements.values(node, names, tables.DEAD_LETTERS_SILENT)
+            values = self._strategy_values(node, names)
             name = [values.get("deadLetterQueue", DEAD_LETTERS).removeprefix("queue://")]
 
             def inner(child: XmlElement) -> None:
@@ -232,7 +249,7 @@ class Policies:
             self._strategy(node, values, found)
 
         def discarding(node: XmlElement) -> None:
-            self.elements.values(node, (), {**tables.DEAD_LETTERS_SILENT, **dict.fromkeys(STRATEGY, "all are dropped")})
+            self.elements.values(node, (), tables.DISCARDING_SILENT)
             found["dead-letter-address"] = found["expiry-address"] = ""
 
         self.elements.children(
@@ -247,7 +264,7 @@ class Policies:
     def _individual(self, node: XmlElement, entry: XmlElement, found: dict[str, str]) -> None:
         """Reads dead-letter queues for each address: they are made at the first dead letter."""
         names = ("queuePrefix", "queueSuffix", "topicPrefix", "topicSuffix", *STRATEGY)
-        values = self.elements.values(node, names, tables.DEAD_LETTERS_SILENT)
+        values = self._strategy_values(node, names)
         kind = "queue" if "queue" in entry.attributes else "topic"
         found["dead-letter-address"] = found["expiry-address"] = INDIVIDUAL
         for what in ("dead-letter", "expiry"):
@@ -255,6 +272,9 @@ class Policies:
             found[f"{what}-queue-prefix"] = values.get(f"{kind}Prefix", f"ActiveMQ.DLQ.{kind.capitalize()}.")
             found[f"{what}-queue-suffix"] = values.get(f"{kind}Suffix", "")
         self._strategy(node, values, found)
+
+    def _strategy_values(self, node: XmlElement, names: tuple[str, ...]) -> dict[str, str]:
+        return self.elements.values(node, names, {}, tables.DEAD_LETTERS_LOST, tables.DEAD_LETTERS_FIXED)
 
     def _strategy(self, node: XmlElement, values: dict[str, str], found: dict[str, str]) -> None:
         found["dead-letter-non-durable"] = str(self.elements.true(node, values, "processNonPersistent")).lower()
@@ -267,14 +287,7 @@ class Policies:
     # -- redelivery ---------------------------------------------------------------------------------
     def redelivery_plugin(self, node: XmlElement) -> None:
         """Reads `<redeliveryPlugin>`, which delays redeliveries in the broker."""
-        values = self.elements.values(
-            node,
-            ("sendToDlqIfMaxRetriesExceeded",),
-            {"fallbackToDeadLetter": "always: a message without a redelivery policy goes to the dead letters"},
-        )
-        if not self.elements.true(node, values, "sendToDlqIfMaxRetriesExceeded", True):
-            why = "a message that was redelivered too often goes to the dead letters, and is not dropped"
-            self.elements.finding(node, "redeliveryPlugin sendToDlqIfMaxRetriesExceeded", why)
+        self.elements.values(node, (), {}, {}, tables.REDELIVERY_PLUGIN_FIXED)
 
         def entry(child: XmlElement) -> None:
             for match in self._matches(child):
@@ -294,15 +307,13 @@ class Policies:
         self.elements.children(node, {"redeliveryPolicyMap": policy_map})
 
     def _redelivery(self, node: XmlElement, match: str) -> None:
-        values = self.elements.values(
-            node, tables.REDELIVERY, {"preDispatchCheck": "always: deliveries are counted by the broker"}
-        )
+        values = self.elements.values(node, tables.REDELIVERY, {}, {}, tables.REDELIVERY_FIXED)
         grows = self.elements.true(node, values, "useExponentialBackOff")
         initial = values.get("initialRedeliveryDelay", "1000")
         delay = values.get("redeliveryDelay", initial)
         if initial != delay and "initialRedeliveryDelay" in values and not grows:
             why = f"the first pause is redeliveryDelay, too: {delay} ms"
-            self.elements.finding(node, "redeliveryPolicy initialRedeliveryDelay", why)
+            self.elements.finding(node, "redeliveryPolicy initialRedeliveryDelay", why, True)
         longest = values.get("maximumRedeliveryDelay", "-1")
         attempts = self.elements.whole(node, values, "maximumRedeliveries", 6)
         percent = self.elements.whole(node, values, "collisionAvoidancePercent", 15)

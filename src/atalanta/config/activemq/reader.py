@@ -21,6 +21,7 @@ from atalanta.config.activemq.networks import NetworkConnectors
 from atalanta.config.activemq.plugins import Plugins
 from atalanta.config.activemq.policies import Policies
 from atalanta.config.activemq.properties import Properties, base_folder, replace_expressions
+from atalanta.config.activemq.references import NamedElements, is_classic_element
 from atalanta.config.activemq.stores import StoreFolder, Stores, store_folder
 from atalanta.config.activemq.transports import TransportConnectors
 from atalanta.config.problems import Report
@@ -69,10 +70,12 @@ def classic_broker(root: XmlElement, path: Path, values: Mapping[str, str], repo
         report.problem(root.file, brokers[1].line if brokers else root.line, text, hint)
         return None
     properties = Properties(path, values)
+    references = NamedElements(root, elements)
+    references.place(brokers[0])
     for child in root.children if root is not brokers[0] else []:
         if is_placeholders(child):
             read_placeholders(child, properties, elements)
-        elif child is not brokers[0]:
+        elif child is not brokers[0] and child.attributes.get("id") not in references.used:
             outside(child, elements)
     replace_expressions(brokers[0], properties, report)
     return BrokerReader(elements, path, brokers[0], root, properties).read()
@@ -103,12 +106,20 @@ def outside(node: XmlElement, elements: Elements) -> None:
     """Reports an element of Spring beside the broker."""
     if node.name == "import":
         what = node.attributes.get("resource", "")
-        web = "jetty" in what
-        why = "the web console is not part of this broker: see `atalanta run --web`" if web else "not read"
-        elements.finding(node, f"import {what}", why, not web)
-    else:
-        what = node.attributes.get("class") or node.attributes.get("id", "")
-        elements.finding(node, f"{node.name} {what}".strip(), "Java classes cannot be loaded")
+        why = tables.OUTSIDE_LOST["jetty" if "jetty" in what else "import"]
+        elements.finding(node, f"import {what}", why, True)
+        return
+    what = node.attributes.get("class") or node.attributes.get("id", "")
+    name = f"{node.name} {what}".strip()
+    if is_classic_element(node):
+        elements.finding(node, name, tables.OUTSIDE_LOST["unused"], True)
+        return
+    for part in tables.OUTSIDE_SILENT:
+        if part in node.attributes.get("class", ""):
+            elements.finding(node, name, tables.OUTSIDE_SILENT[part])
+            return
+    why = tables.OUTSIDE_LOST.get(node.name) or tables.OUTSIDE_LOST["bean"]
+    elements.finding(node, name, why, True)
 
 
 class BrokerReader:
@@ -129,12 +140,13 @@ class BrokerReader:
         self.plugins = Plugins(elements, self.core, self.policies, self.transports, folder)
         self.networks = NetworkConnectors(elements)
         self.beans = Beans(file, values)
-        self.stores = Stores(elements, self.core, self.beans)
+        self.stores = Stores(elements, self.core, self.beans, base_folder(path))
 
     def read(self) -> ClassicBroker:
         """Returns the broker."""
         broker, core = self.broker, self.core
-        values = self.elements.values(broker, tables.BROKER, tables.BROKER_SILENT, tables.BROKER_LOST)
+        silent, lost, fixed = tables.BROKER_SILENT, tables.BROKER_LOST, tables.BROKER_FIXED
+        values = self.elements.values(broker, tables.BROKER, silent, lost, fixed)
         name = values.get("brokerName", "localhost")
         core.put(broker, "name", name)
         core.node.children.append(self._wildcards())
@@ -145,6 +157,9 @@ class BrokerReader:
         purge = self.elements.whole(broker, values, "schedulePeriodForDestinationPurge", 0)
         if purge > 0:
             core.put(broker, "address-queue-scan-period", str(purge))
+        scan = self.elements.whole(broker, values, "schedulePeriodForDiskUsageCheck", 0)
+        if scan > 0:
+            core.put(broker, "disk-scan-period", str(scan))
         if not self.elements.true(broker, values, "advisorySupport", True):
             self.transports.options_for_openwire["supportAdvisory"] = "false"
         if self.elements.true(broker, values, "schedulerSupport"):
@@ -154,7 +169,7 @@ class BrokerReader:
         base = base_folder(self.path)
         data = StoreFolder(self.stores.folder)
         if not self.stores.folder:
-            data = store_folder(base, values.get("dataDirectory", DATA), name)
+            data = store_folder(base, values.get("dataDirectory") or values.get("dataDirectoryFile", DATA), name)
             if data.left:
                 why = f"it is named for this broker, but {data.path} is served; move that one away to serve this one"
                 self.elements.finding(broker, f"the journal in {data.left}", why, True)
@@ -192,6 +207,8 @@ class BrokerReader:
     def _finish(self) -> None:
         self.transports.finish()
         self.policies.finish()
+        if self.policies.counts_deliveries:
+            self.core.put(self.broker, "persist-delivery-count-before-delivery", "true")
         if self.policies.expiry_period is not None:
             self.core.put(self.broker, "message-expiry-scan-period", self.policies.expiry_period)
         self.plugins.authorization.finish(self.broker, self.plugins.logins)
@@ -254,24 +271,22 @@ class BrokerReader:
         if node is None or node.name != "systemUsage":
             self.elements.problem(section, "<systemUsage> holds one <systemUsage>")
             return
-        self.elements.values(node, ("sendFailIfNoSpace",), tables.SYSTEM_USAGE_SILENT)
+        self.elements.values(node, ("sendFailIfNoSpace",), tables.SYSTEM_USAGE_SILENT, tables.SYSTEM_USAGE_LOST)
         self.elements.children(
-            node, {"memoryUsage": self._memory, "storeUsage": self._disk}, tables.SYSTEM_USAGE_CHILDREN
+            node, {"memoryUsage": self._memory, "storeUsage": self._disk}, {}, tables.SYSTEM_USAGE_CHILDREN_LOST
         )
 
     def _memory(self, section: XmlElement) -> None:
         node = only(section) or section
-        values = self.elements.values(node, ("limit",), tables.USAGE_SILENT)
+        values = self.elements.values(node, ("limit",), tables.USAGE_SILENT, tables.USAGE_LOST)
         size = self.elements.size(node, values, "limit")
         if size is not None:
             self.core.put(node, "global-max-size", str(size))
 
     def _disk(self, section: XmlElement) -> None:
         node = only(section) or section
-        silent = {**tables.USAGE_SILENT, "store": "there is one store"}
-        values = self.elements.values(node, ("limit", "percentLimit"), silent)
+        values = self.elements.values(node, ("limit", "percentLimit"), tables.USAGE_SILENT, tables.USAGE_LOST)
         if "percentLimit" in values:
             self.core.put(node, "max-disk-usage", values["percentLimit"])
         elif "limit" in values:
-            why = "the disk is limited by its share: max-disk-usage, 90 percent without percentLimit"
-            self.elements.finding(node, "storeUsage limit", why)
+            self.elements.finding(node, "storeUsage limit", tables.DISK_BYTES, True)

@@ -21,6 +21,7 @@ NODE_ID_NAME: Final = "node-id"
 DEFAULT_FOLDER: Final = "KahaDB"  # below the broker's own
 NO_FOLDER_NAME: Final = re.compile(r"[^a-zA-Z0-9._\-:]")  # Classic replaces these in a brokerName
 IN_MEMORY: Final = "memoryPersistenceAdapter"
+KAHADB_FILES: Final = "db-*.log"
 KAHADB: Final = ("kahaDB", "kahaDBStore")
 REPLICATED: Final = "replicatedLevelDB"
 # Parts of the classes of stores, for those that are written as beans.
@@ -64,8 +65,10 @@ class Stores:
     `fails_if_locked`: the broker ends when another one has the store, and does not wait for it.
     """
 
-    def __init__(self, elements: Elements, core: Core, beans: Beans) -> None:
+    def __init__(self, elements: Elements, core: Core, beans: Beans, base: Path) -> None:
+        """`base` is the folder of relative paths."""
         self.elements = elements
+        self.base = base
         self.core = core
         self.beans = beans
         self.folder = ""
@@ -105,14 +108,16 @@ class Stores:
 
     def _kahadb(self, node: XmlElement) -> None:
         names = ("directory", "journalMaxFileLength", *LOCKERS, *tables.LOCK)
-        values = self.elements.values(node, names, tables.KAHADB_SILENT)
+        values = self.elements.values(node, names, tables.KAHADB_SILENT, {}, tables.KAHADB_FIXED)
         self.elements.children(node, dict.fromkeys(LOCKERS, lambda _: None), tables.KAHADB_CHILDREN_SILENT)
         size = self.elements.size(node, values, "journalMaxFileLength")
         if size is not None:
             self.core.put(node, "journal-file-size", str(size))
         self.folder = values.get("directory", "")
-        why = "messages are kept in the journal of this broker, in folders of their own there; those in it are not read"
-        self.elements.finding(node, "kahaDB", why)
+        if any((self.base / self.folder).glob(KAHADB_FILES)):
+            self.elements.finding(node, node.name, f"its folder has messages: {KEPT}", True)
+        else:
+            self.elements.finding(node, "kahaDB", tables.STORES_SILENT["kahaDB"])
 
     def _lock(self, node: XmlElement) -> None:
         """Reads the options of the lock, and names what is otherwise here."""
@@ -120,7 +125,7 @@ class Stores:
             if name in tables.USE_LOCK and not self.elements.true(node, node.attributes, name, True):
                 self.elements.finding(node, f"{node.name} {name}", tables.ALWAYS_LOCKED, True)
             elif name in tables.LOCK_WAITS and name in node.attributes:
-                self.elements.finding(node, f"{node.name} {name}", tables.NO_WAIT)
+                self.elements.finding(node, f"{node.name} {name}", tables.LOCK_SILENT[name])
         self._fail_if_locked(node, tables.FAIL_IF_LOCKED[1])
         for section in [each for name in LOCKERS for each in node.all(name)]:
             for locker in section.all(SHARED_FILE):

@@ -144,16 +144,23 @@ class TransportConnectors:
             elif "STOMP" in protocols and (key in tables.STOMP_OPTIONS or key in tables.STOMP_SIZES):
                 if key == "wireFormat.maxFrameSize" and protocols != "STOMP":
                     self._frame_size(node, name, protocols, text, found)
+            elif key == "transport.useInactivityMonitor":
+                if not self.elements.true(node, given, key, True):
+                    found["maxInactivityDuration"] = "0"
             elif key == "wireFormat.maxFrameSize":
                 self._frame_size(node, name, protocols, text, found)
             elif key in ("protocolDetectionTimeOut", "transport.connectAttemptTimeout", "connectAttemptTimeout"):
                 milliseconds = self.elements.whole(node, given, key, 10_000)
                 found["handshake-timeout"] = str(-(-milliseconds // 1000))
+            elif key in tables.OPTIONS_FIXED:
+                self.elements.fixed(node, f"transportConnector {name}: {key}", text, tables.OPTIONS_FIXED[key])
+            elif key in tables.OPTIONS_LOST:
+                self.elements.finding(node, f"transportConnector {name}: {key}", tables.OPTIONS_LOST[key], True)
             elif key in tables.OPTIONS_SILENT:
-                what = f"transportConnector {name}: {key}"
-                self.elements.finding(node, what, tables.OPTIONS_SILENT[key])
+                self.elements.finding(node, f"transportConnector {name}: {key}", tables.OPTIONS_SILENT[key])
             else:
-                hint = nearest(key, [*tables.OPTIONS, *tables.OPTIONS_SILENT])
+                tabled = (tables.OPTIONS, tables.OPTIONS_SILENT, tables.OPTIONS_FIXED, tables.OPTIONS_LOST)
+                hint = nearest(key, [each for table in tabled for each in table])
                 self.elements.problem(node, f"transportConnector {name}: unknown option '{key}'", hint)
         return found
 
@@ -163,7 +170,8 @@ class TransportConnectors:
         grace = found.get("heartBeatToConnectionTtlModifier", "")
         if re.fullmatch(r"0*(\.\d*)?", grace) and grace:
             what = f"transportConnector {name}: transport.hbGracePeriodMultiplier"
-            self.elements.finding(node, what, "1 counts: a client may be silent for one of its heart-beats at least")
+            why = "1 counts: a client may be silent for one of its heart-beats at least"
+            self.elements.finding(node, what, why, True)
             found["heartBeatToConnectionTtlModifier"] = "1"
         for key in tables.STOMP_SIZES:
             if key not in given:
@@ -171,7 +179,7 @@ class TransportConnectors:
             size = self.elements.whole(node, given, key, BODY_BYTES_MAX)
             if size > BODY_BYTES_MAX:
                 why = f"a body from a STOMP client has at most {BODY_BYTES_MAX} bytes, a larger one is refused"
-                self.elements.finding(node, f"transportConnector {name}: {key}", why)
+                self.elements.finding(node, f"transportConnector {name}: {key}", why, True)
             lowest = int(found.get("stompMaxDataLength", BODY_BYTES_MAX))
             found["stompMaxDataLength"] = str(max(min(size, lowest), 1))
         return found
@@ -181,4 +189,4 @@ class TransportConnectors:
         found.update(dict.fromkeys(names, text))
         if not names:
             what = f"transportConnector {name}: wireFormat.maxFrameSize"
-            self.elements.finding(node, what, "the limits of this protocol are built in")
+            self.elements.finding(node, what, tables.OPTIONS_SILENT["wireFormat.maxFrameSize"])

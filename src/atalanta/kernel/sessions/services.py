@@ -38,7 +38,7 @@ class SessionServices:
     """The parts that sessions use, built once per broker.
 
     `dispatch` delivers a queue's messages at once. `request_handlers` answer messages to their address, by that
-    address: management registers itself.
+    address: management registers itself. `request_prefixes` do so for all addresses with a beginning.
     """
 
     def __init__(
@@ -94,6 +94,16 @@ class SessionServices:
         self.observers = observers
         self.dispatch = dispatch
         self.request_handlers: dict[str, Callable[[int, Message, Session], None]] = {}
+        self.request_prefixes: dict[str, Callable[[int, Message, Session], None]] = {}
+
+    def request_handler(self, address: str) -> Callable[[int, Message, Session], None] | None:
+        """Returns what answers messages to an address; None for an ordinary address."""
+        found = self.request_handlers.get(address)
+        if found is None:
+            for prefix, handler in self.request_prefixes.items():
+                if address.startswith(prefix):
+                    return handler
+        return found
 
     def close_failed(self, now: int, client: Client, command: str, error: Exception) -> None:
         """Closes the connection of a command that has waited, and failed by a mistake of ours before it changed

@@ -129,10 +129,12 @@ class Session(TransactionOwner):
                 services.scale_down_target.redirect(now, message)
         addresses = self.addresses
         address = addresses.by_name.get(message.address)
-        if address is None and message.address in services.request_handlers:
-            services.request_handlers[message.address](now, message, self)
-            self.endpoint.done(token)
-            return
+        if address is None:
+            handler = services.request_handler(message.address)
+            if handler is not None:
+                handler(now, message, self)
+                self.endpoint.done(token)
+                return
         routing_type = message.routing_type
         try:
             if (

@@ -396,6 +396,11 @@ class BrokerConfig(OptionGroup):
         "a durable message is handed out when the journal knows of the delivery, so that a crash "
         "meanwhile counts as one; else deliveries are counted when they fail",
     )
+    statistics_requests: bool = option(
+        False,
+        "statistics-requests",
+        "messages to `ActiveMQ.Statistics.…` are answered with figures, as by Classic's statisticsBrokerPlugin",
+    )
     max_disk_usage: int = option(
         90, "max-disk-usage", "percent of the disk above which senders are blocked"
     )

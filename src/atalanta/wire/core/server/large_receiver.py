@@ -48,7 +48,7 @@ class LargeReceiver(LargeWriter):
         self.correlation: int = 0
         self.sender_id: int = -1
         broker = session.broker
-        if self.message.address in broker.session_services.request_handlers:
+        if broker.session_services.request_handler(self.message.address) is not None:
             self.request = []
             return
         try:

@@ -1,0 +1,115 @@
+"""Classic's statisticsBrokerPlugin: figures by message."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from atalanta.wire.openwire.commands import codes
+from atalanta.wire.openwire.commands.destinations import (
+    ActiveMQDestination,
+    ActiveMQQueue,
+    ActiveMQTopic,
+)
+from atalanta.wire.openwire.encoding.primitives import decode_map
+from tests.config.harmless.classic_node import ClassicFile
+from tests.wire.classic_server import ThreeProtocols
+from tests.wire.openwire.server.openwire_rig import OpenWireClient
+
+PLUGIN = "<plugins><statisticsBrokerPlugin/></plugins>"
+END = "ActiveMQ.Statistics.Destination.List.End.With.Null"
+GUARDED = (
+    "<plugins><statisticsBrokerPlugin/><simpleAuthenticationPlugin><users>"
+    "<authenticationUser username='monitor' password='monitor' groups='monitors'/>"
+    "<authenticationUser username='other' password='other' groups='others'/></users></simpleAuthenticationPlugin>"
+    "<authorizationPlugin><map><authorizationMap><authorizationEntries>"
+    "<authorizationEntry queue='&gt;' read='admins' write='admins' admin='admins'/>"
+    "<authorizationEntry queue='ActiveMQ.Statistics.&gt;' read='monitors' write='monitors' admin='monitors'/>"
+    "</authorizationEntries></authorizationMap></map></authorizationPlugin></plugins>"
+)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> ThreeProtocols:
+    return ClassicFile('brokerName="shop"', PLUGIN).node(tmp_path)
+
+
+def asked(client: OpenWireClient, name: str, topic: bool = False, **more: object) -> list[dict[str, object]]:
+    """The answers to a request, in a temporary queue."""
+    replies = client.temporary_queue(client.consumers + 1)
+    client.consume(replies)
+    destination: ActiveMQDestination = ActiveMQTopic(name) if topic else ActiveMQQueue(name)
+    client.succeeds(client.message("", destination, reply_to=replies, correlation_id="7", **more))  # type: ignore[arg-type]
+    found: list[dict[str, object]] = []
+    for each in client.dispatches():
+        message = each.message
+        assert message is not None and message.code() == codes.MAP_MESSAGE
+        assert (message.correlation_id, message.jms_type, message.persistent) == ("7", "Advisory", False)
+        found.append({} if not message.content else decode_map(message.content, "map", 100, 0))
+    return found
+
+
+def test_the_figures_of_the_broker(server: ThreeProtocols) -> None:
+    client = server.openwire_client()
+    for name in ("a", "a", "b"):
+        client.publish("text", name)
+    client.consume("a", prefetch=1)
+    (got,) = client.dispatches()
+    client.ack(got)
+    client.dispatches()
+    (figures,) = asked(client, "ActiveMQ.Statistics.Broker")
+    assert figures["brokerName"] == "shop" and figures["brokerId"] == client.broker.broker_id.value  # type: ignore[union-attr]
+    assert [figures[name] for name in ("size", "enqueueCount", "dequeueCount", "inflightCount")] == [2, 3, 1, 1]
+
+
+def test_the_figures_of_destinations(server: ThreeProtocols) -> None:
+    client = server.openwire_client()
+    for name in ("shop.a", "shop.b", "other"):
+        client.publish("text", name)
+    client.consume(ActiveMQTopic("shop.news"))
+    named = asked(client, "ActiveMQ.Statistics.Destination.shop.a")
+    assert [(each["destinationName"], each["size"]) for each in named] == [("queue://shop.a", 1)]
+    listed = asked(client, f"ActiveMQ.Statistics.Destination.shop.>{END}")
+    assert [each.get("destinationName") for each in listed] == ["queue://shop.a", "queue://shop.b", None]
+    topics = asked(client, "ActiveMQ.Statistics.Destination.>", topic=True, properties={END: True})
+    assert [(each.get("destinationName"), each.get("consumerCount")) for each in topics] == [
+        ("topic://shop.news", 1), (None, None),
+    ]  # fmt: skip
+    assert asked(client, "ActiveMQ.Statistics.Destination.absent") == []
+
+
+def test_the_figures_of_consumers(server: ThreeProtocols) -> None:
+    client, reader = server.openwire_client("c"), server.openwire_client("r")
+    reader.consume("q", selector="color = 'red'")
+    client.publish("1", "q", properties={"color": "red"})
+    reader.dispatches()
+    found = asked(client, "ActiveMQ.Statistics.Subscription")
+    (figures,) = [each for each in found if each["destinationName"] == "q"]
+    assert (figures["clientId"], figures["selector"], figures["dispatchedQueueSize"]) == ("r", "color = 'red'", 1)
+
+
+def test_only_who_may_send_there_is_answered_and_only_where_it_may_send(tmp_path: Path) -> None:
+    server = ClassicFile(inside=GUARDED).node(tmp_path)
+    monitor, other = server.openwire_client("m", "monitor"), server.openwire_client("o", "other")
+    assert len(asked(monitor, "ActiveMQ.Statistics.Broker")) == 1
+    kind, _ = other.fails(other.message("", "ActiveMQ.Statistics.Broker", reply_to=other.temporary_queue()))
+    assert kind == "java.lang.SecurityException"
+    kind, _ = monitor.fails(monitor.message("", "ActiveMQ.Statistics.Broker", reply_to=ActiveMQQueue("orders")))
+    assert kind == "java.lang.SecurityException" and "orders" not in server.broker.queues
+
+
+def test_over_stomp(tmp_path: Path) -> None:
+    server = ClassicFile(inside=PLUGIN, scheme="auto").node(tmp_path)
+    client = server.stomp_client()
+    client.subscribe("/temp-queue/replies")
+    client.receipt("SEND", "", destination="/queue/ActiveMQ.Statistics.Broker", reply_to="/temp-queue/replies")
+    (answer,) = client.messages()
+    assert b'"brokerName": "localhost"' in answer.body
+
+
+def test_without_the_plugin_it_is_a_queue(tmp_path: Path) -> None:
+    server = ClassicFile().node(tmp_path)
+    client = server.openwire_client()
+    assert asked(client, "ActiveMQ.Statistics.Broker") == []
+    assert server.broker.queues["ActiveMQ.Statistics.Broker"].message_count == 1
