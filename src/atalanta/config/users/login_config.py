@@ -35,8 +35,8 @@ ROLE_OPTION: Final = "org.apache.activemq.jaas.properties.role"
 CLASSIC_OPTIONS: Final = {
     option: option.removesuffix("role") + "group" for option in (ROLE_OPTION, GUEST_ROLE_OPTION, SUBJECT_ROLE_OPTION)
 }
-# A comment without an end extends to the end of the file.
-COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+# A comment without an end extends to the end of the file. What looks like one in a quoted text (ldap://…) is none.
+COMMENT: Final = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 TOKEN: Final = re.compile(r'"[^"\n]*"|[{};=]|[^\s{};="]+')
 
 
@@ -88,10 +88,15 @@ def read_login_config(
         return found
     entries = parse_login_config(text)
     modules = entries.get(domain or DOMAIN) or next(iter(entries.values()), [])
-    if domain and not entries.get(domain):
+    if domain and domain not in entries:
         near = nearest(domain, entries)
         text = f"has no entry '{domain}', which is an acceptor's securityDomain"
         report.problem(str(path), 0, text, near or "")
+        return found
+    if entries and not (entries[domain] if domain else modules):
+        name = domain or next(iter(entries))
+        hint = "a module is its class, a flag and options, and ends with ';'"
+        report.problem(str(path), 0, f"no login module can be read in the entry '{name}'", hint)
         return found
     for module in modules:
         simple = module.name.rpartition(".")[2]
@@ -151,7 +156,7 @@ def _take(found: UserFileNames, module: Module, simple: str, path: Path, report:
 def parse_login_config(text: str) -> dict[str, list[Module]]:
     """Parses entries by name: `name { Class flag key=value …; … };`. Parsing ends at the first malformed entry."""
     # Comments keep their line ends, so that line numbers stay correct.
-    text = COMMENT.sub(lambda match: "\n" * match.group().count("\n"), text)
+    text = COMMENT.sub(_without_comment, text)
     entries: dict[str, list[Module]] = {}
     inside: list[Module] | None = None
     words: list[tuple[str, int]] = []
@@ -172,6 +177,11 @@ def parse_login_config(text: str) -> dict[str, list[Module]]:
             continue
         words = []
     return entries
+
+
+def _without_comment(match: re.Match[str]) -> str:
+    found = match.group()
+    return found if found.startswith('"') else "\n" * found.count("\n")
 
 
 def _module(words: list[tuple[str, int]]) -> Module:
