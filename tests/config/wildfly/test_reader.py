@@ -88,7 +88,7 @@ def test_permissions_and_settings(configuration: Configuration) -> None:
 
 def test_what_is_for_applications_is_named_not_done(configuration: Configuration) -> None:
     named = {each.name for each in configuration.unsupported}
-    assert {"connection-factory", "pooled-connection-factory", "security elytron-domain"} <= named
+    assert {"connection-factory entries", "pooled-connection-factory", "security elytron-domain"} <= named
 
 
 def test_the_converted_file_means_the_same(tmp_path: Path, configuration: Configuration) -> None:

@@ -17,6 +17,10 @@ from atalanta.kernel.settings.repository import AddressSettings
 from atalanta.message.selector.selector import FilterError, parse_optional
 
 SECURITY_SETTING: Final = "security-setting"
+PLUGIN_WHY: Final = (
+    "nobody has the permissions that it would give, and nobody lacks those that it would take: Java classes cannot be"
+    " loaded; write them as <security-setting>"
+)
 
 
 class AddressSections:
@@ -195,7 +199,7 @@ class AddressSections:
             section,
             [],
             {"security-setting": self._security_setting, "role-mapping": lambda node: None},
-            {"security-setting-plugin": "Java classes cannot be loaded"},
+            lost={"security-setting-plugin": PLUGIN_WHY},
         )
 
     def _role_mapping(self, node: XmlElement) -> None:

@@ -182,8 +182,9 @@ def read_entries(path: Path, configuration: Configuration, report: Report) -> li
 def _last_of_each(
     what: str, path: Path, configuration: Configuration, report: Report
 ) -> list[PropertyEntry]:
-    """Returns the entries of a file of users or roles. Of a name that is there twice the last entry counts, as in Java's
-    Properties: a warning says so."""
+    """Returns the entries of a file of users or roles. Of a name that is there twice the last entry counts, as in
+    Java's Properties: a warning says so.
+    """
     found: dict[str, PropertyEntry] = {}
     for entry in read_entries(path, configuration, report):
         if entry.key in found:
