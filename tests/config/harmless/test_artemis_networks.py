@@ -29,6 +29,7 @@ def test_a_cut_duplex_bridge_doubles_nothing(tmp_path: Path) -> None:
             sender.send(str(number), ORDERS)
         rig.until(lambda reader=reader: len(reader.texts) > 3)  # type: ignore[misc]
         link = bridges_of(a)[0].link
+        assert link is not None
         rig.network.close(link.conn, "cut")
         link.host.close(link.conn, "cut")
         rig.until(lambda b=b: depth(b, "orders") == 0)  # type: ignore[misc]

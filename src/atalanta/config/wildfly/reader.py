@@ -379,7 +379,7 @@ def tell_unbuilt(node: XmlElement, report: Report) -> bool:
 
 def tell_exported(node: XmlElement, report: Report) -> bool:
     """Reports names that clients outside of WildFly look up."""
-    entries = node.attributes.get("entries", "").split()
+    entries = " ".join(node.attributes.get(name, "") for name in ("entries", "legacy-entries")).split()
     exported = any(each.startswith(tables.EXPORTED) for each in entries)
     if exported:
         report.without_effect(node.file, node.line, f"{node.name} entries", tables.EXPORTED_WHY, True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.kernel.unseen_options import IN_PROCESS, STORE_LAYOUT
+from atalanta.kernel import IN_PROCESS, STORE_LAYOUT
 
 SUBSYSTEM: Final = "urn:jboss:domain:messaging-activemq:"
 JGROUPS: Final = "urn:jboss:domain:jgroups:"
