@@ -33,7 +33,6 @@ def acceptor(parameters: str) -> str:
         ("<store><database-store><jdbc-driver-class-name>x</jdbc-driver-class-name></database-store></store>", "store"),
         ("<create-journal-dir>false</create-journal-dir>", "create-journal-dir"),
         ("<node-manager-lock-directory>/locks</node-manager-lock-directory>", "node-manager-lock-directory"),
-        ("<max-redelivery-records>0</max-redelivery-records>", "max-redelivery-records"),
         (
             "<global-max-size-percent-of-jvm-max-memory>70</global-max-size-percent-of-jvm-max-memory>",
             "global-max-size-percent-of-jvm-max-memory",
@@ -42,6 +41,10 @@ def acceptor(parameters: str) -> str:
         (
             '<security-settings><security-setting-plugin class-name="x"/></security-settings>',
             "security-setting-plugin",
+        ),
+        (
+            '<acceptors><acceptor name="a"><factory-class>com.shop.Mine</factory-class></acceptor></acceptors>',
+            "acceptor a: com.shop.Mine",
         ),
         (acceptor("amqpCredits=1"), "acceptor a: amqpCredits"),
         (acceptor("needClientAuht=true"), "acceptor a: needClientAuht"),

@@ -363,6 +363,10 @@ class BrokerXml:
                 self.reader.unknown(child, node, ["factory-class", "param"])
         if "InVM" in factory:
             return "vm://0"
+        if factory and "Netty" not in factory:
+            what = f"{node.name} {node.attributes.get('name', '')}: {factory}"
+            why = "TCP with the protocols of this broker is taken instead: Java classes cannot be loaded"
+            self.report.without_effect(node.file, node.line, what, why, True)
         host = params.pop("host", "localhost")
         port = params.pop("port", "61616")
         options = ";".join(f"{key}={value}" for key, value in params.items())

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
+from atalanta.wire.core.packets.consumer import ConsumerClose, CreateConsumer, FlowToken
 from atalanta.wire.core.packets.message import ReceiveMessage, SendMessage
 from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import SessionStart
+from atalanta.wire.core.packets.transaction import Rollback
 from tests.config.harmless.cases import case
 from tests.config.harmless.conversations import of_all_protocols
 from tests.config.harmless.file_server import FileServer, both, broker_file, quiet
@@ -93,3 +94,29 @@ def test_what_was_confirmed_is_there_after_a_power_failure(tmp_path: Path) -> No
         found = [each.message.text() for each in machine.received(2) if isinstance(each, ReceiveMessage)]
         seen.append(found)
     assert seen == [["alone"]] * 3
+
+
+@case("BrokerConfig", "max-redelivery-records")
+def test_the_delivery_count_of_a_message_after_a_restart(tmp_path: Path) -> None:
+    """Artemis writes no more counts than it says; here the whole count is there."""
+
+    def conversation(server: FileServer) -> list[object]:
+        client = server.login(transacted=True)
+        client.create_queue("orders")
+        server.login().publish("orders", "again")
+        seen: list[object] = []
+        for consumer in range(4):
+            client.consume("orders", consumer)
+            server.settle()
+            (found,) = client.deliveries()
+            seen.append(found.delivery_count)
+            client.succeeds(ConsumerClose(consumer_id=consumer))
+            client.succeeds(Rollback())
+        server.restart()
+        reader = server.login()
+        reader.consume("orders")
+        server.settle()
+        return [*seen, *(each.delivery_count for each in reader.deliveries())]
+
+    for most in (-1, 0, 1):
+        both(tmp_path / f"x{most}", conversation, f"<max-redelivery-records>{most}</max-redelivery-records>")

@@ -191,8 +191,12 @@ class SubsystemReader:
     def _directory(self, node: XmlElement) -> None:
         """Converts a folder; paths are relative to the data folder, as in WildFly."""
         path = node.attributes.get("path", "")
+        base = node.attributes.get("relative-to", tables.DATA_FOLDER)
         if path:
             relative = not path.startswith("/")
+            if relative and base != tables.DATA_FOLDER:
+                text = f"<{node.name}>: '{base}' is not known here: only {tables.DATA_FOLDER}, `data` of the instance"
+                self.report.problem(node.file, node.line, text, "write the whole path")
             self.core.children.append(made(node, node.name, f"data/{path}" if relative else path))
 
     def _ha_policy(self, node: XmlElement) -> None:
@@ -235,7 +239,10 @@ class SubsystemReader:
                 entry.children.append(listed(node, "connectors", text))
             elif name == "discovery-group":
                 entry.children.append(discovery_reference(node, text))
-            elif name != "cluster-name":
+            elif name == "cluster-name":
+                why = "the target is looked for in every cluster-connection of this file"
+                self.report.without_effect(node.file, node.line, "scale-down cluster-name", why, True)
+            else:
                 entry.children.append(made(node, name, text))
         return entry
 

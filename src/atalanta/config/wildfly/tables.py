@@ -116,6 +116,7 @@ GROUPS_LOST: Final[dict[str, str]] = {
     "journal datasource": "messages are kept in the journal's files, not in that database: what is in it is not read",
 }
 
+DATA_FOLDER: Final = "jboss.server.data.dir"
 DIRECTORIES: Final = (
     "bindings-directory",
     "journal-directory",

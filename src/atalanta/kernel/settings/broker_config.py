@@ -339,8 +339,8 @@ class BrokerConfig(OptionGroup):
     global_max_messages: int = option(
         -1, "global-max-messages", "messages in memory, -1 any", unit="count"
     )
-    max_redelivery_records: int = unbuilt(
-        -1,
+    max_redelivery_records: int = ignored(
+        10,
         "max-redelivery-records",
         "every counted delivery is on disk: after a restart a message has its whole delivery count",
         unit="count",
