@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.wire.core.packets.consumer import ConsumerClose, CreateConsumer, FlowToken
+from atalanta.wire.core.packets.consumer import ConsumerClose, CreateConsumer, FlowToken, IndividualAcknowledge
 from atalanta.wire.core.packets.message import ReceiveMessage, SendMessage
 from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import SessionStart
@@ -110,6 +110,7 @@ def test_the_delivery_count_of_a_message_after_a_restart(tmp_path: Path) -> None
             server.settle()
             (found,) = client.deliveries()
             seen.append(found.delivery_count)
+            client.send(IndividualAcknowledge(consumer, found.message.id, False))
             client.succeeds(ConsumerClose(consumer_id=consumer))
             client.succeeds(Rollback())
         server.restart()
