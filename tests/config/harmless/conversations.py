@@ -8,6 +8,7 @@ from atalanta.wire.openwire.commands.destinations import ActiveMQTopic
 from atalanta.wire.openwire.commands.producers import DestinationInfo
 from tests.config.harmless.file_server import FileServer
 from tests.kernel.broker_rig import SECOND
+from tests.wire.core.server.management_rig import ask, operator_of
 from tests.wire.openwire.server.openwire_rig import OpenWireClient, text
 
 LARGE = "x" * 300_000
@@ -65,6 +66,8 @@ def of_advisories_and_signs_of_life(server: FileServer) -> list[object]:
     repeated.succeeds(message)
     repeated.consume("orders")
     seen.append(repeated.texts())
+    # Management shows the queues of clients, and none of the listener's.
+    seen.append(ask(operator_of(server), "getQueueNames"))
     return seen
 
 

@@ -97,9 +97,14 @@ def test_clients_in_web_sockets(tmp_path: Path) -> None:
         both(tmp_path / value, conversation, parameters=value)
 
 
-@case("OpenWireAcceptor", "supportAdvisory", "useKeepAlive", "openwireUseDuplicateDetectionOnFailover")
+VALUES = (
+    "supportAdvisory", "useKeepAlive", "openwireUseDuplicateDetectionOnFailover", "suppressInternalManagementObjects",
+)  # fmt: skip
+
+
+@case("OpenWireAcceptor", *VALUES)
 def test_values_of_openwire_that_hold_here(tmp_path: Path) -> None:
-    for name in ("supportAdvisory", "useKeepAlive", "openwireUseDuplicateDetectionOnFailover"):
+    for name in VALUES:
         both(tmp_path / name, of_advisories_and_signs_of_life, parameters=f"{name}=true")
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.wire.core.packets.consumer import ConsumerClose, CreateConsumer, FlowToken, IndividualAcknowledge
+from atalanta.wire.core.packets.consumer import (
+    ConsumerClose,
+    CreateConsumer,
+    FlowToken,
+    IndividualAcknowledge,
+)
 from atalanta.wire.core.packets.message import ReceiveMessage, SendMessage
 from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import SessionStart

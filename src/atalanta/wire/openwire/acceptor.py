@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from atalanta.kernel.option import option
 from atalanta.kernel.routing.virtual_topics import CLASSIC, virtual_topics
-from atalanta.kernel.unseen_options import CACHES, JMX, SOCKETS, UNREAD, FixedValue
+from atalanta.kernel.unseen_options import CACHES, SOCKETS, UNREAD, FixedValue
 from atalanta.wire.endpoint import ProtocolOptions
 from atalanta.wire.uri import UriError
 
@@ -18,7 +18,6 @@ class OpenWireAcceptor(ProtocolOptions):
     """The parameters of OpenWire, with those of Classic's transportConnector that Artemis lacks."""
 
     UNUSED: ClassVar[dict[str, str]] = {
-        "suppressInternalManagementObjects": JMX,
         "openwireMaxPacketSize": UNREAD,
         "openWireDestinationCacheSize": CACHES,
         "openwireMaxPacketChunkSize": SOCKETS,
@@ -26,6 +25,9 @@ class OpenWireAcceptor(ProtocolOptions):
     }
     FIXED: ClassVar[dict[str, FixedValue]] = {
         "supportAdvisory": FixedValue("true", "advisories are sent all the same to clients that listen for them"),
+        "suppressInternalManagementObjects": FixedValue(
+            "true", "management shows no queues of advisories: there are none"
+        ),
         "useKeepAlive": FixedValue("true", "signs of life are sent all the same, as maxInactivityDuration says"),
         "openwireUseDuplicateDetectionOnFailover": FixedValue(
             "true", "a message that a failover client sends again is dropped all the same"
