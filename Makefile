@@ -127,8 +127,9 @@ collection: $(STAMPS)/dev
 	 sed -n '/= ERRORS =/,$$p' $(STAMPS)/collection.txt; exit 1; }
 
 .PHONY: docs
-docs: $(STAMPS)/demo  ## writes the generated pages of docs/reference
+docs: $(STAMPS)/demo  ## writes the generated pages of docs
 	@PYTHONPATH=$(CURDIR)/src $(PYTHON) -m atalanta.config.docs >docs/reference/config.md
+	@PYTHONPATH=$(CURDIR)/src $(PYTHON) -m tools.unbuilt_options
 	@PYTHONPATH=$(CURDIR)/src $(PYTHON) -m tools.reference
 	@PYTHONPATH=$(CURDIR)/src $(PYTHON) -m tools.events
 	@$(PYTHON) -m tools.openwire_schema

@@ -52,9 +52,9 @@ def test_parameters_of_stomp() -> None:
 
 def test_unknown_parameters_are_listed_with_a_near_name() -> None:
     acceptor = parse_acceptor("a", "tcp://h:1?conectionsAllowed=3;zzz=1")
-    assert dict(acceptor.unused) == {
-        "conectionsAllowed": "unknown; did you mean 'connectionsAllowed'?",
-        "zzz": "unknown",
+    assert dict(acceptor.named) == {
+        "conectionsAllowed": "unknown: nothing is done; did you mean 'connectionsAllowed'?",
+        "zzz": "unknown: nothing is done",
     }
 
 

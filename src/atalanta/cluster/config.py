@@ -14,6 +14,7 @@ from atalanta.kernel.security.security import (
     DEFAULT_CLUSTER_USER,
     is_public_password,
 )
+from atalanta.kernel.unseen_options import UNREAD
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.endpoint import ConnectorConfig
 from atalanta.wire.jgroups_discovery import JgroupsStack
@@ -79,7 +80,7 @@ class DiscoveryGroupConfig(DiscoveryConfig):
     local_bind_port: int = ignored(
         -1,
         "local-bind-port",
-        "nor with Artemis: the group's port is what is received on",
+        UNREAD,
         minimum=-1,
         unit="port",
     )
@@ -210,7 +211,7 @@ class ClusterConnectionConfig(OptionGroup):
     )
     client_id: str | None = option(None, "client-id", "name shown at the peer")
     scale_down_connector: str | None = ignored(
-        None, "scale-down-connector", "not read by Artemis 2.44 either"
+        None, "scale-down-connector", UNREAD
     )
     static_connectors: list[str] = field(default_factory=list)  # names
     static: bool = False  # `<static-connectors>` is present; if it is empty, the node only accepts links

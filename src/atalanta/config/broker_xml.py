@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
-from dataclasses import replace
 from os.path import dirname, realpath
 from pathlib import Path
 from typing import Final
@@ -36,8 +35,10 @@ from atalanta.config.xml.reader import BadValue, XmlReader, boolean, into
 from atalanta.config.xml.tree import TreeReader, XmlElement, is_classic, is_wildfly
 from atalanta.kernel.security.security import DEFAULT_CLUSTER_USER
 from atalanta.kernel.settings.broker_config import BrokerConfig
+from atalanta.kernel.unseen_options import IN_PROCESS
 from atalanta.wire.endpoint import (
     AcceptorConfig,
+    EndpointConfig,
     UnservedUri,
     parse_connector,
 )
@@ -103,10 +104,7 @@ def read_broker_xml(
     no_others = alone or configuration.own.alone
     report.settle_others(no_others, ways_alone(path))
     xml.settle_locked(no_others)
-    configuration.unsupported = [
-        replace(each, lost=each.lost or each.name in known_elements.LOST)
-        for each in report.unsupported
-    ]
+    configuration.unsupported = list(report.unsupported)
     configuration.warnings.extend(report.warnings)
     report.check()
     return configuration
@@ -188,6 +186,7 @@ class BrokerXml:
             "wildcard-addresses": self._wildcards,
             "wild-card-routing-enabled": self._wildcard_routing,
             "global-max-size": self._global_max_size,
+            "store": self._store,
             **self.masks.handlers(),
             **self.addresses.handlers(),
             **self.diverts.handlers(),
@@ -201,7 +200,10 @@ class BrokerXml:
         }
         network = self.configuration.network_check
         targets = [into(broker), into(self.configuration.journal), into(network)]
-        self.reader.read(core, targets, handlers, known_elements.CORE)
+        self.reader.read(
+            core, targets, handlers, known_elements.CORE,
+            fixed=known_elements.CORE_FIXED, lost=known_elements.CORE_LOST,
+        )  # fmt: skip
         self.addresses.finish()
         self.cluster.finish()
         self.ha.finish(core)
@@ -240,7 +242,7 @@ class BrokerXml:
                     lost=True,
                 )
                 continue
-            self._list_unused(child, acceptor.unused)
+            self._list_unused(child, acceptor)
             self._list_repeated(child, text)
             if acceptor.options(OpenWireAcceptor).discovery_uri:
                 self._published(child, acceptor)
@@ -307,7 +309,7 @@ class BrokerXml:
                     f"{child.file}:{child.line}: connector '{connector.name}': others cannot dial {connector.host}:"
                     f" the name of this machine, {socket.gethostname()}, is announced instead"
                 )
-            self._list_unused(child, connector.unused)
+            self._list_unused(child, connector)
             self._list_repeated(child, text)
             self.configuration.connectors[connector.name] = connector
 
@@ -362,6 +364,10 @@ class BrokerXml:
                 self.reader.unknown(child, node, ["factory-class", "param"])
         if "InVM" in factory:
             return "vm://0"
+        if factory and "Netty" not in factory:
+            what = f"{node.name} {node.attributes.get('name', '')}: {factory}"
+            why = "TCP with the protocols of this broker is taken instead: Java classes cannot be loaded"
+            self.report.without_effect(node.file, node.line, what, why, True)
         host = params.pop("host", "localhost")
         port = params.pop("port", "61616")
         options = ";".join(f"{key}={value}" for key, value in params.items())
@@ -372,17 +378,18 @@ class BrokerXml:
             node.file,
             node.line,
             f"{node.name} {node.attributes['name']}",
-            "there are no connections within the process",
+            IN_PROCESS,
         )
 
-    def _list_unused(self, node: XmlElement, unused: list[tuple[str, str]]) -> None:
+    def _list_unused(self, node: XmlElement, endpoint: EndpointConfig) -> None:
         """Lists unused parameters: one line for all parameters with the same reason."""
-        reasons: dict[str, list[str]] = {}
-        for name, why in unused:
-            reasons.setdefault(why, []).append(name)
-        for why, parameters in reasons.items():
-            what = f"{node.name} {node.attributes['name']}: {', '.join(parameters)}"
-            self.report.without_effect(node.file, node.line, what, why)
+        for unused, lost in ((endpoint.unused, False), (endpoint.named, True)):
+            reasons: dict[str, list[str]] = {}
+            for name, why in unused:
+                reasons.setdefault(why, []).append(name)
+            for why, parameters in reasons.items():
+                what = f"{node.name} {node.attributes['name']}: {', '.join(parameters)}"
+                self.report.without_effect(node.file, node.line, what, why, lost)
 
     def _take_virtual_topics(self) -> None:
         """Makes the virtual topics of the OpenWire acceptors those of the broker: its bridges need them, too."""
@@ -427,6 +434,11 @@ class BrokerXml:
         broker = self.configuration.broker
         if broker.global_max_size_bytes < 0:
             broker.global_max_size_bytes = BrokerConfig().global_max_size_bytes
+
+    def _store(self, node: XmlElement) -> None:
+        """Reads `<store>`: `<file-store/>` is what is here anyway, any other one is a database."""
+        if any(child.name != known_elements.FILE_STORE for child in node.children):
+            self.report.without_effect(node.file, node.line, node.name, known_elements.STORE_WHY, True)
 
     def _warn(self) -> None:
         configuration = self.configuration

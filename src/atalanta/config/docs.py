@@ -41,9 +41,10 @@ from atalanta.kernel.security.resource_limits import ResourceLimit
 from atalanta.kernel.security.security import PERMISSIONS
 from atalanta.kernel.settings.broker_config import BrokerConfig, QueueConfig
 from atalanta.kernel.settings.repository import AddressSettings
+from atalanta.kernel.unseen_options import FixedValue
 from atalanta.runtime.network_check.config import NetworkCheckConfig
 from atalanta.store.config import JournalOptions
-from atalanta.wire.endpoint import REFUSED, UNUSED, AcceptorConfig, ConnectorConfig
+from atalanta.wire.endpoint import CONNECTOR_LOST, REFUSED, UNUSED, AcceptorConfig, ConnectorConfig
 from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from atalanta.wire.stomp.acceptor import StompAcceptor
 from atalanta.wire.tls_config import TLS_REFUSED, TlsConfig
@@ -217,8 +218,10 @@ Atalanta reads Artemis' `broker.xml` (also WildFly's `standalone.xml` and Active
 
 - Unknown elements and attributes, and bad values, are errors: the node does not start. All errors
   are reported at once, with file and line.
-- Options that Artemis has and Atalanta does not implement are logged at start: one warning for services that
-  are lost (`option_without_effect`), one line for the harmless ones. They are marked "no effect" below.
+- Options that Artemis has and Atalanta does not implement are logged at start: one warning (`option_without_effect`)
+  that names what a client or an operator misses, one line for those that no client can see. They are marked
+  "no effect" below; "named" are those of the warning, for each value but the default. All of them in one table:
+  [migration](../guide/migration.md#options-without-effect).
 - `${name}` and `${name:default}` are replaced from the environment. `artemis.instance` and
   `artemis.instance.etc` are known, too. A name without a value and without a default is an error.
 - Sizes take `K`, `M`, `G` (also `KB`, `KiB` …), all powers of 1024.
@@ -238,9 +241,13 @@ def page() -> str:
     for title, text, described in SECTIONS:
         parts.append(_section(title, text, described))
     parts.append(_security())
-    parts.append(_list("`<core>`: known, without effect", known_elements.CORE))
+    parts.append(_list("`<core>`: no effect, seen by no client", known_elements.CORE))
+    parts.append(_list("`<core>`: no effect, named", {**known_elements.CORE_LOST, **_fixed(known_elements.CORE_FIXED)}))
     unused = {**UNUSED, **StompAcceptor.UNUSED, **OpenWireAcceptor.UNUSED}
-    parts.append(_list("Acceptor and connector parameters: known, without effect", unused))
+    parts.append(_list("Acceptor and connector parameters: no effect, seen by no client", unused))
+    named = {**StompAcceptor.LOST, **_fixed(StompAcceptor.FIXED), **_fixed(OpenWireAcceptor.FIXED)}
+    parts.append(_list("Acceptor parameters: no effect, named", named))
+    parts.append(_list("Connector parameters: no effect, named", CONNECTOR_LOST))
     parts.append(_list("Acceptor and connector parameters: refused when true", REFUSED))
     parts.append(_list("TLS parameters: refused with `sslEnabled=true`", TLS_REFUSED))
     return "\n".join(parts)
@@ -266,7 +273,7 @@ def _row(entry: Field[Any]) -> str:
     if metadata["choices"]:
         why += ": " + ", ".join(metadata["choices"])
     if not metadata["supported"]:
-        why = f"*no effect* – {why}"
+        why = f"*no effect{', named' if metadata['named'] else ''}* – {why}"
     return f"| {name} | {_default(entry)} | {metadata['unit']} | {why.replace('|', '/')} |"
 
 
@@ -297,9 +304,18 @@ def _security() -> str:
     )
 
 
+def _fixed(values: dict[str, FixedValue]) -> dict[str, str]:
+    return {name: f"unless `{value.here[0]}`: {value.otherwise}" for name, value in values.items()}
+
+
+def plain(why: str) -> str:
+    """Returns a reason in which names of elements are no HTML."""
+    return why.replace("<", "\\<")
+
+
 def _list(title: str, entries: dict[str, str]) -> str:
     lines = [f"## {title}", "", "| name | reason |", "|---|---|"]
-    lines += [f"| `{name}` | {why} |" for name, why in entries.items()]
+    lines += [f"| `{name}` | {plain(why)} |" for name, why in entries.items()]
     return "\n".join(lines) + "\n"
 
 

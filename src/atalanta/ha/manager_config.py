@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from atalanta.kernel.option import OptionGroup, ignored, option
+from atalanta.kernel.option import OptionGroup, option, unbuilt
 
 _ASKED_AGAIN: Final = "a manager that does not answer is asked again, for ever"
+_NO_SESSION: Final = "`lease_ms` of [ha] says when another node takes over for a lost one, and no session"
 _USER: Final = "the name with which this node logs in"
 _PASSWORD: Final = "the file whose first line is the user's password"
 _AUTHORITIES: Final = "PEM file of the authorities that sign the servers' certificates"
@@ -36,13 +37,13 @@ class ZooKeeperManagerConfig(ManagerConfig):
 
     connect_string: str = option("", "connect-string", "host:port of the servers, with commas")
     namespace: str | None = option(None, "namespace", "the node below which the groups' values lie")
-    session_ms: int = ignored(
-        18_000, "session-ms", "nothing depends on a session here", unit="ms", minimum=1
+    session_ms: int = unbuilt(
+        18_000, "session-ms", _NO_SESSION, unit="ms", minimum=1
     )
-    session_percent: int = ignored(
+    session_percent: int = unbuilt(
         33,
         "session-percent",
-        "nothing depends on a session here",
+        _NO_SESSION,
         unit="percent",
         minimum=0,
         maximum=100,
@@ -50,8 +51,8 @@ class ZooKeeperManagerConfig(ManagerConfig):
     connection_ms: int = option(
         8000, "connection-ms", "how long a connection, or an answer, may take", unit="ms", minimum=1
     )
-    retries: int = ignored(1, "retries", _ASKED_AGAIN, unit="count", minimum=-1)
-    retries_ms: int = ignored(1000, "retries-ms", _ASKED_AGAIN, unit="ms", minimum=1)
+    retries: int = unbuilt(1, "retries", _ASKED_AGAIN, unit="count", minimum=-1)
+    retries_ms: int = unbuilt(1000, "retries-ms", _ASKED_AGAIN, unit="ms", minimum=1)
     user: str | None = option(None, "user", _USER)
     password_file: str | None = option(None, "password-file", _PASSWORD)
     ca_file: str | None = option(None, "ca-file", f"{_AUTHORITIES}; without it the connection has no TLS")

@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.kernel.option import OptionGroup, ignored, option
+from atalanta.kernel.option import OptionGroup, ignored, option, unbuilt
+from atalanta.kernel.unseen_options import IN_PROCESS, STORE_LAYOUT, UNREAD
 
-_UNREAD: Final = "not read by Artemis 2.44 either"
-_NO_LAST_STEP: Final = "a follower catches up while the active node serves: there is no last step that stops it"
-_TAIL_ONLY: Final = "a member that returns keeps its journal, and cuts only what was never confirmed"
-_RETRIES: Final = "a passive node tries the others of its group again and again, with short pauses"
+_NO_LAST_STEP: Final = (
+    "no first copy is given up for its time: a follower catches up while the active node serves, and clients never wait"
+)
+_RETRIES: Final = "a passive node tries the others of its group again at its own pace, with short pauses"
 _NO_VOTES: Final = "members of the cluster do not vote here: a manager decides who is active"
-_ASKED_AGAIN: Final = "a node without a backup asks for ever; Artemis 2.44 does not read it either"
 
 
 @dataclass(eq=False, repr=False)
@@ -25,10 +25,8 @@ class SharedStorePrimary(OptionGroup):
     failover_on_shutdown: bool = option(
         False, "failover-on-shutdown", "a graceful stop lets a backup take over; false: backups stay passive"
     )
-    wait_for_activation: bool = ignored(
-        True, "wait-for-activation", "the process waits for its turn, and opens no acceptor before"
-    )
-    failback_delay_ms: int = ignored(5000, "failback-delay", _UNREAD, unit="ms", minimum=0)
+    wait_for_activation: bool = ignored(True, "wait-for-activation", IN_PROCESS)
+    failback_delay_ms: int = ignored(5000, "failback-delay", UNREAD, unit="ms", minimum=0)
 
 
 @dataclass(eq=False, repr=False)
@@ -44,7 +42,7 @@ class SharedStoreBackup(OptionGroup):
     restart_backup: bool = option(
         True, "restart-backup", "a backup that gave the store back waits again; false: its process ends"
     )
-    failback_delay_ms: int = ignored(5000, "failback-delay", _UNREAD, unit="ms", minimum=0)
+    failback_delay_ms: int = ignored(5000, "failback-delay", UNREAD, unit="ms", minimum=0)
 
 
 @dataclass(eq=False, repr=False)
@@ -57,30 +55,31 @@ class Replication(OptionGroup):
         "cluster-name",
         "the cluster connection whose static connectors name the other members; without it the first one",
     )
-    initial_sync_timeout_ms: int = ignored(
+    initial_sync_timeout_ms: int = unbuilt(
         30_000, "initial-replication-sync-timeout", _NO_LAST_STEP, unit="ms", minimum=1
     )
     saved_replicas_max: int = ignored(
-        2, "max-saved-replicated-journals-size", _TAIL_ONLY, unit="count", minimum=-1
+        2, "max-saved-replicated-journals-size", STORE_LAYOUT, unit="count", minimum=-1
     )
-    retry_replication_wait_ms: int = ignored(
+    retry_replication_wait_ms: int = unbuilt(
         2000, "retry-replication-wait", _RETRIES, unit="ms", minimum=1
     )
-    vote_on_failure: bool = ignored(False, "vote-on-replication-failure", _NO_VOTES)
-    quorum_size: int = ignored(-1, "quorum-size", _NO_VOTES, unit="count", minimum=-1)
-    vote_retries: int = ignored(12, "vote-retries", _NO_VOTES, unit="count", minimum=-1)
-    vote_retry_wait_ms: int = ignored(5000, "vote-retry-wait", _NO_VOTES, unit="ms", minimum=1)
-    quorum_vote_wait_s: int = ignored(30, "quorum-vote-wait", _NO_VOTES, unit="s", minimum=1)
+    vote_on_failure: bool = unbuilt(False, "vote-on-replication-failure", _NO_VOTES)
+    quorum_size: int = unbuilt(-1, "quorum-size", _NO_VOTES, unit="count", minimum=-1)
+    vote_retries: int = unbuilt(12, "vote-retries", _NO_VOTES, unit="count", minimum=-1)
+    vote_retry_wait_ms: int = unbuilt(5000, "vote-retry-wait", _NO_VOTES, unit="ms", minimum=1)
+    quorum_vote_wait_s: int = unbuilt(30, "quorum-vote-wait", _NO_VOTES, unit="s", minimum=1)
 
 
 @dataclass(eq=False, repr=False)
 class ReplicationPrimary(Replication):
     """The element `<replication><primary>`."""
 
-    check_for_active: bool = ignored(
-        False,
+    # False in Artemis. The default here is what happens: the manager knows whether another node is active.
+    check_for_active: bool = unbuilt(
+        True,
         "check-for-active-server",
-        "a manager knows whether another node is active; without one the data folder's lock does",
+        "this node follows another one that is active with its node id, whatever the file says",
         also=("check-for-live-server",),
     )
     coordination_id: str | None = option(
@@ -99,10 +98,10 @@ class ReplicationBackup(Replication):
     allow_failback: bool = option(
         False, "allow-failback", "an active backup hands over to the primary when that is back and in sync"
     )
-    restart_backup: bool = ignored(
-        True, "restart-backup", "a backup that handed over follows again, as Artemis' does with a manager"
+    restart_backup: bool = unbuilt(
+        True, "restart-backup", "a backup that handed over follows again, and its process does not end"
     )
-    failback_delay_ms: int = ignored(5000, "failback-delay", _UNREAD, unit="ms", minimum=0)
+    failback_delay_ms: int = ignored(5000, "failback-delay", UNREAD, unit="ms", minimum=0)
 
 
 @dataclass(eq=False, repr=False)
@@ -112,7 +111,7 @@ class ColocationConfig(OptionGroup):
     request_backup: bool = option(
         False, "request-backup", "this node asks the members of its cluster to host a backup of it"
     )
-    request_retries: int = ignored(-1, "backup-request-retries", _ASKED_AGAIN, unit="count", minimum=-1)
+    request_retries: int = ignored(-1, "backup-request-retries", UNREAD, unit="count", minimum=-1)
     request_retry_interval_ms: int = option(
         5000, "backup-request-retry-interval", "how often a node without a backup asks", unit="ms", minimum=1
     )

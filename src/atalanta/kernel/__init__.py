@@ -20,11 +20,12 @@ if TYPE_CHECKING:
         QueueConfig,
     )
     from atalanta.kernel.settings.repository import AddressSettingsRepository
+    from atalanta.kernel.unseen_options import IN_PROCESS, STORE_LAYOUT
 else:
     __getattr__ = face(__name__)
 
 __all__ = [
-    "ADDRESS_FULL", "RANGE_LOST", "SECURITY", "STEP_WORK_MAX", "AddressConfig",
+    "ADDRESS_FULL", "IN_PROCESS", "RANGE_LOST", "SECURITY", "STEP_WORK_MAX", "STORE_LAYOUT", "AddressConfig",
     "AddressSettingsRepository", "Broker", "BrokerConfig", "CurrentCommand", "Disk", "Ids",
     "LargeFiles", "Links", "Observer", "Passwords", "QueueConfig", "Recovery", "Security",
     "StoredPassword", "Timers", "Trace", "Wire",

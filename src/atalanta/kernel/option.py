@@ -34,6 +34,7 @@ def option(
     *,
     unit: str = "",
     supported: bool = True,
+    named: bool = False,
     choices: Mapping[str, Any] | None = None,
     minimum: float | None = None,
     maximum: float | None = None,
@@ -45,7 +46,7 @@ def option(
     """Returns a field with its element name (`xml`), older names (`also`), unit, bounds and purpose (`why`).
 
     unit: "ms", "s", "bytes" (suffixes such as 10M are read), "count" or "" (no number).
-    supported: False for an option without effect (`ignored`).
+    supported: False for an option without effect (`ignored`); `named`: each start says so (`unbuilt`).
     minimum and maximum are allowed values themselves, `above` is not.
     choices: text in the file -> value. attribute: an XML attribute, not a child element.
     kind: "bool", "int", "float", "str" or "pattern" (a regular expression, as text). The default value decides the
@@ -57,6 +58,7 @@ def option(
         "why": why,
         "unit": unit,
         "supported": supported,
+        "named": named,
         "choices": choices,
         "minimum": minimum,
         "maximum": maximum,
@@ -68,8 +70,17 @@ def option(
 
 
 def ignored(default: Any, xml: str, why: str, **described: Any) -> Any:
-    """Returns an option of Artemis that has no effect here. It is read and checked, then listed once at the start."""
+    """Returns an option of Artemis that has no effect here, and that no client sees: `why` is a kind of
+    kernel/unseen_options.py, or tests/config/harmless has a case. It is read and checked.
+    """
     return option(default, xml, why, supported=False, **described)
+
+
+def unbuilt(default: Any, xml: str, why: str, **described: Any) -> Any:
+    """Returns an option of Artemis that has no effect here. The default is what happens here; any other value is named
+    at the start, with its consequence `why`.
+    """
+    return option(default, xml, why, supported=False, named=True, **described)
 
 
 def _kind_of(default: Any, unit: str) -> str:

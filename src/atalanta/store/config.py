@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from atalanta.kernel.option import OptionGroup, ignored, option
+from atalanta.kernel.option import OptionGroup, ignored, option, unbuilt
+from atalanta.kernel.unseen_options import CACHES, LOGS, STORE_LAYOUT, THREADS
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -56,10 +57,7 @@ class JournalConfig(OptionGroup):
 
 
 COMPACT_SEGMENTS_MIN: Final = 2
-_PAGING: Final = "pages are read and written differently"
-_ONE_LOG: Final = "this journal has no such part"
 _ALWAYS: Final = "always on: nothing is confirmed before it is on disk"
-_GROUPED: Final = "commits are grouped per event-loop iteration"
 
 
 @dataclass(eq=False, repr=False)
@@ -95,8 +93,8 @@ class JournalOptions(OptionGroup):
         minimum=0,
         maximum=100,
     )
-    min_files: int = ignored(2, "journal-min-files", _ONE_LOG, unit="count")
-    pool_files: int = ignored(-1, "journal-pool-files", _ONE_LOG, unit="count")
+    min_files: int = ignored(2, "journal-min-files", STORE_LAYOUT, unit="count")
+    pool_files: int = ignored(-1, "journal-pool-files", STORE_LAYOUT, unit="count")
     datasync: bool = ignored(True, "journal-datasync", _ALWAYS)
     sync_transactional: bool = ignored(True, "journal-sync-transactional", _ALWAYS)
     sync_non_transactional: bool = ignored(True, "journal-sync-non-transactional", _ALWAYS)
@@ -111,12 +109,16 @@ class JournalOptions(OptionGroup):
     journal_type: str = ignored(
         "ASYNCIO",
         "journal-type",
-        "there is one way to write",
+        STORE_LAYOUT,
         choices={"ASYNCIO": "ASYNCIO", "NIO": "NIO", "MAPPED": "MAPPED"},
     )
-    bindings_directory: str = ignored("data/bindings", "bindings-directory", _ONE_LOG)
-    create_bindings_directory: bool = ignored(True, "create-bindings-dir", _ONE_LOG)
-    create_journal_directory: bool = ignored(True, "create-journal-dir", "always created")
+    bindings_directory: str = ignored("data/bindings", "bindings-directory", STORE_LAYOUT)
+    create_bindings_directory: bool = ignored(True, "create-bindings-dir", STORE_LAYOUT)
+    create_journal_directory: bool = unbuilt(
+        True,
+        "create-journal-dir",
+        "a journal folder that is missing is made: while its disk is not mounted, the node starts without its messages",
+    )
     paging_directory: str = option(
         "data/paging", "paging-directory", "holds a folder of page files for each node id"
     )
@@ -128,22 +130,24 @@ class JournalOptions(OptionGroup):
     large_message_sync: bool = option(
         True, "large-message-sync", "durable large messages are on disk before they are confirmed"
     )
-    node_manager_lock_directory: str | None = ignored(
-        None, "node-manager-lock-directory", "the lock lies in the journal's folder"
+    node_manager_lock_directory: str | None = unbuilt(
+        None,
+        "node-manager-lock-directory",
+        "the lock lies in the journal's folder: of nodes with this folder and journals of their own, each one serves",
     )
-    buffer_timeout_ns: int | None = ignored(None, "journal-buffer-timeout", _GROUPED, unit="ns")
-    buffer_size_bytes: int | None = ignored(None, "journal-buffer-size", _GROUPED, unit="bytes")
-    max_io: int | None = ignored(None, "journal-max-io", "one write at a time", unit="count")
+    buffer_timeout_ns: int | None = ignored(None, "journal-buffer-timeout", STORE_LAYOUT, unit="ns")
+    buffer_size_bytes: int | None = ignored(None, "journal-buffer-size", STORE_LAYOUT, unit="bytes")
+    max_io: int | None = ignored(None, "journal-max-io", STORE_LAYOUT, unit="count")
     device_block_size: int | None = ignored(
-        None, "journal-device-block-size", _ONE_LOG, unit="count"
+        None, "journal-device-block-size", STORE_LAYOUT, unit="count"
     )
-    file_open_timeout_s: int = ignored(5, "journal-file-open-timeout", _ONE_LOG, unit="s")
-    max_attic_files: int | None = ignored(None, "journal-max-attic-files", _ONE_LOG, unit="count")
-    log_write_rate: bool = ignored(False, "log-journal-write-rate", "see the metrics")
-    page_max_concurrent_io: int = ignored(5, "page-max-concurrent-io", _PAGING, unit="count")
-    page_sync_timeout_ns: int | None = ignored(None, "page-sync-timeout", _PAGING, unit="ns")
-    read_whole_page: bool = ignored(False, "read-whole-page", _PAGING)
-    purge_page_folders: bool = ignored(False, "purge-page-folders", _PAGING)
+    file_open_timeout_s: int = ignored(5, "journal-file-open-timeout", STORE_LAYOUT, unit="s")
+    max_attic_files: int | None = ignored(None, "journal-max-attic-files", STORE_LAYOUT, unit="count")
+    log_write_rate: bool = ignored(False, "log-journal-write-rate", LOGS)
+    page_max_concurrent_io: int = ignored(5, "page-max-concurrent-io", THREADS, unit="count")
+    page_sync_timeout_ns: int | None = ignored(None, "page-sync-timeout", STORE_LAYOUT, unit="ns")
+    read_whole_page: bool = ignored(False, "read-whole-page", CACHES)
+    purge_page_folders: bool = ignored(False, "purge-page-folders", STORE_LAYOUT)
 
     def journal_config(self, journal_id: bytes) -> JournalConfig:
         """Returns the journal's configuration. `journal_id` is the node id, 16 bytes."""

@@ -1,7 +1,8 @@
 """Acceptors and connectors, as `broker.xml` has them: `<acceptor name="x">tcp://host:port?k=v;k=v</acceptor>`.
 
 Every parameter of Artemis (TransportConstants) is known by name. Parameters without effect here are collected in
-`unused` and listed at start. A parameter is refused if ignoring it would be dangerous or misleading (HTTP, SOCKS).
+`unused` and `named`, and listed at start. A parameter is refused if ignoring it would be dangerous or misleading
+(HTTP, SOCKS).
 """
 
 from __future__ import annotations
@@ -11,6 +12,14 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from atalanta.kernel.option import OptionGroup, option
+from atalanta.kernel.unseen_options import (
+    IN_PROCESS,
+    SOCKETS,
+    THREADS,
+    UNREAD,
+    UNSERVED,
+    FixedValue,
+)
 from atalanta.message.repetition import PERIOD_MS_MIN
 from atalanta.wire.tls_config import TLS_PRIVATE, TLS_REFUSED, TLS_UNUSED, TlsConfig
 from atalanta.wire.uri import DEFAULT_PORT, Uri, UriError, parse_uri
@@ -25,58 +34,65 @@ INT_MAX: Final = (1 << 31) - 1
 LONG_MAX: Final = (1 << 63) - 1
 PROTOCOLS: Final = ("CORE", "AMQP", "STOMP", "HORNETQ", "MQTT", "OPENWIRE")
 
-_THREADS: Final = "this broker has one loop and no worker threads"
-_NETTY: Final = "concerns Netty"
-_OTHER_PROTOCOL: Final = "concerns a protocol this version does not speak"
+_HTTP: Final = "a part of httpEnabled, which is refused"
+_SOCKS: Final = "a part of socksEnabled, which is refused"
 
-# Known to Artemis, without effect here. Name -> why.
+# Known to Artemis, without effect here, and seen by no client. Name -> why: a kind of kernel/unseen_options.py, or
+# tests/config/harmless has a case.
 UNUSED: Final[dict[str, str]] = {
-    "localAddress": "the operating system chooses",
-    "localPort": "the operating system chooses",
-    "writeBufferLowWaterMark": _NETTY,
-    "writeBufferHighWaterMark": _NETTY,
-    "batchDelay": "writes are joined per turn of the loop",
-    "useNio": _NETTY,
-    "useEpoll": _NETTY,
-    "useKQueue": _NETTY,
-    "useInvm": "there are no connections within the process",
-    "useGlobalWorkerPool": _THREADS,
-    "useNioGlobalWorkerPool": _THREADS,
-    "nioRemotingThreads": _THREADS,
-    "remotingThreads": _THREADS,
-    "directDeliver": _THREADS,
-    "protocol": "of acceptors alone: the old form of protocols",
-    "quietPeriod": _NETTY,
-    "shutdownTimeout": _NETTY,
-    "amqpCredits": _OTHER_PROTOCOL,
-    "amqpLowCredits": _OTHER_PROTOCOL,
-    "amqpMinLargeMessageSize": _OTHER_PROTOCOL,
-    "amqpMinCredits": _OTHER_PROTOCOL,
-    "amqpIdleTimeout": _OTHER_PROTOCOL,
-    "amqpDuplicateDetection": _OTHER_PROTOCOL,
-    "amqpUseModifiedForTransientDeliveryErrors": _OTHER_PROTOCOL,
-    "amqpTreatRejectAsUnmodifiedDeliveryFailed": _OTHER_PROTOCOL,
-    "saslMechanisms": _OTHER_PROTOCOL,
-    "saslLoginConfigScope": _OTHER_PROTOCOL,
-    "maximumPacketSize": _OTHER_PROTOCOL,
-    "defaultMqttSessionExpiryInterval": _OTHER_PROTOCOL,
-    "topicAliasMaximum": _OTHER_PROTOCOL,
-    "receiveMaximum": _OTHER_PROTOCOL,
-    "serverKeepAlive": _OTHER_PROTOCOL,
-    "httpClientIdleTime": "HTTP is not supported",
-    "httpClientIdleScanPeriod": "HTTP is not supported",
-    "httpResponseTime": "HTTP is not supported",
-    "httpServerScanPeriod": "HTTP is not supported",
-    "httpRequiresSessionId": "HTTP is not supported",
-    "servletPath": "HTTP is not supported",
-    "socksHost": "SOCKS is not supported",
-    "socksPort": "SOCKS is not supported",
-    "socksVersion": "SOCKS is not supported",
-    "socksUsername": "SOCKS is not supported",
-    "socksPassword": "SOCKS is not supported",
-    "socksRemoteDNS": "SOCKS is not supported",
+    "localAddress": UNREAD,  # of an acceptor
+    "localPort": UNREAD,
+    "writeBufferLowWaterMark": SOCKETS,
+    "writeBufferHighWaterMark": SOCKETS,
+    "batchDelay": "nothing is held back: what one turn of the loop writes to a client goes at its end",
+    "useNio": SOCKETS,
+    "useEpoll": SOCKETS,
+    "useKQueue": SOCKETS,
+    "useInvm": IN_PROCESS,
+    "useGlobalWorkerPool": THREADS,
+    "useNioGlobalWorkerPool": THREADS,
+    "nioRemotingThreads": THREADS,
+    "remotingThreads": THREADS,
+    "directDeliver": THREADS,
+    "quietPeriod": THREADS,
+    "shutdownTimeout": THREADS,
+    "protocol": UNREAD,  # of a connector; in an acceptor it is the old form of protocols
+    "amqpCredits": UNSERVED,
+    "amqpLowCredits": UNSERVED,
+    "amqpMinLargeMessageSize": UNSERVED,
+    "amqpMinCredits": UNSERVED,
+    "amqpIdleTimeout": UNSERVED,
+    "amqpDuplicateDetection": UNSERVED,
+    "amqpUseModifiedForTransientDeliveryErrors": UNSERVED,
+    "amqpTreatRejectAsUnmodifiedDeliveryFailed": UNSERVED,
+    "saslMechanisms": UNSERVED,
+    "saslLoginConfigScope": UNSERVED,
+    "maximumPacketSize": UNSERVED,
+    "defaultMqttSessionExpiryInterval": UNSERVED,
+    "topicAliasMaximum": UNSERVED,
+    "receiveMaximum": UNSERVED,
+    "serverKeepAlive": UNSERVED,
+    "closeMqttConnectionOnPublishAuthorizationFailure": UNSERVED,
+    "httpClientIdleTime": _HTTP,
+    "httpClientIdleScanPeriod": _HTTP,
+    "httpResponseTime": _HTTP,
+    "httpServerScanPeriod": _HTTP,
+    "httpRequiresSessionId": _HTTP,
+    "servletPath": _HTTP,
+    "socksHost": _SOCKS,
+    "socksPort": _SOCKS,
+    "socksVersion": _SOCKS,
+    "socksUsername": _SOCKS,
+    "socksPassword": _SOCKS,
+    "socksRemoteDNS": _SOCKS,
     **TLS_UNUSED,
 }
+_SOURCE: Final = "the operating system chooses the source of connections: a firewall for this one alone stops them"
+# Of connectors alone: what others see of them.
+CONNECTOR_LOST: Final[dict[str, str]] = {"localAddress": _SOURCE, "localPort": _SOURCE}
+# Of an acceptor that does not say which protocols it serves.
+NOT_SPOKEN: Final = "no AMQP and no MQTT is spoken, also where no protocols are named: their clients are disconnected"
+UNKNOWN: Final = "unknown: nothing is done"
 
 # If one of these is true, the bytes on the wire differ: refused rather than ignored.
 REFUSED: Final[dict[str, str]] = {
@@ -94,10 +110,13 @@ TLS_FIELDS: Final = {entry.metadata["xml"]: entry for entry in fields(TlsConfig)
 class ProtocolOptions(OptionGroup):
     """The base of the acceptor's parameters that belong to one protocol; they live beside it.
 
-    `UNUSED`: parameters of the protocol that Artemis or Classic know, without effect here. Name -> why.
+    Parameters of the protocol that Artemis or Classic know, without effect here, name -> why: no client sees `UNUSED`;
+    `FIXED` are harmless with one value; `LOST` are named.
     """
 
     UNUSED: ClassVar[dict[str, str]] = {}
+    FIXED: ClassVar[dict[str, FixedValue]] = {}
+    LOST: ClassVar[dict[str, str]] = {}
 
     def check(self) -> None:
         """Raises UriError for values that cannot be used."""
@@ -132,7 +151,8 @@ class EndpointConfig(OptionGroup):
     )
     tls: TlsConfig | None = None  # None: sslEnabled is not true
     params: dict[str, str] = field(default_factory=dict)
-    unused: list[tuple[str, str]] = field(default_factory=list)  # (parameter, why)
+    unused: list[tuple[str, str]] = field(default_factory=list)  # (parameter, why): no client sees it
+    named: list[tuple[str, str]] = field(default_factory=list)  # (parameter, what the file misses)
 
 
 @dataclass(eq=False, repr=False)
@@ -297,9 +317,6 @@ def _fill(config: EndpointConfig, params: dict[str, str], groups: Sequence[Proto
         if entry.metadata
         for name in (entry.metadata["xml"], *entry.metadata["also"])
     }
-    unused = dict(UNUSED)
-    for group in groups:
-        unused.update(group.UNUSED)
     others: dict[str, str] = {}
     config.tls = read_tls(params)
     for name, text in params.items():
@@ -311,14 +328,35 @@ def _fill(config: EndpointConfig, params: dict[str, str], groups: Sequence[Proto
         elif name not in TLS_FIELDS and name not in TLS_REFUSED:
             others[name] = text
     for name, text in others.items():
-        if name in REFUSED:
-            if _boolean(name, text):
-                raise UnservedUri(f"{name}: {REFUSED[name]}")
-        elif name in unused:
-            config.unused.append((name, unused[name]))
-        else:
-            names = [*known, *TLS_FIELDS, *TLS_REFUSED, *unused, *REFUSED]
-            config.unused.append((name, _unknown(name, names)))
+        if name in REFUSED and _boolean(name, text):
+            raise UnservedUri(f"{name}: {REFUSED[name]}")
+        if name not in REFUSED:
+            _without_effect(config, groups, name, text, list(known))
+
+
+def _without_effect(
+    config: EndpointConfig, groups: Sequence[ProtocolOptions], name: str, text: str, known: list[str]
+) -> None:
+    """Puts a parameter that is not built into `unused` or `named`."""
+    unused = dict(UNUSED)
+    fixed: dict[str, FixedValue] = {}
+    lost = dict(CONNECTOR_LOST) if isinstance(config, ConnectorConfig) else {}
+    for group in groups:
+        unused.update(group.UNUSED)
+        fixed.update(group.FIXED)
+        lost.update(group.LOST)
+    if name in lost:
+        config.named.append((name, lost[name]))
+    elif name in fixed:
+        if not fixed[name].holds(text):
+            config.named.append((name, fixed[name].otherwise))
+    elif name not in unused:
+        names = [*known, *TLS_FIELDS, *TLS_REFUSED, *unused, *fixed, *lost, *REFUSED]
+        config.named.append((name, _unknown(name, names)))
+    elif unused[name] == UNSERVED and isinstance(config, AcceptorConfig) and not config.protocols:
+        config.named.append((name, NOT_SPOKEN))
+    else:
+        config.unused.append((name, unused[name]))
 
 
 def read_tls(params: dict[str, str]) -> TlsConfig | None:
@@ -344,7 +382,7 @@ def _unknown(name: str, names: list[str]) -> str:
     import difflib  # Imported here: nodes start without it.
 
     near = difflib.get_close_matches(name, names, 1)
-    return f"unknown; did you mean '{near[0]}'?" if near else "unknown"
+    return f"{UNKNOWN}; did you mean '{near[0]}'?" if near else UNKNOWN
 
 
 def _convert(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from atalanta.kernel.option import OptionGroup, option
+from atalanta.kernel.unseen_options import JVM
 
 
 @dataclass(eq=False, repr=False)
@@ -70,11 +71,11 @@ TLS_REFUSED: Final[dict[str, str]] = {
     "passwordCodec": "Java classes cannot be loaded; write the password as ${name}",
 }
 TLS_UNUSED: Final[dict[str, str]] = {
-    "keyStoreProvider": "there are no Java security providers",
-    "trustStoreProvider": "there are no Java security providers",
-    "sslProvider": "OpenSSL serves TLS here",
-    "sslAutoReload": "a reload (SIGHUP, or a changed broker.xml) reads the stores again",
-    "forceSSLParameters": "there are no system properties of Java here",
+    "keyStoreProvider": JVM,
+    "trustStoreProvider": JVM,
+    "sslProvider": JVM,
+    "sslAutoReload": "the key and trust stores are watched with the other files: configuration-file-refresh-period",
+    "forceSSLParameters": JVM,
 }
 # Never sent to peers and clients: the topology is sent before any login.
 TLS_PRIVATE: Final = (

@@ -74,6 +74,28 @@ def test_warnings(tmp_path: Path, other: dict[str, str], text: str) -> None:
     call(a, b, status=1, strict=True)
 
 
+RIGHTS = """<security-settings><security-setting match="s"><permission type="send" roles="amq"/></security-setting>
+<security-setting match="s"><permission type="send" roles="other"/></security-setting></security-settings>"""
+
+
+@pytest.mark.parametrize(
+    ("more", "files", "text"),
+    [
+        (RIGHTS, {}, "security-setting s (it is there twice: that of line"),
+        ("", {"artemis-users.properties": "u = one\nu = two\n"}, "user 'u' is there twice"),
+        ("", {"artemis-roles.properties": "amq = u\namq = v\n"}, "role 'amq' is there twice"),
+    ],
+)
+def test_rights_and_users_that_are_there_twice_fail_a_strict_check(
+    tmp_path: Path, more: str, files: dict[str, str], text: str
+) -> None:
+    path = write(tmp_path, "a", more=more)
+    for name, content in {"artemis-users.properties": "u = one\nv = two\n", **files}.items():
+        (path.parent / name).write_text(content)
+    assert any(text in each for each in told(call(path), "warning"))
+    call(path, status=1, strict=True)
+
+
 def test_static_connectors_that_lead_nowhere(tmp_path: Path) -> None:
     def connectors(port: int, host: str = "host-b") -> str:
         return f'<connector name="other">tcp://{host}:{port}</connector>'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atalanta.kernel.queue.spec import MULTICAST
-from tests.cluster.cluster_rig import Rig, count, node_of
+from tests.cluster.cluster_rig import Rig, count, node_of, queue_of
 from tests.cluster.grouping.grouping_rig import (
     bodies_at,
     group_stored,
@@ -163,6 +163,78 @@ def test_a_node_that_leaves_in_good_order_gives_its_groups_up(rig: Rig) -> None:
     rig.until(lambda: not pins_of(hosts[0]))
     group_stored(rig, hosts[2], "red", "2")
     assert holders([hosts[0], hosts[2]]) == ["n2"]
+
+
+def test_a_group_goes_on_elsewhere_after_the_timeout_if_its_node_left_after_the_local_node(rig: Rig) -> None:
+    """The LOCAL node and the group's node were stopped in good order; the LOCAL one comes back without the other."""
+    hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 2_000))
+    group_stored(rig, hosts[1], "red", "1")
+    hosts[0].stop()
+    hosts[1].stop()
+    hosts[0].start()
+    sender = rig.client(hosts[0])
+    send_group(sender, "red", "2")
+    rig.run(1.5)
+    assert sender.answers == [] and sender.errors == [], "the group's node may come back"
+    rig.until(lambda: sender.answers == [1], 2)
+    (holder,) = [host for host in (hosts[0], hosts[2]) if queue_of(host, "orders").message_count]
+    hosts[1].start()
+    rig.formed()
+    for host in (hosts[1], hosts[0], hosts[2]):
+        group_stored(rig, host, "red", f"by {host.name}")
+    assert bodies_at(hosts[1]) == [b"1"], "what was there before is there, and nothing new"
+    assert bodies_at(holder) == [b"2", b"by n1", b"by n0", b"by n2"]
+
+
+def test_a_node_that_is_back_within_the_timeout_keeps_its_groups(rig: Rig) -> None:
+    hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 8_000))
+    group_stored(rig, hosts[1], "red", "1")
+    hosts[0].stop()
+    hosts[1].stop()
+    hosts[0].start()
+    sender = rig.client(hosts[0])
+    send_group(sender, "red", "2")
+    rig.run(1)
+    hosts[1].start()
+    rig.until(lambda: bodies_at(hosts[1]) == [b"1", b"2"])
+    rig.run(10)
+    hosts[1].crash()
+    send_group(sender, "red", "3")
+    rig.until(lambda: sender.answers == [1, 2])
+    assert holders([hosts[0], hosts[2]]) == [], "it crashed: its messages wait for it"
+
+
+def test_a_node_that_had_crashed_before_the_local_node_left_keeps_its_groups(rig: Rig) -> None:
+    hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 1_000))
+    group_stored(rig, hosts[1], "red", "1")
+    hosts[1].crash()
+    rig.until(lambda: "node-1" not in grouping_of(hosts[0]).complete)
+    hosts[0].stop()
+    hosts[0].start()
+    sender = rig.client(hosts[0])
+    rig.run(3)
+    send_group(sender, "red", "2")
+    rig.until(lambda: sender.errors)
+    assert pins_of(hosts[0]) == {"red.orders": "ordersnode-1"}
+
+
+def test_a_node_that_saw_the_groups_node_leave_tells_the_local_one(rig: Rig) -> None:
+    """The LOCAL node crashed and could not see it; another one could."""
+    hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 2_000))
+    group_stored(rig, hosts[1], "red", "1")
+    hosts[0].crash()
+    hosts[1].stop()
+    rig.run(1)
+    hosts[0].start()
+    rig.run(2)
+    sender = rig.client(hosts[2])
+    send_group(sender, "red", "2")
+    rig.until(lambda: sender.answers == [1], 4)
+    assert len(holders([hosts[0], hosts[2]])) == 1
+    hosts[1].start()
+    rig.formed()
+    group_stored(rig, hosts[1], "red", "3")
+    assert bodies_at(hosts[1]) == [b"1"]
 
 
 def test_a_queue_that_is_deleted_gives_its_groups_up(rig: Rig) -> None:

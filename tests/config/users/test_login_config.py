@@ -168,11 +168,19 @@ def test_comments_end_before_strings_and_strings_hold_what_they_like() -> None:
     assert module.line == 1
 
 
-@pytest.mark.parametrize("text", ["", "activemq {", "}};;{{", '"', "a = b; c {x", "/* open"])
-def test_whatever_stands_there(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize("text", ["", '"', "/* open"])
+def test_a_file_without_entries_is_as_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "artemis-users.properties").write_text("anna = secret\n")
     configuration = read_broker_xml(configure(tmp_path, text))
     assert read_security(configuration).authenticate("anna", "secret") is not None
+
+
+@pytest.mark.parametrize("text", ["activemq {", "}};;{{", "a = b; c {x"])
+def test_a_file_that_ends_early_keeps_the_node_from_starting(tmp_path: Path, text: str) -> None:
+    """Which users it means is unknown; those of the properties files are perhaps others."""
+    (tmp_path / "artemis-users.properties").write_text("anna = secret\n")
+    with pytest.raises(ConfigError, match="no login module can be read"):
+        read_security(read_broker_xml(configure(tmp_path, text)))
 
 
 def test_reading_a_long_file_takes_time_by_its_length_only() -> None:
@@ -220,7 +228,7 @@ def test_an_entry_without_modules_is_not_an_unknown_one(tmp_path: Path) -> None:
     path = with_door(tmp_path, AS_CREATED + "visitors { };", "visitors")
     with pytest.raises(ConfigError) as caught:
         read_security(read_broker_xml(path))
-    assert "the entry 'visitors', which is an acceptor's securityDomain, has no login module" in str(caught.value)
+    assert "no login module can be read in the entry 'visitors'" in str(caught.value)
     assert "did you mean" not in str(caught.value)
 
 
@@ -239,3 +247,31 @@ def test_a_door_whose_users_nobody_knows(tmp_path: Path) -> None:
     (tmp_path / "artemis-users.properties").write_text("anna = secret\n")
     with pytest.raises(ConfigError, match="is missing: securityDomain 'visitor'"):
         read_security(read_broker_xml(path))
+
+
+LDAP = """%s {
+   org.example.LDAPLoginModule required
+       connectionURL="ldap://localhost:389"
+       userBase="ou=users";
+};
+"""
+
+
+def test_a_url_in_quotes_is_no_comment(tmp_path: Path) -> None:
+    [ldap, other] = parse_login_config(LDAP % "a" + AS_CREATED.replace("activemq {", "b {")).values()
+    assert ldap[0].options == {"connectionURL": "ldap://localhost:389", "userBase": "ou=users"}
+    assert [(each.name.rpartition(".")[2], each.line) for each in other] == [("PropertiesLoginModule", 10)]
+
+
+@pytest.mark.parametrize("domain", ["activemq", "with-roles"])
+def test_an_entry_that_cannot_be_read_lets_in_nobody(tmp_path: Path, domain: str) -> None:
+    """It neither has the users of the properties files instead, nor is it another entry of the same name."""
+    acceptor = "" if domain == "activemq" else f"?securityDomain={domain}"
+    path = configure(tmp_path, f"{domain} {{ }};\n")
+    core = f'<acceptors><acceptor name="a">tcp://127.0.0.1:0{acceptor}</acceptor></acceptors>'
+    path.write_text(f"<configuration><core>{core}</core></configuration>")
+    with pytest.raises(ConfigError) as caught:
+        read_security(read_broker_xml(path))
+    for problem in caught.value.problems:
+        assert problem.text == f"no login module can be read in the entry '{domain}'"
+        assert problem.hint == "a module is its class, a flag and options, and ends with ';'"

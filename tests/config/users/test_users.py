@@ -82,3 +82,16 @@ def test_roles_of_unknown_users_are_warned_about(tmp_path: Path) -> None:
     read_security(configuration)
     [warning] = configuration.warnings[1:]
     assert "names 'ana', which is not a user (did you mean 'anna'?)" in warning
+
+
+def test_of_a_role_that_is_there_twice_the_last_line_counts(tmp_path: Path) -> None:
+    """Java's Properties, which Artemis reads the file with, have one value for a name."""
+    path = tmp_path / "broker.xml"
+    path.write_text("<configuration><core/></configuration>")
+    (tmp_path / "artemis-users.properties").write_text("anna = a\nbert = b\n")
+    (tmp_path / "artemis-roles.properties").write_text("amq = anna,bert\namq = bert\n")
+    configuration = read_broker_xml(path)
+    security = read_security(configuration)
+    assert {name: user.roles for name, user in security.users.items()} == {"anna": (), "bert": ("amq",)}
+    [warning] = [each for each in configuration.warnings if "twice" in each]
+    assert warning == f"{tmp_path / 'artemis-roles.properties'}:2: role 'amq' is there twice: the last one counts"

@@ -115,3 +115,15 @@ def test_a_link_stays_and_what_it_leads_to_is_changed(folder: Path, tmp_path: Pa
     UserFiles(folder).add("clara", "secret", ("ops",))
     assert users.is_symlink() and "clara" in (kept / "users").read_text()
     assert sorted(path.name for path in kept.iterdir()) == ["users"]
+
+
+def test_a_user_that_is_there_twice_is_changed_and_removed_as_one(tmp_path: Path) -> None:
+    """The last entry counts: a password that was set in the first one would be none."""
+    users, roles = tmp_path / "artemis-users.properties", tmp_path / "artemis-roles.properties"
+    users.write_text("# all\nanna = old\nbert = b\nanna = \\\n  newer\n")
+    roles.write_text("amq = anna\namq = anna,bert\n")
+    assert UserFiles(tmp_path).listed() == [UserLine("anna", False, ("amq",)), UserLine("bert", False, ("amq",))]
+    UserFiles(tmp_path).reset("anna", "newest", None)
+    assert users.read_text() == "# all\nbert = b\nanna = newest\n"
+    UserFiles(tmp_path).remove("anna")
+    assert (users.read_text(), roles.read_text()) == ("# all\nbert = b\n", "amq = bert\n")

@@ -88,7 +88,7 @@ def test_permissions_and_settings(configuration: Configuration) -> None:
 
 def test_what_is_for_applications_is_named_not_done(configuration: Configuration) -> None:
     named = {each.name for each in configuration.unsupported}
-    assert {"connection-factory", "pooled-connection-factory", "security elytron-domain"} <= named
+    assert {"connection-factory entries", "pooled-connection-factory", "security elytron-domain"} <= named
 
 
 def test_the_converted_file_means_the_same(tmp_path: Path, configuration: Configuration) -> None:
@@ -120,6 +120,7 @@ def test_a_broker_xml_is_not_converted(tmp_path: Path) -> None:
         ("<remote-connector name='c' socket-binding='messagin'/>", "there is no socket-binding 'messagin'"),
         ("<http-acceptor name='a' http-listener='web'/>", "there is no http-listener 'web'"),
         ("<cluster-connection name='c' address='jms' connector-name='x'/>", "there is no connector 'x'"),
+        ("<journal-directory path='j' relative-to='shared.dir'/>", "'shared.dir' is not known here"),
         ("<journal kind='NIO'/>", "unknown attribute 'kind' of <journal>"),
         ("<clutser-connection name='c'/>", "unknown element <clutser-connection> in <server>"),
         ("<address-setting name='#' max-size-byte='1'/>", "unknown element <max-size-byte>"),
@@ -222,3 +223,24 @@ def test_a_stack_that_is_not_there(tmp_path: Path) -> None:
     path.write_text(JGROUPS.format(stack="tpc"))
     with pytest.raises(ConfigError, match=r"standalone\.xml:13: there is no JGroups stack 'tpc'"):
         read_broker_xml(path)
+
+
+def test_services_that_the_file_asks_for_are_named(tmp_path: Path) -> None:
+    server = """<security elytron-domain="d" override-in-vm-security="true"/>
+    <journal datasource="ds" messages-table="m"/>
+    <primary-only><scale-down cluster-name="c"/></primary-only><jms-queue name="q" entries="java:jboss/exported/q"/>
+    <jms-queue name="r" entries="java:/r"/><connection-factory name="f" entries="java:/f"/>
+    <incoming-interceptors><class name="x"/></incoming-interceptors>"""
+    path = tmp_path / "standalone.xml"
+    path.write_text(
+        '<server xmlns="urn:jboss:domain:20.0"><profile><subsystem xmlns="urn:jboss:domain:messaging-activemq:16.0">'
+        f'<server name="s">{server}</server></subsystem></profile></server>'
+    )
+    found = read_broker_xml(path).unsupported
+    assert sorted(each.name for each in found if each.lost) == [
+        "incoming-interceptors", "jms-queue entries", "journal datasource", "scale-down", "scale-down cluster-name",
+        "security elytron-domain",
+    ]  # fmt: skip
+    assert sorted(each.name for each in found if not each.lost) == [
+        "connection-factory", "journal messages-table", "security override-in-vm-security",
+    ]  # fmt: skip

@@ -15,6 +15,7 @@ from atalanta.kernel.security.security import (
     DEFAULT_CLUSTER_USER,
     is_public_password,
 )
+from atalanta.kernel.unseen_options import UNREAD
 from atalanta.message.message import Message
 from atalanta.wire.endpoint import ConnectorConfig
 
@@ -87,7 +88,7 @@ class CoreBridgeConfig(OptionGroup):
         minimum=-1,
     )
     failover_on_server_shutdown: bool = ignored(
-        False, "failover-on-server-shutdown", "not read by Artemis 2.44 either"
+        False, "failover-on-server-shutdown", UNREAD
     )
     use_duplicate_detection: bool = option(
         True,

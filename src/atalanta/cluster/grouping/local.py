@@ -2,8 +2,11 @@
 
 A decision is in the journal before it is sent. Unlike in Artemis, a response always names the winner as alternative
 value as well. REMOTE nodes of Artemis read only that value. Otherwise they would take a response to another node for
-an acceptance of their own proposal, as was observed. After a restart the groups of a disconnected node stay with it;
-Artemis frees them after `timeout`.
+an acceptance of their own proposal, as was observed.
+
+After a restart the groups of a node that is not there stay with it, as its queue has older messages of them. If the
+LOCAL node was stopped in good order while that node was connected, both may belong to one planned stop: then the groups
+are free `timeout` after the start. Artemis frees them in any case.
 """
 
 from __future__ import annotations
@@ -27,7 +30,9 @@ if TYPE_CHECKING:
     from atalanta.kernel.registry.queues import QueueRegistry
 
 KEY: Final = "group:"  # of VALUE records: "group:<full id>" -> cluster name
+PRESENT: Final = "grouping.present"  # VALUE record of a stop in good order: the ids of the nodes that were connected
 REAP_TIMER: Final = "grouping.reap"
+LEFT_TIMER: Final = "grouping.left"
 
 
 class Pin:
@@ -57,6 +62,7 @@ class LocalGrouping(ClusterGrouping):
         self.by_queue: dict[str, dict[str, bool]] = {}
         self.full: bool = False
         self.rival: str = ""  # another node with a LOCAL handler
+        self.awaited: list[str] = []  # nodes that were connected when this one was stopped in good order
 
     # -- start ----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
@@ -71,6 +77,17 @@ class LocalGrouping(ClusterGrouping):
             if self.is_own(cluster_name) and not self.located(cluster_name):
                 self.queue_gone(now, cluster_name)
         self._arm_reaper(now)
+        present = values.get(PRESENT)
+        if present is not None:
+            values.forget(PRESENT)
+            self.awaited = present.decode().split("\n")
+            self.timers.set(LEFT_TIMER, now + self.timeout_ns)
+
+    def stop(self, now: int) -> None:
+        """Stores which nodes with groups are connected: they may leave while this node does not see it."""
+        present = [each for each in self.complete if any(name.endswith(each) for name in self.by_queue)]
+        if present:
+            self.values.set(PRESENT, "\n".join(present).encode())
 
     def _keep(self, full_id: str, pin: Pin) -> None:
         self.pins[full_id] = pin
@@ -181,6 +198,10 @@ class LocalGrouping(ClusterGrouping):
     def peer_complete(self, now: int, node_id: str) -> None:
         """Frees the groups of queues that were deleted while this node was stopped."""
         super().peer_complete(now, node_id)
+        self._release_restored(now, node_id)
+
+    def _release_restored(self, now: int, node_id: str) -> None:
+        """Frees the groups of the node's queues that were not seen since the start."""
         for cluster_name in list(self.by_queue):
             if cluster_name.endswith(node_id) and not self.located(cluster_name):
                 for full_id in list(self.by_queue.get(cluster_name, {})):
@@ -189,6 +210,11 @@ class LocalGrouping(ClusterGrouping):
                         self.answered(now, full_id)
 
     def on_timer(self, now: int, key: str) -> None:
+        if key == LEFT_TIMER:
+            for node_id in self.awaited:
+                self._release_restored(now, node_id)
+            self.awaited = []
+            return
         if key != REAP_TIMER:
             super().on_timer(now, key)
             return

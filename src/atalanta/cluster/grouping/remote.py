@@ -56,6 +56,7 @@ class RemoteGrouping(ClusterGrouping):
         self.answers: dict[str, CachedDecision] = {}
         self.by_queue: dict[str, dict[str, bool]] = {}  # cluster name -> its groups
         self.arbiter: str = ""
+        self.left: dict[str, bool] = {}  # queues that were deleted or whose node left in good order, while this one ran
 
     # -- routing --------------------------------------------------------------------------------
     def chosen(self, now: int, full_id: str) -> str | None:
@@ -161,7 +162,20 @@ class RemoteGrouping(ClusterGrouping):
         self.say(now, UNPROPOSAL, full_id, cluster_name, None, 0)
         self.answered(now, full_id)
 
+    def gone(self, cluster_name: str) -> bool:
+        """Implements ClusterGrouping.gone; the LOCAL node may have been away when the queue went."""
+        return cluster_name in self.left or super().gone(cluster_name)
+
     # -- changes in the cluster -----------------------------------------------------------------
+    def remote_added(self, now: int, cluster_name: str) -> None:
+        self.left.pop(cluster_name, None)
+        super().remote_added(now, cluster_name)
+
+    def remote_removed(self, now: int, cluster_name: str) -> None:
+        if len(self.left) < GROUPS_MAX:
+            self.left[cluster_name] = True
+        super().remote_removed(now, cluster_name)
+
     def queue_gone(self, now: int, cluster_name: str) -> None:
         for full_id in list(self.by_queue.get(cluster_name, {})):
             self._forget(full_id)

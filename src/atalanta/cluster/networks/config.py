@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.kernel.option import OptionGroup, ignored, option
+from atalanta.kernel.option import OptionGroup, ignored, option, unbuilt
+from atalanta.kernel.unseen_options import JMX, THREADS
 
 STATIC: Final = "static"
 MASTERSLAVE: Final = "masterslave"
@@ -78,7 +79,7 @@ class NetworkConnectorConfig(OptionGroup):
     conduit_network_queue_subscriptions: bool = option(
         False, "conduitNetworkQueueSubscriptions", "also those that other bridges have made", attribute=True
     )
-    use_virtual_dest_subs: bool = ignored(
+    use_virtual_dest_subs: bool = unbuilt(
         False, "useVirtualDestSubs", "only their own consumers are demand for the topics of virtual destinations",
         attribute=True,
     )
@@ -91,7 +92,7 @@ class NetworkConnectorConfig(OptionGroup):
     sync_durable_subs: bool = option(
         False, "syncDurableSubs", "durable subscriptions are told when the bridge starts", attribute=True
     )
-    dispatch_async: bool = ignored(True, "dispatchAsync", "no meaning for a broker of one loop", attribute=True)
+    dispatch_async: bool = ignored(True, "dispatchAsync", THREADS, attribute=True)
     decrease_network_consumer_priority: bool = option(
         True, "decreaseNetworkConsumerPriority", "nearer consumers are preferred", attribute=True
     )
@@ -143,15 +144,16 @@ class NetworkConnectorConfig(OptionGroup):
         True, "alwaysSyncSend", "non-persistent messages are confirmed by the other broker, too", attribute=True
     )
     use_compression: bool = option(False, "useCompression", "bodies are compressed for the way", attribute=True)
-    advisory_for_failed_forward: bool = ignored(
-        False, "advisoryForFailedForward", "a message that cannot be sent is an event, and no advisory", attribute=True
-    )
-    use_broker_names_as_id_seed: bool = ignored(
-        True, "useBrokerNamesAsIdSeed", "ids of a bridge are known to its two brokers alone", attribute=True,
+    advisory_for_failed_forward: bool = unbuilt(
+        False, "advisoryForFailedForward", "no advisory tells of a message that cannot be sent: the log does",
+        attribute=True,
+    )  # fmt: skip
+    use_broker_names_as_id_seed: bool = unbuilt(
+        True, "useBrokerNamesAsIdSeed", "the ids of a bridge's connections do not follow it", attribute=True,
         also=("useBrokerNameAsIdSees",),
     )  # fmt: skip
-    gc_destination_views: bool = ignored(True, "gcDestinationViews", "for JMX in Classic", attribute=True)
-    gc_sweep_time_ms: int = ignored(60_000, "gcSweepTime", "for JMX in Classic", unit="ms", attribute=True)
+    gc_destination_views: bool = ignored(True, "gcDestinationViews", JMX, attribute=True)
+    gc_sweep_time_ms: int = ignored(60_000, "gcSweepTime", JMX, unit="ms", attribute=True)
     check_duplicate_messages_on_duplex: bool = ignored(
         False, "checkDuplicateMessagesOnDuplex", "repeats of a bridge are always dropped", attribute=True
     )

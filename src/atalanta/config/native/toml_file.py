@@ -264,7 +264,7 @@ class OwnReader:
             self.problem(KIND, f"the manager has no {required['xml']}", required["why"])
 
     def _without_effect(self, key: str, why: str) -> None:
-        self.report.without_effect(str(self.path), self.line_of(key), f"[{HA}] {key}", why)
+        self.report.without_effect(str(self.path), self.line_of(key), f"[{HA}] {key}", why, True)
 
     def _texts(self, key: str, table: dict[str, Any]) -> dict[str, str]:
         found: dict[str, str] = {}

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report, nearest
@@ -15,6 +15,12 @@ from atalanta.kernel.security.security import OLD_PERMISSIONS, PERMISSIONS, Secu
 from atalanta.kernel.settings.broker_config import AddressConfig, AddressSetting, QueueConfig
 from atalanta.kernel.settings.repository import AddressSettings
 from atalanta.message.selector.selector import FilterError, parse_optional
+
+SECURITY_SETTING: Final = "security-setting"
+PLUGIN_WHY: Final = (
+    "nobody has the permissions that it would give, and nobody lacks those that it would take: Java classes cannot be"
+    " loaded; write them as <security-setting>"
+)
 
 
 class AddressSections:
@@ -163,15 +169,24 @@ class AddressSections:
             self.broker.address_settings.append(AddressSetting(match, values))
 
     def _match(self, node: XmlElement, kind: str) -> str | None:
-        """Returns the match of a setting; None if it has none, or if one before it counts (AMQ222301)."""
+        """Returns the match of a setting; None if it has none, or if one before it counts.
+
+        As in Artemis the first address setting counts (AMQ222301), and the last security setting.
+        """
         match = node.attributes.get("match", "")
         if not match:
             self.report.problem(node.file, node.line, f"an <{node.name}> needs a match")
             return None
         for known, name in self.matches:
-            if name == match and known.name == kind:
-                self.report.repeated(node.file, node.line, f"{kind} {match}", f"that of line {known.line} counts")
-                return None
+            if name != match or known.name != kind:
+                continue
+            if kind == SECURITY_SETTING:
+                self.report.repeated(known.file, known.line, f"{kind} {match}", f"that of line {node.line} counts")
+                self.matches.remove((known, name))
+                self.broker.security_rules = [each for each in self.broker.security_rules if each.match != match]
+                break
+            self.report.repeated(node.file, node.line, f"{kind} {match}", f"that of line {known.line} counts")
+            return None
         self.matches.append((node, match))
         return match
 
@@ -184,10 +199,7 @@ class AddressSections:
             section,
             [],
             {"security-setting": self._security_setting, "role-mapping": lambda node: None},
-            {
-                "security-setting-plugin": "a Java class: nobody gets the permissions that it reads, as those of a"
-                " directory; write them as <security-setting> elements"
-            },
+            lost={"security-setting-plugin": PLUGIN_WHY},
         )
 
     def _role_mapping(self, node: XmlElement) -> None:
@@ -234,7 +246,7 @@ class AddressSections:
             self.broker.security_rules.append(SecurityRule(match, permissions))
 
     def _match_of_rule(self, node: XmlElement) -> str | None:
-        return self._match(node, "security-setting")
+        return self._match(node, SECURITY_SETTING)
 
 
 def _roles(text: str) -> list[str]:

@@ -7,12 +7,9 @@ other elements are for the JNDI of clients; the broker does not use them.
 
 from __future__ import annotations
 
-from typing import Final
-
 from atalanta.config.problems import Report
 from atalanta.config.xml.tree import XmlElement
-
-FOR_CLIENTS: Final = "for the JNDI of clients: the broker does not need it"
+from atalanta.kernel.unseen_options import UNREAD
 
 
 def addresses_of(section: XmlElement, report: Report) -> XmlElement:
@@ -20,7 +17,7 @@ def addresses_of(section: XmlElement, report: Report) -> XmlElement:
     addresses = _made(section, "addresses")
     for child in section.children:
         if child.name not in ("queue", "topic"):
-            report.without_effect(child.file, child.line, child.name, FOR_CLIENTS)
+            report.without_effect(child.file, child.line, child.name, UNREAD)  # for the JNDI of clients
             continue
         address = _made(child, "address", name=child.attributes.get("name", ""))
         kind = _made(child, "anycast" if child.name == "queue" else "multicast")

@@ -35,6 +35,4 @@ class PluginSection:
             key = child.attributes.get("key", "")
             on = child.attributes.get("value", "").lower() == "true"
             if not self.options.switch(key, on):
-                self.report.without_effect(
-                    child.file, child.line, key, "this notification is not sent"
-                )
+                self.report.without_effect(child.file, child.line, key, "this notification is not sent", True)

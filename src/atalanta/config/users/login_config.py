@@ -107,14 +107,15 @@ def read_login_config(
         return found
     entries = parse_login_config(text)
     modules = modules_of(entries, domain)
-    if domain and domain in entries and not modules_of(entries, domain):
-        text = f"the entry '{domain}', which is an acceptor's securityDomain, has no login module"
-        report.problem(str(path), 0, text)
-        return found
     if domain and domain not in entries:
         near = nearest(domain, entries)
         text = f"has no entry '{domain}', which is an acceptor's securityDomain"
         report.problem(str(path), 0, text, near or "")
+        return found
+    if entries and not modules:
+        name = domain or next(iter(entries))
+        hint = "a module is its class, a flag and options, and ends with ';'"
+        report.problem(str(path), 0, f"no login module can be read in the entry '{name}'", hint)
         return found
     for module in modules:
         simple = module.name.rpartition(".")[2]

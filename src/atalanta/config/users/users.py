@@ -116,14 +116,11 @@ def _read_passwords(
     users_path = folder / names.users
     roles_path = folder / names.roles
     configuration.files += [users_path, roles_path]
-    users = read_entries(users_path, configuration, report)
-    passwords = {entry.key: entry for entry in users}
-    if len(passwords) < len(users):
-        _report_repeated(users_path, users, configuration)
+    users = _last_of_each("user", users_path, configuration, report)
     everyone = _roles_of_all(configuration)
     roles: dict[str, list[str]] = {entry.key: list(everyone) for entry in users}
     unknown: dict[str, list[str]] = {}
-    for entry in read_entries(roles_path, configuration, report):
+    for entry in _last_of_each("role", roles_path, configuration, report):
         for name in (part.strip() for part in entry.value.split(",")):
             if name in roles:
                 roles[name].append(entry.key)
@@ -151,12 +148,12 @@ def read_certificate_users(
     folder = configuration.users_folder
     subjects, roles = folder / names.subjects, folder / names.subject_roles
     configuration.files += [subjects, roles]
-    for entry in read_entries(subjects, configuration, report):
+    for entry in _last_of_each("user", subjects, configuration, report):
         try:
             found.add(entry.key, entry.value)
         except ValueError as error:
             report.problem(str(subjects), entry.line, f"user '{entry.key}': {error}")
-    for entry in read_entries(roles, configuration, report):
+    for entry in _last_of_each("role", roles, configuration, report):
         for name in (part.strip() for part in entry.value.split(",")):
             if name:
                 found.roles.setdefault(name, []).append(entry.key)
@@ -186,11 +183,17 @@ def read_entries(path: Path, configuration: Configuration, report: Report) -> li
         return []
 
 
-def _report_repeated(path: Path, entries: list[PropertyEntry], configuration: Configuration) -> None:
-    seen: set[str] = set()
-    for entry in entries:
-        if entry.key in seen:
+def _last_of_each(
+    what: str, path: Path, configuration: Configuration, report: Report
+) -> list[PropertyEntry]:
+    """Returns the entries of a file of users or roles. Of a name that is there twice the last entry counts, as in
+    Java's Properties: a warning says so.
+    """
+    found: dict[str, PropertyEntry] = {}
+    for entry in read_entries(path, configuration, report):
+        if entry.key in found:
             configuration.warnings.append(
-                f"{path}:{entry.line}: user '{entry.key}' is there twice: the last one counts"
+                f"{path}:{entry.line}: {what} '{entry.key}' is there twice: the last one counts"
             )
-        seen.add(entry.key)
+        found[entry.key] = entry
+    return list(found.values())

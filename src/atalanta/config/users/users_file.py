@@ -89,14 +89,16 @@ class PropertiesText:
             raise UsersError(f"{self.path}:{error.line}: {error.text}") from error
 
     def put(self, key: str, value: str | None) -> None:
-        """Replaces an entry in its line, or appends it. None removes the entry."""
+        """Replaces an entry in its line, or appends it. None removes it. Of a name that is there several times, the
+        last entry counts: it is replaced, and the others go.
+        """
         fresh = [] if value is None else [property_line(key, value)]
-        for entry in self.entries():
-            if entry.key == key:
-                start = entry.line - 1
-                self.lines[start : start + entry.lines] = fresh
-                return
-        self.lines += fresh
+        found = [entry for entry in self.entries() if entry.key == key]
+        for entry in reversed(found):  # from the end, so that the lines of those before stay
+            start = entry.line - 1
+            self.lines[start : start + entry.lines] = fresh if entry is found[-1] else []
+        if not found:
+            self.lines += fresh
 
     def save(self) -> None:
         """Saves the file atomically, and durably. A file keeps its owner and mode; a new file is readable only by its
@@ -149,7 +151,7 @@ class UserFiles:
                 entry.value.startswith("ENC("),
                 tuple(role for role, names in members.items() if entry.key in names),
             )
-            for entry in self.users.entries()
+            for entry in {entry.key: entry for entry in self.users.entries()}.values()
         ]
 
     def add(self, name: str, stored: str, roles: tuple[str, ...]) -> None:

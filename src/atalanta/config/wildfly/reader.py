@@ -57,11 +57,9 @@ def broker_tree(root: XmlElement, report: Report) -> BrokerTree | None:
         return None
     for each in subsystems:
         for child in each.children:
-            if child.name in tables.WITHOUT_EFFECT:
-                why = tables.WITHOUT_EFFECT[child.name]
-                report.without_effect(child.file, child.line, child.name, why)
+            tell_unbuilt(child, report)
     for node in below(servers[0]):
-        if node.name not in tables.WITHOUT_EFFECT:
+        if node.name not in tables.WITHOUT_EFFECT and node.name not in tables.LOST:
             checked(node, report)
     sockets = Sockets(root, report)
     stacks = Stacks(root, sockets, report)
@@ -114,10 +112,9 @@ class SubsystemReader:
         return self.sections[name]
 
     def _child(self, child: XmlElement) -> None:
-        if child.name in tables.WITHOUT_EFFECT:
-            why = tables.WITHOUT_EFFECT[child.name]
-            self.report.without_effect(child.file, child.line, child.name, why)
-        elif child.name in tables.GROUPS:
+        if tell_unbuilt(child, self.report):
+            return
+        if child.name in tables.GROUPS:
             self._group(child)
         elif child.name in tables.DIRECTORIES:
             self._directory(child)
@@ -164,12 +161,13 @@ class SubsystemReader:
     # -- the broker itself ----------------------------------------------------------------------
     def _group(self, node: XmlElement) -> None:
         names = tables.GROUPS[node.name]
-        silent = tables.GROUPS_WITHOUT_EFFECT.get(node.name, {})
         for name, text in node.attributes.items():
             if name in names:
                 self.core.children.append(made(node, names[name], text))
-            elif name in silent:
-                self.report.without_effect(node.file, node.line, f"{node.name} {name}", silent[name])
+            elif (silent := f"{node.name} {name}") in tables.GROUPS_WITHOUT_EFFECT:
+                self.report.without_effect(node.file, node.line, silent, tables.GROUPS_WITHOUT_EFFECT[silent])
+            elif (lost := f"{node.name} {name}") in tables.GROUPS_LOST:
+                self.report.without_effect(node.file, node.line, lost, tables.GROUPS_LOST[lost], True)
             else:
                 self._unknown(node, name)
         password = self._credential(node)
@@ -193,8 +191,12 @@ class SubsystemReader:
     def _directory(self, node: XmlElement) -> None:
         """Converts a folder; paths are relative to the data folder, as in WildFly."""
         path = node.attributes.get("path", "")
+        base = node.attributes.get("relative-to", tables.DATA_FOLDER)
         if path:
             relative = not path.startswith("/")
+            if relative and base != tables.DATA_FOLDER:
+                text = f"<{node.name}>: '{base}' is not known here: only {tables.DATA_FOLDER}, `data` of the instance"
+                self.report.problem(node.file, node.line, text, "write the whole path")
             self.core.children.append(made(node, node.name, f"data/{path}" if relative else path))
 
     def _ha_policy(self, node: XmlElement) -> None:
@@ -237,7 +239,10 @@ class SubsystemReader:
                 entry.children.append(listed(node, "connectors", text))
             elif name == "discovery-group":
                 entry.children.append(discovery_reference(node, text))
-            elif name != "cluster-name":
+            elif name == "cluster-name":
+                why = "the target is looked for in every cluster-connection of this file"
+                self.report.without_effect(node.file, node.line, "scale-down cluster-name", why, True)
+            else:
                 entry.children.append(made(node, name, text))
         return entry
 
@@ -325,6 +330,7 @@ class SubsystemReader:
     # -- addresses and permissions --------------------------------------------------------------
     def _address(self, node: XmlElement) -> XmlElement:
         """Converts `<jms-queue name="q">` to the queue jms.queue.q, as WildFly creates it."""
+        tell_exported(node, self.report)
         name = node.attributes.get("name", "")
         if node.name == "jms-topic":
             topic = name if name.startswith(tables.JMS_TOPIC) else tables.JMS_TOPIC + name
@@ -364,6 +370,27 @@ class SubsystemReader:
         for kind, holders in roles.items():
             setting.children.append(made(node, "permission", type=kind, roles=",".join(holders)))
         return setting
+
+
+def tell_unbuilt(node: XmlElement, report: Report) -> bool:
+    """Reports a part of the subsystem that has no effect here; False for any other one."""
+    if node.name in tables.LOST:
+        report.without_effect(node.file, node.line, node.name, tables.LOST[node.name], True)
+        return True
+    if node.name not in tables.WITHOUT_EFFECT:
+        return False
+    if not tell_exported(node, report):
+        report.without_effect(node.file, node.line, node.name, tables.WITHOUT_EFFECT[node.name])
+    return True
+
+
+def tell_exported(node: XmlElement, report: Report) -> bool:
+    """Reports names that clients outside of WildFly look up."""
+    entries = " ".join(node.attributes.get(name, "") for name in ("entries", "legacy-entries")).split()
+    exported = any(each.startswith(tables.EXPORTED) for each in entries)
+    if exported:
+        report.without_effect(node.file, node.line, f"{node.name} entries", tables.EXPORTED_WHY, True)
+    return exported
 
 
 def listed(source: XmlElement, name: str, text: str) -> XmlElement:

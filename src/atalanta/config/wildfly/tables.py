@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from atalanta.kernel import IN_PROCESS, STORE_LAYOUT
+
 SUBSYSTEM: Final = "urn:jboss:domain:messaging-activemq:"
 JGROUPS: Final = "urn:jboss:domain:jgroups:"
 UNDERTOW: Final = "urn:jboss:domain:undertow:"
@@ -92,23 +94,29 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
     },
 }
 
-# Attributes of GROUPS without effect in this broker, with the reason.
-_DATABASE: Final = "messages are kept in the journal's files"
-GROUPS_WITHOUT_EFFECT: Final[dict[str, dict[str, str]]] = {
-    "security": {
-        name: "users are read from artemis-users.properties and artemis-roles.properties"
-        for name in ("domain", "elytron-domain", "override-in-vm-security")
-    },
-    "journal": {
-        name: _DATABASE
+# Attributes of GROUPS without effect in this broker that no client sees, with the reason: "group attribute" -> why.
+GROUPS_WITHOUT_EFFECT: Final[dict[str, str]] = {
+    "security override-in-vm-security": IN_PROCESS,
+    **{
+        f"journal {name}": STORE_LAYOUT  # parts of the database that `datasource` names
         for name in (
-            "datasource", "database", "messages-table", "bindings-table", "jms-bindings-table",
+            "database", "messages-table", "bindings-table", "jms-bindings-table",
             "large-messages-table", "node-manager-store-table", "page-store-table",
             "jdbc-lock-expiration", "jdbc-lock-renew-period", "jdbc-network-timeout",
         )
     },
 }  # fmt: skip
+_OTHER_USERS: Final = (
+    "users and roles of that domain are not read, and cannot log in: they come from artemis-users.properties and"
+    " artemis-roles.properties beside the file"
+)
+GROUPS_LOST: Final[dict[str, str]] = {
+    "security domain": _OTHER_USERS,
+    "security elytron-domain": _OTHER_USERS,
+    "journal datasource": "messages are kept in the journal's files, not in that database: what is in it is not read",
+}
 
+DATA_FOLDER: Final = "jboss.server.data.dir"
 DIRECTORIES: Final = (
     "bindings-directory",
     "journal-directory",
@@ -168,20 +176,25 @@ CORE_DEFAULTS: Final = {"max-disk-usage": "100"}
 ENDLESS: Final = ("check-period", "connection-ttl", "confirmation-window-size")
 ENDLESS_VALUE: Final = str(2**31 - 1)
 
-# Parts of the subsystem for clients within WildFly, or for Java.
-_CLIENTS: Final = "for applications within WildFly: the broker does not need it"
+# Parts of the subsystem for applications within WildFly.
 WITHOUT_EFFECT: Final[dict[str, str]] = {
-    "connection-factory": _CLIENTS,
-    "pooled-connection-factory": _CLIENTS,
-    "legacy-connection-factory": _CLIENTS,
-    "external-jms-queue": _CLIENTS,
-    "external-jms-topic": _CLIENTS,
-    "global-client": _CLIENTS,
-    "connector-service": "Java classes cannot be loaded",
-    "incoming-interceptors": "Java classes cannot be loaded",
-    "outgoing-interceptors": "Java classes cannot be loaded",
-    "jms-bridge": "JMS bridges are run by WildFly, not by the broker: write a core bridge",
+    "connection-factory": IN_PROCESS,
+    "pooled-connection-factory": IN_PROCESS,
+    "legacy-connection-factory": IN_PROCESS,
+    "external-jms-queue": IN_PROCESS,
+    "external-jms-topic": IN_PROCESS,
+    "global-client": IN_PROCESS,
 }
+# Services that the file asks for, and that this node does not give.
+LOST: Final[dict[str, str]] = {
+    "connector-service": "no message comes or goes by it: Java classes cannot be loaded",
+    "incoming-interceptors": "what clients send is neither changed nor refused by them: Java classes cannot be loaded",
+    "outgoing-interceptors": "what clients get is neither changed nor withheld by them: Java classes cannot be loaded",
+    "jms-bridge": "no message goes over it: JMS bridges are run by WildFly, not by the broker; write a core bridge",
+}
+# Names that clients outside of WildFly look up there begin so.
+EXPORTED: Final = "java:jboss/exported/"
+EXPORTED_WHY: Final = "no client can look it up by JNDI here: give it the URL of the broker and the name of the queue"
 # The prefix of the core names of WildFly's <jms-queue> and <jms-topic>.
 JMS_QUEUE: Final = "jms.queue."
 JMS_TOPIC: Final = "jms.topic."

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml.tree import XmlElement
+from atalanta.kernel.unseen_options import FixedValue
 
 SIZE: Final = re.compile(r"(-?\d{1,19})\s*([kmgKMG]?)[iI]?[bB]?")
 FACTORS: Final = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
@@ -48,6 +49,25 @@ def into_mapping(described: type[Any], values: dict[str, Any]) -> OptionValues:
     return OptionValues(described, values.__setitem__)
 
 
+class _Unbuilt:
+    """Elements that are known and not built: `silent` ones, those with one value that holds here, and lost ones."""
+
+    def __init__(self, silent: Mapping[str, str], fixed: Mapping[str, FixedValue], lost: Mapping[str, str]) -> None:
+        self.silent = silent
+        self.fixed = fixed
+        self.lost = lost
+        self.known = (*silent, *fixed, *lost)
+
+    def tell(self, node: XmlElement, report: Report) -> None:
+        """Reports an element: a value that holds here needs no word."""
+        if node.name in self.silent:
+            report.without_effect(node.file, node.line, node.name, self.silent[node.name])
+        elif node.name in self.lost:
+            report.without_effect(node.file, node.line, node.name, self.lost[node.name], True)
+        elif not self.fixed[node.name].holds(node.text):
+            report.without_effect(node.file, node.line, node.name, self.fixed[node.name].otherwise, True)
+
+
 class XmlReader:
     """Reads nodes into targets and reports unknown or invalid parts."""
 
@@ -61,14 +81,18 @@ class XmlReader:
         handlers: Mapping[str, Handler] | None = None,
         without_effect: Mapping[str, str] | None = None,
         attributes: Sequence[str] = (),
+        fixed: Mapping[str, FixedValue] | None = None,
+        lost: Mapping[str, str] | None = None,
     ) -> None:
         """Reads children and attributes of `node`.
 
         handlers: element name -> reader of that element (lists, nested sections). without_effect: known names,
-        and why they have no effect. attributes: names that the caller reads itself.
+        and why no client sees that they have no effect. attributes: names that the caller reads itself. fixed: names
+        that are harmless with one value. lost: services that the file asks for and does not get.
         """
         self._attributes(node, targets, attributes)
-        self._children(node, targets, handlers or {}, without_effect or {})
+        unbuilt = _Unbuilt(without_effect or {}, fixed or {}, lost or {})
+        self._children(node, targets, handlers or {}, unbuilt)
         if node.text:
             self.report.problem(
                 node.file, node.line, f"unexpected text '{_short(node.text)}' in <{node.name}>"
@@ -93,7 +117,7 @@ class XmlReader:
         node: XmlElement,
         targets: Sequence[OptionValues],
         handlers: Mapping[str, Handler],
-        without_effect: Mapping[str, str],
+        unbuilt: _Unbuilt,
     ) -> None:
         seen: set[str] = set()
         for child in node.children:
@@ -110,13 +134,11 @@ class XmlReader:
                     )
                 seen.add(entry.name)
                 self._scalar(child, target, entry)
-            elif child.name in without_effect:
-                self.report.without_effect(
-                    child.file, child.line, child.name, without_effect[child.name]
-                )
+            elif child.name in unbuilt.known:
+                unbuilt.tell(child, self.report)
             else:
                 known = [name for each in targets for name in each.elements]
-                self.unknown(child, node, [*known, *handlers, *without_effect])
+                self.unknown(child, node, [*known, *handlers, *unbuilt.known])
 
     def unknown(self, child: XmlElement, parent: XmlElement, known: Sequence[str]) -> None:
         """Reports an unknown element."""
@@ -144,9 +166,8 @@ class XmlReader:
             return
         target.assign(entry.name, value)
         if not entry.metadata["supported"] and value != entry.default:
-            self.report.without_effect(
-                node.file, node.line, name, f"no effect ({entry.metadata['why']})"
-            )
+            named = entry.metadata["named"]
+            self.report.without_effect(node.file, node.line, name, f"no effect ({entry.metadata['why']})", named)
 
 
 def convert(text: str, metadata: Mapping[str, Any]) -> Any:

@@ -9,7 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from atalanta.kernel.option import ignored, option
+from atalanta.kernel.option import ignored, option, unbuilt
+from atalanta.kernel.unseen_options import CACHES, UNREAD, UNSERVED
+
+_CREATED: Final = "clients create them all the same: write auto-create-queues and auto-create-addresses"
+_DELETED: Final = "unused ones are deleted all the same: write auto-delete-queues and auto-delete-addresses"
 
 INT_MAX: Final = (1 << 31) - 1
 ROUTING_TYPES: Final = {"MULTICAST": 0, "ANYCAST": 1}
@@ -102,7 +106,7 @@ class AddressSettings:
     max_size_bytes_reject_threshold: int = ignored(
         -1,
         "max-size-bytes-reject-threshold",
-        "for AMQP clients alone, in Artemis as well: senders over CORE wait for credit",
+        UNSERVED,  # senders of other protocols wait for credit, in Artemis as well
         unit="bytes",
     )
     address_full_policy: str = option(
@@ -119,7 +123,7 @@ class AddressSettings:
         minimum=1,
     )
     page_max_cache_size: int = ignored(
-        5, "page-max-cache-size", "without use in Artemis since 2.20", unit="count"
+        5, "page-max-cache-size", CACHES, unit="count"
     )
     max_read_page_messages: int = option(
         -1,
@@ -164,7 +168,7 @@ class AddressSettings:
     message_counter_history_day_limit: int = ignored(
         0,
         "message-counter-history-day-limit",
-        "not read by Artemis 2.44 either: see message-counter-max-day-history",
+        UNREAD,  # see message-counter-max-day-history
         unit="count",
     )
     redistribution_delay_ms: int = option(
@@ -393,9 +397,9 @@ class AddressSettings:
         None, "openwire-durable-prefetch", "the same for durable subscriptions", unit="count", minimum=0
     )
     initial_queue_buffer_size: int = ignored(
-        8192, "initial-queue-buffer-size", "without meaning here", unit="count", minimum=1
+        8192, "initial-queue-buffer-size", CACHES, unit="count", minimum=1
     )
-    auto_create_jms_queues: bool = ignored(True, "auto-create-jms-queues", "before 2.0")
-    auto_delete_jms_queues: bool = ignored(True, "auto-delete-jms-queues", "before 2.0")
-    auto_create_jms_topics: bool = ignored(True, "auto-create-jms-topics", "before 2.0")
-    auto_delete_jms_topics: bool = ignored(True, "auto-delete-jms-topics", "before 2.0")
+    auto_create_jms_queues: bool = unbuilt(True, "auto-create-jms-queues", _CREATED)
+    auto_delete_jms_queues: bool = unbuilt(True, "auto-delete-jms-queues", _DELETED)
+    auto_create_jms_topics: bool = unbuilt(True, "auto-create-jms-topics", _CREATED)
+    auto_delete_jms_topics: bool = unbuilt(True, "auto-delete-jms-topics", _DELETED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from atalanta.kernel.option import OptionGroup, ignored, option
+from atalanta.kernel.option import OptionGroup, ignored, option, unbuilt
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.routing.divert_config import DivertConfig
@@ -19,6 +19,7 @@ from atalanta.kernel.security.security import (
 )
 from atalanta.kernel.settings.notification_options import NotificationOptions
 from atalanta.kernel.settings.repository import SettingValue
+from atalanta.kernel.unseen_options import CACHES
 
 # The work of one step of a large transaction: messages, their routes and their KiB. The compiled build takes less than
 # 10 ms for it.
@@ -237,7 +238,7 @@ class BrokerConfig(OptionGroup):
     authorization_cache_size: int = ignored(
         1000,
         "authorization-cache-size",
-        "answers are remembered for each user until the rules change",
+        CACHES,
         unit="count",
     )
     cluster_user: str = option(
@@ -328,14 +329,21 @@ class BrokerConfig(OptionGroup):
         "memory for messages; above it senders get no credit",
         unit="bytes",
     )
-    global_max_size_percent: int = ignored(
-        50, "global-max-size-percent-of-jvm-max-memory", "there is no JVM", minimum=1, maximum=100
+    global_max_size_percent: int = unbuilt(
+        50,
+        "global-max-size-percent-of-jvm-max-memory",
+        "there is no JVM: memory for messages is global-max-size, 512M without it, and senders wait beyond",
+        minimum=1,
+        maximum=100,
     )
     global_max_messages: int = option(
         -1, "global-max-messages", "messages in memory, -1 any", unit="count"
     )
     max_redelivery_records: int = ignored(
-        10, "max-redelivery-records", "delivery counts kept on disk for a message", unit="count"
+        10,
+        "max-redelivery-records",
+        "every counted delivery is on disk: after a restart a message has its whole delivery count",
+        unit="count",
     )
     message_counter_enabled: bool = option(
         False, "message-counter-enabled", "the messages of each queue are counted by the hour"

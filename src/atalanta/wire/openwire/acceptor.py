@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from atalanta.kernel.option import option
 from atalanta.kernel.routing.virtual_topics import CLASSIC, virtual_topics
+from atalanta.kernel.unseen_options import CACHES, SOCKETS, UNREAD, FixedValue
 from atalanta.wire.endpoint import ProtocolOptions
 from atalanta.wire.uri import UriError
 
@@ -17,14 +18,20 @@ class OpenWireAcceptor(ProtocolOptions):
     """The parameters of OpenWire, with those of Classic's transportConnector that Artemis lacks."""
 
     UNUSED: ClassVar[dict[str, str]] = {
-        "supportAdvisory": "clients get the advisories they rely on",
-        "suppressInternalManagementObjects": "queues of advisories do not exist",
-        "useKeepAlive": "signs of life follow maxInactivityDuration",
-        "openwireMaxPacketSize": "frames are limited by maxFrameSize",
-        "openWireDestinationCacheSize": "destinations are not cached",
-        "openwireMaxPacketChunkSize": "frames are written as a whole",
-        "openwireUseDuplicateDetectionOnFailover": "it is always on for failover clients",
-        "virtualTopicConsumerLruCacheMax": "names are compared, and not cached",
+        "openwireMaxPacketSize": UNREAD,
+        "openWireDestinationCacheSize": CACHES,
+        "openwireMaxPacketChunkSize": SOCKETS,
+        "virtualTopicConsumerLruCacheMax": CACHES,
+    }
+    FIXED: ClassVar[dict[str, FixedValue]] = {
+        "supportAdvisory": FixedValue("true", "advisories are sent all the same to clients that listen for them"),
+        "suppressInternalManagementObjects": FixedValue(
+            "true", "management shows no queues of advisories: there are none"
+        ),
+        "useKeepAlive": FixedValue("true", "signs of life are sent all the same, as maxInactivityDuration says"),
+        "openwireUseDuplicateDetectionOnFailover": FixedValue(
+            "true", "a message that a failover client sends again is dropped all the same"
+        ),
     }
 
     frame_bytes_max: int = option(

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from atalanta.kernel.option import option
+from atalanta.kernel.unseen_options import FixedValue
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.endpoint import ProtocolOptions
 from atalanta.wire.stomp.decoder import BODY_BYTES_MAX
 from atalanta.wire.stomp.periods import periods
 from atalanta.wire.uri import UriError
 
-_ANY_LENGTH: Final = "frames of a WebSocket are taken at any length"
+_ANY_LENGTH: Final = "a frame of a WebSocket is taken at any length: see stompMaxDataLength"
 _IN_MEMORY: Final = "bodies from STOMP clients stay in memory"
 
 
@@ -24,12 +25,16 @@ class StompAcceptor(ProtocolOptions):
     """
 
     UNUSED: ClassVar[dict[str, str]] = {
-        "stompMaxFramePayloadLength": _ANY_LENGTH,
         "stompMinLargeMessageSize": _IN_MEMORY,
         "stomp-min-large-message-size": _IN_MEMORY,
+        "webSocketCompressionSupported": "frames of a WebSocket are not compressed, which every client understands",
+    }
+    FIXED: ClassVar[dict[str, FixedValue]] = {
+        "webSocketEncoderType": FixedValue("binary", "clients get binary frames of a WebSocket: a browser, no text"),
+    }
+    LOST: ClassVar[dict[str, str]] = {
+        "stompMaxFramePayloadLength": _ANY_LENGTH,
         "webSocketMaxFramePayloadLength": _ANY_LENGTH,
-        "webSocketEncoderType": "clients get binary frames of a WebSocket, also with `text`",
-        "webSocketCompressionSupported": "frames of a WebSocket are not compressed",
     }
 
     window_bytes: int = option(

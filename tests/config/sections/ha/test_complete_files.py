@@ -22,7 +22,7 @@ TAKEN = {
         HaPolicy("replication", "primary", group_name="pair-1", manager=GuardVoter(
             "host-a:62616", voter="host-a:62616", password="peer:secret",
         )),
-        ["check-for-active-server", "vote-on-replication-failure", "quorum-size"],
+        ["vote-on-replication-failure", "quorum-size"],
     ),
     "replication-backup": (
         HaPolicy("replication", "backup", group_name="pair-1", manager=GuardVoter(

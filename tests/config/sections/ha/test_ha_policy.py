@@ -175,8 +175,8 @@ def test_a_primary_of_several_without_a_manager_serves_alone_and_says_so_with_th
     configuration = read(tmp_path, policy, SEVERAL)
     expected = HaPolicy("replication", "primary", group_name="west", cluster_name="c", coordination_id="x")
     assert configuration.ha == expected
-    assert without_effect(configuration) == [*NAMES, check, "ha-policy"]
-    (lost,) = [each for each in configuration.unsupported if each.lost]
+    assert without_effect(configuration) == [*NAMES, "ha-policy"]
+    (lost,) = [each for each in configuration.unsupported if each.name == "ha-policy"]
     assert lost.why.startswith("no manager says who is active, so this node serves alone: start `atalanta ha witness`")
 
 

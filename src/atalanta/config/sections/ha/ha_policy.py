@@ -189,7 +189,7 @@ class HaSection:
         elif self.policy.role == BACKUP:
             why = "no effect (a backup waits for ever)"
         if why and self.configuration.journal.lock_acquisition_timeout_ms > 0:
-            self.report.without_effect(node.file, node.line, LOCK_TIMEOUT, why)
+            self.report.without_effect(node.file, node.line, LOCK_TIMEOUT, why, True)
 
     # -- forms ----------------------------------------------------------------------------------
     def _section(self, node: XmlElement) -> None:
@@ -250,7 +250,7 @@ class HaSection:
             values = self._values(child)
             if policy.form == SHARED_STORE and not values.restart_backup:
                 why = "a colocated backup that gave its service back waits again"
-                self.report.without_effect(child.file, child.line, "restart-backup", why)
+                self.report.without_effect(child.file, child.line, "restart-backup", why, True)
                 values = replace(values, restart_backup=True)
             backups.append(values)
 

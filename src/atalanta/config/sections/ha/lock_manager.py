@@ -75,5 +75,5 @@ class LockManagerReader:
             self.report.problem(node.file, node.line, f"{key}: {error}")
             return
         if not entry.metadata["supported"] and value != entry.default:
-            self.report.without_effect(node.file, node.line, key, entry.metadata["why"])
+            self.report.without_effect(node.file, node.line, key, entry.metadata["why"], entry.metadata["named"])
         setattr(config, entry.name, value)
