@@ -21,6 +21,7 @@ DEAD_LETTERS: Final = "ActiveMQ.DLQ"
 STRATEGY: Final = ("processExpired", "processNonPersistent", "expiration")  # of every dead-letter strategy
 INDIVIDUAL: Final = "ActiveMQ.DLQ.individual"
 TEMPORARY: Final = ("tempQueue", "tempTopic")
+SEND_TIMEOUT: Final = "sendFailIfNoSpaceAfterTimeout"
 KEPT_MAX: Final = "10000"  # messages of a topic that a time or a size limits
 RECOVERY_SILENT: Final = "all subscriptions of a topic share its buffer"
 ENDLESS_MS: Final = 2**31 - 1
@@ -43,6 +44,8 @@ class Policies:
         self.core = core
         usages = [each for outer in root.all("systemUsage") for each in outer.all("systemUsage")]
         self.fails = any(elements.true(each, each.attributes, "sendFailIfNoSpace") for each in usages)
+        waits = [elements.whole(each, each.attributes, SEND_TIMEOUT, 0) for each in usages]
+        self.wait_ms = next((each for each in waits if each > 0), -1)
         self.purges = elements.whole(root, root.attributes, "schedulePeriodForDestinationPurge", 0) > 0
         self.drops = False
         self.policies: dict[str, Setting] = {ALL: Setting(root)}
@@ -92,6 +95,7 @@ class Policies:
         flow = self.elements.true(node, values, "producerFlowControl", True)
         fails = self.elements.true(node, values, "sendFailIfNoSpace", self.fails)
         found["address-full-policy"] = "PAGE"
+        self._limit_sends(node, values, fails, found)
 
         def queue_cursor(child: XmlElement) -> None:
             cursor = only(child)
@@ -128,6 +132,14 @@ class Policies:
                 why = "one period for all addresses: that of the policy for >"
                 self.elements.finding(node, "policyEntry expireMessagesPeriod", why)
             self._store(self.policies, match, node, found)
+
+    def _limit_sends(self, node: XmlElement, values: dict[str, str], fails: bool, found: dict[str, str]) -> None:
+        """Reads what happens to a send without room: it is refused at once, or after a time. The disk counts, too."""
+        if fails or self.fails:
+            found["disk-full-policy"] = "FAIL" if fails else "BLOCK"
+        wait_ms = self.elements.whole(node, values, SEND_TIMEOUT, self.wait_ms)
+        if wait_ms > 0 or self.wait_ms > 0:
+            found["blocked-send-timeout"] = str(wait_ms if wait_ms > 0 else -1)
 
     def _matches(self, node: XmlElement) -> list[str]:
         matches = [each for kind in ("queue", "topic") for each in listed(node.attributes.get(kind, ""))]
@@ -326,6 +338,10 @@ class Policies:
             "auto-delete-addresses",
         ):  # fmt: skip
             everywhere.values.setdefault(name, (tables.POLICY_DEFAULTS[name], everywhere.node))
+        if self.fails:
+            everywhere.values.setdefault("disk-full-policy", ("FAIL", everywhere.node))
+        if self.wait_ms > 0:
+            everywhere.values.setdefault("blocked-send-timeout", (str(self.wait_ms), everywhere.node))
         for name, text in self.everywhere.items():
             everywhere.values[name] = (text, everywhere.node)
         for match in dict.fromkeys([*self.policies, *self.redeliveries]):

@@ -19,7 +19,7 @@ from atalanta.config.activemq.destinations import CONSUMER_WILDCARDS, Destinatio
 from atalanta.config.activemq.elements import NO_BEANS, Core, Elements, only
 from atalanta.config.activemq.networks import NetworkConnectors
 from atalanta.config.activemq.plugins import Plugins
-from atalanta.config.activemq.policies import Policies
+from atalanta.config.activemq.policies import SEND_TIMEOUT, Policies
 from atalanta.config.activemq.properties import Properties, base_folder, replace_expressions
 from atalanta.config.activemq.stores import StoreFolder, Stores, store_folder
 from atalanta.config.activemq.transports import TransportConnectors
@@ -254,7 +254,7 @@ class BrokerReader:
         if node is None or node.name != "systemUsage":
             self.elements.problem(section, "<systemUsage> holds one <systemUsage>")
             return
-        self.elements.values(node, ("sendFailIfNoSpace",), tables.SYSTEM_USAGE_SILENT)
+        self.elements.values(node, ("sendFailIfNoSpace", SEND_TIMEOUT), tables.SYSTEM_USAGE_SILENT)
         self.elements.children(
             node, {"memoryUsage": self._memory, "storeUsage": self._disk}, tables.SYSTEM_USAGE_CHILDREN
         )

@@ -259,9 +259,9 @@ POLICY_PREFETCHES: Final = {
 PREFETCHES: Final = tuple(name for of_kind in POLICY_PREFETCHES.values() for name in of_kind)
 DISPATCH_DELAY_MS: Final = "1000"  # of consumersBeforeDispatchStarts without a time
 POLICY_OTHER: Final = (
-    "queue", "topic", "tempQueue", "tempTopic", "producerFlowControl", "sendFailIfNoSpace", "expireMessagesPeriod",
-    "gcInactiveDestinations", "inactiveTimeoutBeforeGC", "inactiveTimoutBeforeGC", "alwaysRetroactive",
-    "messageGroupMapFactoryType",
+    "queue", "topic", "tempQueue", "tempTopic", "producerFlowControl", "sendFailIfNoSpace",
+    "sendFailIfNoSpaceAfterTimeout", "expireMessagesPeriod", "gcInactiveDestinations", "inactiveTimeoutBeforeGC",
+    "inactiveTimoutBeforeGC", "alwaysRetroactive", "messageGroupMapFactoryType",
 )  # fmt: skip
 POLICY_SILENT: Final[dict[str, str]] = {
     **_all(_AUDIT, "enableAudit maxProducersToAudit maxAuditDepth maxQueueAuditDepth sendDuplicateFromStoreToDLQ"),
@@ -284,7 +284,6 @@ POLICY_SILENT: Final[dict[str, str]] = {
     "persistJMSRedelivered": "see persist-delivery-count-before-delivery in broker.xml",
     "blockedProducerWarningInterval": "see the metrics of the address",
     "gcWithNetworkConsumers": "a queue with a consumer stays, also with one of a bridge",
-    "sendFailIfNoSpaceAfterTimeout": "senders wait without a limit",
     "allowTempDestinationStealing": "only its own connection consumes from a temporary destination",
 }
 POLICY_LOST: Final = {
@@ -305,6 +304,8 @@ POLICY_CHILDREN_LOST: Final[dict[str, str]] = {
 POLICY_DEFAULTS: Final[dict[str, str]] = {
     "max-size-bytes": "-1",
     "address-full-policy": "PAGE",
+    "disk-full-policy": "BLOCK",
+    "blocked-send-timeout": "-1",
     "default-consumers-before-dispatch": "0",
     "default-delay-before-dispatch": "-1",
     "default-exclusive-queue": "false",
@@ -392,7 +393,6 @@ USAGE_SILENT: Final = {
     "total": "the whole disk counts",
 }
 SYSTEM_USAGE_SILENT: Final = {
-    "sendFailIfNoSpaceAfterTimeout": "senders wait without a limit",
     "checkLimitsLogLevel": "see the log",
     "name": "limits have no names",
 }

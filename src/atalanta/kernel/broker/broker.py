@@ -14,7 +14,7 @@ from atalanta.kernel.broker.reserved_ids import ReservedIds
 from atalanta.kernel.journal.named_values import NamedValues
 from atalanta.kernel.log.log_views import LEASE_TIMER, LogViews
 from atalanta.kernel.memory.large_body import OPEN_TIMER, LargeBodies
-from atalanta.kernel.memory.memory import Memory
+from atalanta.kernel.memory.memory import SENDERS_TIMER, Memory
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.publish.dead_letter_resources import DeadLetterResources
 from atalanta.kernel.publish.dead_letters import DeadLetters
@@ -102,7 +102,7 @@ class Broker:
         self.node_id = node_id
         self.observers: list[Observer] = []
         self.command = ports.command
-        self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
+        self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace, timers)
         self.memory.paging = ports.pages is not None
         self.memory.windows.choose(window_bytes)
         self.large = LargeBodies(trace, ports.large)
@@ -385,6 +385,8 @@ class Broker:
             queue = self.queues.get(key.split(".", 2)[2])
             if queue is not None:
                 self.dispatches.mark_dirty(queue)
+        elif key == SENDERS_TIMER:
+            self.memory.on_timer(now)
         elif key == EXPIRY_TIMER:
             self.expiry.on_timer(now)
         elif key == OPEN_TIMER:

@@ -220,11 +220,14 @@ class Session(TransactionOwner):
         """Returns True while a request waits, and holds the client's input."""
         return self.request_wait is not None and self.request_wait.active
 
-    def request_credits(self, address: str, amount: int) -> None:
-        """Grants producer credits by `endpoint.credits`, now or when memory allows."""
+    def request_credits(self, address: str, amount: int, since: int = -1) -> None:
+        """Grants producer credits by `endpoint.credits`, now or when memory allows.
+
+        `since` (ns): when the sender began to wait, if its wait has an end: `endpoint.overdue` follows.
+        """
         peer = self.identity.cluster
         # What it changes is the endpoint's own, and is forgotten with it (Memory.forget).
-        self.services.full_addresses.request_credits(self.endpoint, peer, address, amount)
+        self.services.full_addresses.request_credits(self.endpoint, peer, address, amount, since)
 
     # -- consuming ------------------------------------------------------------------------------
     def create_consumer(

@@ -111,6 +111,14 @@ class AddressSettings:
         "what a full address does with senders",
         choices=FULL_POLICIES,
     )
+    blocked_send_timeout_ms: int = option(
+        -1,
+        "blocked-send-timeout",
+        "how long a send waits for room before it is refused, -1 for ever",
+        unit="ms",
+        minimum=-1,
+        maximum=INT_MAX,
+    )
     page_size_bytes: int = option(
         10 * 1024 * 1024,
         "page-size-bytes",

@@ -70,6 +70,7 @@ class OpenWireSession(SenderControl):
         self.inflation: Inflation | None = None  # of the message that waits
         self.connection_id = connection_id
         self.sender = sender
+        self.patient = sender.bridge
         self.answers = Answers(connection)
         self.dispatches = Dispatches(connection, advisories, pulls, wildcard_queues, correlations)
         self.sessions: dict[SessionId, bool] = {}
