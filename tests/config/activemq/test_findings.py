@@ -42,7 +42,6 @@ def test_the_file_that_classic_comes_with(tmp_path: Path) -> None:
         "!5: property file file:${activemq.conf}/credentials.properties: not read: No such file or directory",
         "8: bean io.fabric8.insight.log.log4j.Log4jLogQuery: Java classes cannot be loaded",
         "9: ${activemq.data}: BASE/data, from the place of this file: ACTIVEMQ_DATA is not set",
-        "14: pendingMessageLimitStrategy: a slow subscriber's messages are kept (in pages), and not dropped",
         "21: managementContext: there is no JMX",
         "22: ${activemq.data}: BASE/data, from the place of this file: ACTIVEMQ_DATA is not set",
         "22: kahaDB: messages are kept in the journal of this broker, in folders of their own there; those in it are"

@@ -13,6 +13,7 @@ from typing import Final
 
 from atalanta.config.activemq import tables
 from atalanta.config.activemq.elements import Core, Elements, listed, only
+from atalanta.config.activemq.slow_subscribers import read_eviction, read_limit
 from atalanta.config.xml.tree import XmlElement, made
 
 ALL: Final = ">"
@@ -110,6 +111,7 @@ class Policies:
         if "messageGroupMapFactoryType" in values:
             kind, _, query = values["messageGroupMapFactoryType"].partition("?")
             self._groups(node, kind, query.partition("bucketCount=")[2], found)
+        of_topic = found if "topic" in node.attributes else {}  # in Classic they have no effect for queues either
         self.elements.children(
             node,
             {
@@ -118,6 +120,8 @@ class Policies:
                 "messageGroupMapFactory": factory,
                 "subscriptionRecoveryPolicy": lambda child: self._retroactive(child, found),
                 "networkBridgeFilterFactory": lambda child: self._bridge_filter(child, node),
+                "pendingMessageLimitStrategy": lambda child: read_limit(self.elements, child, of_topic),
+                "messageEvictionStrategy": lambda child: read_eviction(self.elements, child, of_topic),
             },
             tables.POLICY_CHILDREN_SILENT,
             tables.POLICY_CHILDREN_LOST,

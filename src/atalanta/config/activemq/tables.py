@@ -292,8 +292,6 @@ POLICY_LOST: Final = {
 }
 POLICY_CHILDREN_SILENT: Final[dict[str, str]] = {
     **_all(_CURSORS, "pendingSubscriberPolicy pendingDurableSubscriberPolicy"),
-    "pendingMessageLimitStrategy": "a slow subscriber's messages are kept (in pages), and not dropped",
-    "messageEvictionStrategy": "a slow subscriber's messages are kept (in pages), and not dropped",
     "dispatchPolicy": "consumers get messages in turn",
 }
 POLICY_CHILDREN_LOST: Final[dict[str, str]] = {
@@ -309,6 +307,10 @@ POLICY_DEFAULTS: Final[dict[str, str]] = {
     "default-consumers-before-dispatch": "0",
     "default-delay-before-dispatch": "-1",
     "default-exclusive-queue": "false",
+    "pending-message-limit": "-1",
+    "pending-message-prefetch-rate": "-1.0",
+    "pending-message-eviction": "OLDEST",
+    "pending-message-eviction-property": "",
     "default-group-buckets": "-1",
     "retroactive-message-count": "0",
     "retroactive-on-request": "false",

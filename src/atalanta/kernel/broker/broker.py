@@ -27,6 +27,7 @@ from atalanta.kernel.publish.plan_writer import PlanWriter
 from atalanta.kernel.publish.publisher import Publisher
 from atalanta.kernel.publish.redelivery import Redelivery
 from atalanta.kernel.publish.scale_down_target import ScaleDownTarget
+from atalanta.kernel.publish.surplus_messages import SurplusMessages
 from atalanta.kernel.publish.unknown_bindings import UnknownBindings
 from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.delivery.bridge_origin import Origins
@@ -197,6 +198,7 @@ class Broker:
         resources = DeadLetterResources(queues, settings, trace)
         self.mover = MessageMover(self.plans, addresses, diverts, self.origins, trace)
         self.dead_letters = DeadLetters(self.mover, resources, settings)
+        self.surplus = SurplusMessages(self.mover, resources, settings)
         self.expiry = Expiry(
             self.mover,
             resources,
@@ -336,6 +338,9 @@ class Broker:
         if queue.aside and queue.found_expired:
             work += EXPIRED_COST * len(queue.found_expired)
             self.expiry.expire(now, queue.take_expired())
+        limit = queue.pending_limit
+        if limit is not None and limit.found:
+            self.surplus.remove(now, queue, limit)
         if queue.deliveries:
             self._notify_delivered(now, queue)
         return work

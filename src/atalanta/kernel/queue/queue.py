@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.log.lease import ReaderLease
     from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.paging.paged_messages import PagedMessages
+    from atalanta.kernel.queue.pending_limit import PendingLimit
     from atalanta.kernel.queue.spec import QueueSpec
     from atalanta.message.selector.selector import Filter
 
@@ -124,6 +125,7 @@ class Queue:
         self.drains: list[tuple[QueueConsumer, int, int]] = []
         self.expiry_scan: int = 0  # sequence at which the expiry scan continues
         self.level_ends: list[int] = []  # see arrange
+        self.pending_limit: PendingLimit | None = None  # of some subscriptions that are not durable
         self.groups: MessageGroups | None = None  # from the first message with a group id on
         self._take_flags()
 
@@ -418,6 +420,10 @@ class Queue:
     def resume(self) -> None:
         """Continues the delivery to consumers."""
         self.paused = False
+
+    def limit_pending(self, limit: PendingLimit | None) -> None:
+        """Sets the limit of messages that wait beyond the prefetch, of a new queue."""
+        self.pending_limit = limit
 
     def set_filter(self, selector: Filter | None) -> None:
         """Replaces the filter, as an update of the queue does."""

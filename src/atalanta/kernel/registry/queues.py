@@ -17,6 +17,7 @@ from atalanta.kernel.queue.consumers import configure, remove_consumer
 from atalanta.kernel.queue.delivery.displacement import BLOCKS_A_TURN, cut
 from atalanta.kernel.queue.delivery.retroactive_copies import copy_retained
 from atalanta.kernel.queue.paging import removal
+from atalanta.kernel.queue.pending_limit import pending_limit_of
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.registry.addresses import check_routing_type
@@ -141,6 +142,7 @@ class QueueRegistry:
         )
         queue = Queue(self.bindings.take_id(), spec, selector, self.ids.uuid().hex())
         queue.usage.create(now)
+        queue.limit_pending(pending_limit_of(spec, self.addresses.settings.match(address.name)))
         self.by_name[queue.name] = queue
         self.by_id[queue.id] = queue
         if self.config.persist_delivery_count_before_delivery:

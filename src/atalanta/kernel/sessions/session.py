@@ -267,6 +267,18 @@ class Session(TransactionOwner):
                 observer.on_consumer_added(now, consumer)
         return queue
 
+    def count_messages(self, consumer_id: int, prefetch: int, pending_max: int) -> None:
+        """Makes the credits of a new consumer count messages.
+
+        `prefetch`: its window; `pending_max`: how many messages at most wait beyond that, where its topic limits them
+        (0: as many as the topic says).
+        """
+        consumer = self.consumer(consumer_id)
+        consumer.count_messages(prefetch)
+        limit = consumer.queue.pending_limit
+        if limit is not None:
+            limit.take_consumer(prefetch, pending_max)
+
     def consumer(self, consumer_id: int) -> SessionConsumer:
         found = self.consumers.get(consumer_id)
         if found is None:

@@ -14,6 +14,7 @@ from atalanta.kernel.option import ignored, option
 INT_MAX: Final = (1 << 31) - 1
 ROUTING_TYPES: Final = {"MULTICAST": 0, "ANYCAST": 1}
 FULL_POLICIES: Final = {"PAGE": "PAGE", "BLOCK": "BLOCK", "DROP": "DROP", "FAIL": "FAIL"}
+EVICTIONS: Final = {"OLDEST": 0, "LOWEST_PRIORITY": 1, "SAME_PROPERTY": 2}
 DELETION_POLICIES: Final = {"OFF": "OFF", "FORCE": "FORCE"}
 RATES: Final = {
     "MESSAGES_PER_SECOND": "MESSAGES_PER_SECOND",
@@ -325,6 +326,30 @@ class AddressSettings:
         False, "default-non-destructive", "consuming does not remove messages"
     )
     default_ring_size: int = option(-1, "default-ring-size", "messages a queue keeps", unit="count")
+    pending_message_limit: int = option(
+        -1,
+        "pending-message-limit",
+        "messages that wait for a subscriber of a topic beyond its prefetch, if it is not durable; -1 any number",
+        unit="count",
+        minimum=-1,
+        maximum=INT_MAX,
+    )
+    pending_message_prefetch_rate: float = option(
+        -1.0,
+        "pending-message-prefetch-rate",
+        "that limit as so many times the prefetch of the consumer, -1 none",
+        minimum=-1,
+    )
+    pending_message_eviction: int = option(
+        0,
+        "pending-message-eviction",
+        "which messages go then: the oldest, the oldest of the lowest priority, or those that a newer one with the same"
+        " value of a property replaces",
+        choices=EVICTIONS,
+    )
+    pending_message_eviction_property: str | None = option(
+        None, "pending-message-eviction-property", "that property, of SAME_PROPERTY"
+    )
     default_group_rebalance: bool = option(
         False, "default-group-rebalance", "share groups anew when a consumer comes"
     )

@@ -207,6 +207,7 @@ def _add_part(session: OpenWireSession, now: int, subscription: Subscription, pa
     session.add_part(subscription, made)
     try:
         kernel.create_consumer(now, number, queue.name, queue.selector, info.browser, info.priority, info.exclusive)
+        kernel.count_messages(number, subscription.prefetch, info.maximum_pending_message_limit)
     except BrokerError:
         session.remove_part(subscription, number)
         if queue.own:

@@ -177,6 +177,16 @@ class OpenWireSession(SenderControl):
             elif missing < 0:
                 consumer.take_credits(-missing)
 
+    def top_up(self, consumer: QueueConsumer) -> bool:
+        subscription = self.parts.get(consumer.id)
+        if subscription is None or subscription.pulls() or consumer.unlimited:
+            return False
+        missing = subscription.room(subscription.parts[consumer.id]) - consumer.credits
+        if missing <= 0:
+            return False
+        self.kernel.add_credits(consumer.id, missing)
+        return True
+
     def drained(self, consumer: QueueConsumer, token: int) -> None:
         """Ends a browser, or a pull that found nothing."""
         subscription = self.parts.get(consumer.id)
