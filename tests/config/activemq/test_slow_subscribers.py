@@ -1,4 +1,4 @@
-"""What a policy says of slow subscribers to topics."""
+"""What a policy says of slow subscribers to topics, of prefetch, and of retained messages."""
 
 from __future__ import annotations
 
@@ -61,3 +61,30 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert "multiplier: 'much'" in problems(wrong)[0]
     own = classic_file(tmp_path, policy(LIMIT.format('<bean class="x.Own"/>') + EVICTION.format('<bean class="x"/>')))
     assert len([each for each in findings(read(own)) if each.startswith("!")]) == 2
+
+
+# -- prefetch and retained messages -----------------------------------------------------------------
+def test_use_prefetch_extension(tmp_path: Path) -> None:
+    entries = '<policyEntry queue=">" usePrefetchExtension="false"/><policyEntry queue="a"/>'
+    configuration = read(classic_file(tmp_path, POLICY.format(entries)))
+    assert not settings(configuration, "b").openwire_prefetch_extension
+    assert settings(configuration, "a").openwire_prefetch_extension
+    assert not findings(configuration)
+
+
+@pytest.mark.parametrize(
+    ("inside", "lost"),
+    [
+        ("", 0),
+        ("<wrapped><noSubscriptionRecoveryPolicy/></wrapped>", 0),
+        ("<wrapped><fixedCountSubscriptionRecoveryPolicy/></wrapped>", 1),
+    ],
+)
+def test_retained_messages(tmp_path: Path, inside: str, lost: int) -> None:
+    retained = f"<retainedMessageSubscriptionRecoveryPolicy>{inside}</retainedMessageSubscriptionRecoveryPolicy>"
+    policies = policy(f"<subscriptionRecoveryPolicy>{retained}</subscriptionRecoveryPolicy>")
+    configuration = read(classic_file(tmp_path, policies))
+    found = settings(configuration, "news")
+    assert (found.retroactive_message_count, found.retroactive_on_request) == (1, True)
+    assert found.retroactive_marked_only and not settings(configuration, "all").retroactive_marked_only
+    assert len([each for each in findings(configuration) if each.startswith("!")]) == lost

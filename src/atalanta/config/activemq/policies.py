@@ -92,6 +92,9 @@ class Policies:
         if found.get("default-consumers-before-dispatch", "0") != "0":
             if found.get("default-delay-before-dispatch", "0") == "0":
                 found["default-delay-before-dispatch"] = tables.DISPATCH_DELAY_MS
+        if "usePrefetchExtension" in values:
+            extends = self.elements.true(node, values, "usePrefetchExtension", True)
+            found["openwire-prefetch-extension"] = str(extends).lower()
         self._unused(node, values, found)
         flow = self.elements.true(node, values, "producerFlowControl", True)
         fails = self.elements.true(node, values, "sendFailIfNoSpace", self.fails)
@@ -204,14 +207,26 @@ class Policies:
             values = self.elements.values(inner, ("maximumSize",), {"useSharedBuffer": RECOVERY_SILENT})
             count, limits = KEPT_MAX, {"retroactive-message-bytes": values.get("maximumSize", "65536")}
         elif name == "retainedMessageSubscriptionRecoveryPolicy":
-            why = "no effect: a subscription begins with no message that was marked with ActiveMQ.Retain"
-            self.elements.finding(inner, name, why, True)
-            return
+            count, limits = "1", {"retroactive-marked-only": "true"}
+            self._read_wrapped(inner)
         else:
             why = "no effect: a subscription that asks for older messages gets none"
             self.elements.finding(inner, name, why, True)
             return
         found.update({"retroactive-message-count": count, "retroactive-on-request": "true", **limits})
+
+    def _read_wrapped(self, node: XmlElement) -> None:
+        """Reads the policy behind that of retained messages."""
+        why = "no effect: a subscription begins with the retained message only"
+        if self.elements.values(node, ("wrapped",)).get("wrapped", "#null") != "#null":
+            self.elements.finding(node, "wrapped", why, True)
+
+        def wrapped(child: XmlElement) -> None:
+            inner = only(child)
+            if inner is not None and inner.name != "noSubscriptionRecoveryPolicy":
+                self.elements.finding(inner, inner.name, why, True)
+
+        self.elements.children(node, {"wrapped": wrapped})
 
     def _bridge_filter(self, section: XmlElement, entry: XmlElement) -> None:
         """Reads when messages return over a bridge: the policy for all queues says it for every network connector."""

@@ -261,7 +261,7 @@ DISPATCH_DELAY_MS: Final = "1000"  # of consumersBeforeDispatchStarts without a 
 POLICY_OTHER: Final = (
     "queue", "topic", "tempQueue", "tempTopic", "producerFlowControl", "sendFailIfNoSpace",
     "sendFailIfNoSpaceAfterTimeout", "expireMessagesPeriod", "gcInactiveDestinations", "inactiveTimeoutBeforeGC",
-    "inactiveTimoutBeforeGC", "alwaysRetroactive", "messageGroupMapFactoryType",
+    "inactiveTimoutBeforeGC", "alwaysRetroactive", "messageGroupMapFactoryType", "usePrefetchExtension",
 )  # fmt: skip
 POLICY_SILENT: Final[dict[str, str]] = {
     **_all(_AUDIT, "enableAudit maxProducersToAudit maxAuditDepth maxQueueAuditDepth sendDuplicateFromStoreToDLQ"),
@@ -288,7 +288,6 @@ POLICY_SILENT: Final[dict[str, str]] = {
 }
 POLICY_LOST: Final = {
     "maxDestinations": "destinations are not counted",
-    "usePrefetchExtension": "always true: what a client has told that it works on counts no more for its prefetch",
 }
 POLICY_CHILDREN_SILENT: Final[dict[str, str]] = {
     **_all(_CURSORS, "pendingSubscriberPolicy pendingDurableSubscriberPolicy"),
@@ -316,6 +315,8 @@ POLICY_DEFAULTS: Final[dict[str, str]] = {
     "retroactive-on-request": "false",
     "retroactive-message-age": "-1",
     "retroactive-message-bytes": "-1",
+    "retroactive-marked-only": "false",
+    "openwire-prefetch-extension": "true",
     "openwire-queue-prefetch": "1000",
     "openwire-browser-prefetch": "500",
     "openwire-topic-prefetch": "32766",

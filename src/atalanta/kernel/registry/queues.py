@@ -188,7 +188,8 @@ class QueueRegistry:
         """Writes the queue's record behind its copies: after a crash it has all of them, or does not exist."""
         settings = self.addresses.settings.match(queue.spec.address)
         age_ms, bytes_max = settings.retroactive_message_age_ms, settings.retroactive_message_bytes
-        copies = copy_retained(self.plans, now, queue, sources, age_ms, bytes_max)
+        marked_only = settings.retroactive_marked_only
+        copies = copy_retained(self.plans, now, queue, sources, age_ms, bytes_max, marked_only)
         if queue.durable:
             copies.batch.add(records.QUEUE, encode_queue(queue))
         lsn = self.plans.append(copies.batch, copies.plans, copies.references, None, 0)

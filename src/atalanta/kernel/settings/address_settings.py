@@ -407,6 +407,11 @@ class AddressSettings:
     retroactive_message_bytes: int = option(
         -1, "retroactive-message-bytes", "size of all of these messages, -1 any", unit="bytes", minimum=-1
     )
+    retroactive_marked_only: bool = option(
+        False,
+        "retroactive-marked-only",
+        "only the newest message with the property ActiveMQ.Retain=true is kept, without a body it ends that",
+    )
     # Of ActiveMQ Classic's policies, which Artemis lacks: for clients that leave their own prefetch as it is.
     openwire_queue_prefetch: int | None = option(
         None,
@@ -424,6 +429,11 @@ class AddressSettings:
     )
     openwire_durable_prefetch: int | None = option(
         None, "openwire-durable-prefetch", "the same for durable subscriptions", unit="count", minimum=0
+    )
+    openwire_prefetch_extension: bool = option(
+        True,
+        "openwire-prefetch-extension",
+        "what a client has told that it works on counts no more for its prefetch",
     )
     initial_queue_buffer_size: int = ignored(
         8192, "initial-queue-buffer-size", "without meaning here", unit="count", minimum=1

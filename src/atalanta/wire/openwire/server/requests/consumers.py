@@ -152,6 +152,7 @@ def _take_prefetch(session: OpenWireSession, subscription: Subscription, destina
         usual, wanted = DURABLE_PREFETCHES, settings.openwire_durable_prefetch
     else:
         usual, wanted = TOPIC_PREFETCHES, settings.openwire_topic_prefetch
+    subscription.set_strict(not settings.openwire_prefetch_extension)
     if wanted is not None and info.prefetch_size in usual:
         subscription.set_prefetch(wanted)
         if wanted == 0:
