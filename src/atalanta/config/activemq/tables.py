@@ -344,7 +344,7 @@ DEAD_LETTERS_SILENT: Final = {
 }
 
 # <destinationInterceptors>
-VIRTUAL_TOPIC: Final = ("name", "prefix", "selectorAware")
+VIRTUAL_TOPIC: Final = ("name", "prefix", "selectorAware", "local")
 VIRTUAL_SILENT: Final = {
     **_all(_LOOP, "concurrentSend transactedSend"),
     "setOriginalDestination": "the queue's address is the topic",
@@ -353,7 +353,6 @@ VIRTUAL_SILENT: Final = {
 }
 VIRTUAL_LOST: Final = {
     "postfix": "queues of a virtual topic are known by their prefix",
-    "local": "messages of other brokers reach the queues, too",
 }
 COMPOSITE: Final = ("name", "forwardOnly", "sendWhenNotMatched")
 

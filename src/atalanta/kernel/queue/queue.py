@@ -105,6 +105,7 @@ class Queue:
         self.aside: bool = False  # `found_expired` or `drains` is not empty
         self.held: int = 0  # reasons for which nothing is delivered: see `hold`
         self.keeps_messages: bool = False  # non-destructive: acknowledging removes nothing
+        self.local_only: bool = False  # gets nothing that a bridge of a network brings to its topic
         self.durable_through: int = 0  # highest sequence of a durable message: a log view shows no more
         self.acknowledging: list[int] = []  # message ids: MessageStore.acknowledge_one
         self.id = queue_id
@@ -420,6 +421,10 @@ class Queue:
     def resume(self) -> None:
         """Continues the delivery to consumers."""
         self.paused = False
+
+    def take_local(self, only: bool) -> None:
+        """Sets whether the queue gets nothing that a bridge of a network brings to its topic."""
+        self.local_only = only
 
     def limit_pending(self, limit: PendingLimit | None) -> None:
         """Sets the limit of messages that wait beyond the prefetch, of a new queue."""

@@ -21,6 +21,7 @@ from atalanta.kernel.queue.pending_limit import pending_limit_of
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.registry.addresses import check_routing_type
+from atalanta.kernel.routing.virtual_topics import takes_local
 from atalanta.message.encoding.buffer import Writer
 from atalanta.message.selector.selector import Filter, FilterError, parse
 
@@ -142,6 +143,7 @@ class QueueRegistry:
         )
         queue = Queue(self.bindings.take_id(), spec, selector, self.ids.uuid().hex())
         queue.usage.create(now)
+        queue.take_local(takes_local(self.config.virtual_topic_forms, queue.name))
         queue.limit_pending(pending_limit_of(spec, self.addresses.settings.match(address.name)))
         self.by_name[queue.name] = queue
         self.by_id[queue.id] = queue

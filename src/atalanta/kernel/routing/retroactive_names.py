@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 SUFFIX: Final = "retro"
 
 
-# A message for a topic with retroactive-marked-only, and its copy (Classic's RetainedMessageSubscriptionRecoveryPolicy).
+# A message for a topic with retroactive-marked-only, and its copy (RetainedMessageSubscriptionRecoveryPolicy).
 MARK: Final = "ActiveMQ.Retain"
 KEPT_MARK: Final = "ActiveMQ.Retained"
 

@@ -72,7 +72,8 @@ class OpenWireAcceptor(ProtocolOptions):
         CLASSIC,
         "virtualTopicConsumerWildcards",
         "queues of virtual topics, for all acceptors of the node, with commas: a name with wildcards, `;`, and how many"
-        " words stand before the topic's name; `;selectorAware=true`: a queue takes only what its consumers select",
+        " words stand before the topic's name; `;selectorAware=true`: a queue takes only what its consumers select;"
+        " `;local=true`: it gets nothing that a bridge of a network brings",
     )
     published_host: str = option(
         "",

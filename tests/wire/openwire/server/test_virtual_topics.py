@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.routing.virtual_topics import CLASSIC, virtual_topics
-from atalanta.wire.openwire.commands.destinations import ActiveMQQueue, ActiveMQTopic
-from atalanta.wire.openwire.commands.identifiers import ConnectionId
+from atalanta.wire.openwire.commands.destinations import ActiveMQDestination, ActiveMQQueue, ActiveMQTopic
+from atalanta.wire.openwire.commands.identifiers import BrokerId, ConnectionId
+from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.commands.producers import DestinationInfo
 from atalanta.wire.openwire.server.sessions.subscription import NOTHING_DELIVERED
-from tests.wire.openwire.server.openwire_rig import OpenWireServer
+from tests.wire.openwire.server.bridge_rig import bridge
+from tests.wire.openwire.server.openwire_rig import OpenWireClient, OpenWireServer
 
 
 def served(forms: str) -> OpenWireServer:
@@ -99,3 +101,37 @@ def test_a_queue_that_knows_selectors_takes_what_its_consumers_select() -> None:
     client.consume(queue)
     client.publish("green", topic, properties={"color": "green"})
     assert client.texts() == ["red", "blue", "red", "green"]
+
+
+def test_a_local_virtual_topic_keeps_out_what_a_bridge_brings() -> None:
+    """`local` of ActiveMQ Classic: each broker of a network has queues of its own for the same topic."""
+    server = served("Local.*.>;2;local=true,Consumer.*.VirtualTopic.>;2;selectorAware=true")
+    client = server.openwire_client()
+    client.consume("Local.A.prices")
+    client.consume(ActiveMQTopic("prices"))
+    client.consume("Consumer.A.VirtualTopic.T")
+    other = bridge(server)
+    for name, body in (("prices", "1"), ("VirtualTopic.T", "2")):
+        other.succeeds(carried(other, body, ActiveMQTopic(name)))
+    assert client.texts() == ["1", "2"]  # the topic's own subscriber
+    other.succeeds(carried(other, "3", ActiveMQQueue("Local.A.prices")))  # for the queue itself
+    client.publish("4", ActiveMQTopic("prices"))
+    assert sorted(client.texts(), key=str) == ["3", "4", "4"]
+
+
+def carried(other: OpenWireClient, body: str, destination: ActiveMQDestination) -> OpenWireMessage:
+    """A message that a bridge brings from its own broker."""
+    made = other.message(body, destination)
+    made.broker_path = [BrokerId("ID:a")]
+    return made
+
+
+def test_a_local_queue_stays_local_after_a_restart() -> None:
+    server = served("Local.*.>;2;local=true")
+    client = server.openwire_client()
+    client.consume("Local.A.prices")
+    client.output()
+    server.restart()
+    other = bridge(server)
+    other.succeeds(carried(other, "1", ActiveMQTopic("prices")))
+    assert server.broker.queues["Local.A.prices"].message_count == 0
