@@ -35,6 +35,7 @@ AT_ONCE_MS: Final = "1"
 MASTER: Final = "masterConnector"
 MASTER_CLASS: Final = "MasterConnector"
 MASTER_URI: Final = "masterConnectorURI"
+VIRTUAL_DEMAND: Final = ("useVirtualDestSubs", "useVirtualDestSubsOnCreation")
 NETWORK_URIS: Final = "networkConnectorURIs"
 FOLDERS: Final = {
     "journal-directory": "journal",
@@ -147,6 +148,9 @@ class BrokerReader:
             core.put(broker, "address-queue-scan-period", str(purge))
         if not self.elements.true(broker, values, "advisorySupport", True):
             self.transports.options_for_openwire["supportAdvisory"] = "false"
+        for option in VIRTUAL_DEMAND:
+            if self.elements.true(broker, values, option):
+                self.transports.options_for_openwire[option] = "true"
         if self.elements.true(broker, values, "schedulerSupport"):
             self.transports.schedules = True
         self._children()

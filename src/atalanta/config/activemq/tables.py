@@ -38,6 +38,7 @@ BROKER: Final = (
     "brokerName", "persistent", "dataDirectory", "populateJMSXUserID", "useVirtualTopics", "advisorySupport",
     "schedulePeriodForDestinationPurge", "schedulerSupport", "deleteAllMessagesOnStartup", "waitForSlave",
     "passiveSlave", "shutdownOnMasterFailure", "shutdownOnSlaveFailure", "masterConnectorURI", "networkConnectorURIs",
+    "useVirtualDestSubs", "useVirtualDestSubsOnCreation",
 )  # fmt: skip
 BROKER_SILENT: Final[dict[str, str]] = {
     **_all(_JMX, "useJmx brokerObjectName populateUserNameInMBeans mbeanInvocationTimeout enableStatistics"),
@@ -55,7 +56,7 @@ BROKER_SILENT: Final[dict[str, str]] = {
     **_all(
         _OPENWIRE,
         "anonymousProducerAdvisorySupport cacheTempDestinations timeBeforePurgeTempDestinations"
-        " allowTempAutoCreationOnSend useVirtualDestSubs useVirtualDestSubsOnCreation useTempMirroredQueues"
+        " allowTempAutoCreationOnSend useTempMirroredQueues"
         " monitorConnectionSplits rollbackOnlyOnAsyncException maxInflatedDataSize",
     ),
     "maxSchedulerRepeatAllowed": "repetitions are not limited in number: see schedulerPeriodMin of an acceptor",

@@ -5,13 +5,19 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.routing.virtual_topics import CLASSIC, virtual_topics
-from atalanta.wire.openwire.commands.destinations import ActiveMQDestination, ActiveMQQueue, ActiveMQTopic
+from atalanta.wire.openwire.commands.connections import RemoveInfo
+from atalanta.wire.openwire.commands.consumers import ConsumerInfo
+from atalanta.wire.openwire.commands.destinations import (
+    ActiveMQDestination,
+    ActiveMQQueue,
+    ActiveMQTopic,
+)
 from atalanta.wire.openwire.commands.identifiers import BrokerId, ConnectionId
 from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.commands.producers import DestinationInfo
 from atalanta.wire.openwire.server.sessions.subscription import NOTHING_DELIVERED
 from tests.wire.openwire.server.bridge_rig import bridge
-from tests.wire.openwire.server.openwire_rig import OpenWireClient, OpenWireServer
+from tests.wire.openwire.server.openwire_rig import OpenWireClient, OpenWireServer, properties
 
 
 def served(forms: str) -> OpenWireServer:
@@ -135,3 +141,35 @@ def test_a_local_queue_stays_local_after_a_restart() -> None:
     other = bridge(server)
     other.succeeds(carried(other, "1", ActiveMQTopic("prices")))
     assert server.broker.queues["Local.A.prices"].message_count == 0
+
+
+# -- demand -----------------------------------------------------------------------------------------
+def test_a_consumer_of_a_virtual_topic_is_told_as_one_of_the_topic() -> None:
+    server = served(CLASSIC)
+    server.broker.config.virtual_demand = True
+    other, client, stomp = bridge(server), server.openwire_client(), server.login()
+    topic = "ActiveMQ.Advisory.VirtualDestination.Consumer.Topic.VirtualTopic.T"
+    other.consume(ActiveMQTopic("ActiveMQ.Advisory.VirtualDestination.>"))
+    consumer = client.consume("Consumer.A.VirtualTopic.T", selector="color = 'red'")
+    client.consume(ActiveMQTopic("VirtualTopic.T"))
+    stomp.create_queue("plain")
+    stomp.consume("plain")
+    (told,) = other.dispatches()
+    assert told.message is not None and told.message.destination == ActiveMQTopic(topic)
+    info = told.message.data_structure
+    assert isinstance(info, ConsumerInfo) and (info.consumer_id, info.selector) == (consumer, "color = 'red'")
+    assert info.destination == ActiveMQTopic("VirtualTopic.T") and properties(told)["consumerCount"] == 1
+    late = bridge(server, BrokerId("ID:c"), "c")
+    late.consume(ActiveMQTopic(f"{topic},ActiveMQ.Advisory.Consumer.Topic.none"))
+    assert len(late.dispatches()) == 1
+    client.close(consumer)
+    (told,) = other.dispatches()
+    assert told.message is not None and isinstance(told.message.data_structure, RemoveInfo)
+
+
+def test_without_the_option_it_is_not() -> None:
+    server = served(CLASSIC)
+    other, client = bridge(server), server.openwire_client()
+    other.consume(ActiveMQTopic("ActiveMQ.Advisory.VirtualDestination.>"))
+    client.consume("Consumer.A.VirtualTopic.T")
+    assert other.dispatches() == []
