@@ -71,9 +71,13 @@ class SenderControl(SessionEndpoint):
         self._limit_wait(address, self.stopped_since)
         self.stop_input()
 
+    def end_stop(self) -> None:
+        """Forgets the message that stopped the input: it is processed."""
+        self.stopper = None
+
     def set_aside(self, now: int, lane: str, request: WaitingRequest) -> None:
         """Lets a request wait while the input goes on. What follows in its lane has to wait behind it."""
-        request.since = now
+        request.begin(now)
         self.waiting.add(lane, request)
         self._limit_wait(request.address, now)
         self.count_waiting()

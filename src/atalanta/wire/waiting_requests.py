@@ -30,6 +30,10 @@ class WaitingRequest:
         self.address = address
         self.since: int = 0
 
+    def begin(self, now: int) -> None:
+        """Records when the wait begins (ns)."""
+        self.since = now
+
     def proceed(self, now: int) -> bool:
         """Processes the request; a refusal is answered. Returns False if it still waits, at `address`."""
         raise NotImplementedError

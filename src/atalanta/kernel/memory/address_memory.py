@@ -26,6 +26,10 @@ class CreditRequest:
         self.peer = peer
         self.due: int = -1
 
+    def wait_until(self, due: int) -> None:
+        """Sets the end of the wait (ns); -1: none."""
+        self.due = due
+
 
 class Account:
     """Bytes and messages of one address in memory, and their limits (this part of PagingStoreImpl).

@@ -211,7 +211,7 @@ class Memory:
             return
         due = since + account.wait_ns
         if request.due < 0 or due < request.due:
-            request.due = due
+            request.wait_until(due)
             if self.due < 0 or due < self.due:
                 self.due = due
                 self.timers.set(SENDERS_TIMER, due)
@@ -227,7 +227,7 @@ class Memory:
                 if request.due > now:
                     following = request.due if following < 0 else min(following, request.due)
                     continue
-                request.due = -1
+                request.wait_until(-1)
                 if endpoint.overdue(request.address, request.amount, account.wait_ns):
                     del account.waiting[endpoint]
                     self._waits_less(endpoint)

@@ -48,8 +48,7 @@ class SurplusMessages:
             mover.move_to_address(now, reference, target, WHY, False, CAUSE, lifetime_ms)
         trace.count("messages_dropped_pending_limit", len(dropped))
         mover.store.discard(dropped)
-        if not limit.told:
-            limit.told = True
+        if limit.is_news():
             trace.event(
                 "subscription_drops_messages",
                 {"address": queue.spec.address, "queue": queue.name, "limit": limit.most},

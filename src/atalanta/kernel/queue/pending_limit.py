@@ -76,6 +76,12 @@ class PendingLimit:
             queue.reserve(reference, reference.delivery_count)
         self.found.extend(chosen)
 
+    def is_news(self) -> bool:
+        """Returns true once: it is to be reported that the queue drops messages."""
+        news = not self.told
+        self.told = True
+        return news
+
     def take_found(self) -> list[Reference]:
         """Returns and forgets the references that are set aside."""
         found = self.found

@@ -62,7 +62,8 @@ def send(session: StompSession, now: int, frame: Frame) -> bool:
     if not scheduler.on and wants_schedule(frame):
         scheduler.pass_over(session.connection.host.broker.trace, kernel.client.client_id or "")
     token = session.token_for(frame.get("receipt"), len(messages))
-    session.stopper = None
+    if session.stopper is not None:
+        session.end_stop()
     if full is None:
         _deliver(session, now, transaction, messages, token)
     else:

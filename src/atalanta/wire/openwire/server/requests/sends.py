@@ -100,10 +100,12 @@ def send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
     try:
         if not _send(session, now, command):
             return False
-        session.stopper = None
+        if session.stopper is not None:
+            session.end_stop()
         return True
     except BrokerError as error:
-        session.inflation = session.stopper = None
+        session.inflation = None
+        session.end_stop()
         fail(session, command.transaction_id, error)
         raise
 
