@@ -34,6 +34,7 @@ PLACES: Final = {
     "CURSORS": "`<pendingSubscriberPolicy>`, `<pendingDurableSubscriberPolicy>`",
     "CURSORS_WITHOUT_FLOW": "the same, with `producerFlowControl=\"false\"`",
     "DISPATCH": "`<dispatchPolicy>`",
+    "EVICTION": "`<messageEvictionStrategy>`",
     "GROUPS": "`<policyEntry>`",
     "RECOVERY": "`<fixedSizedSubscriptionRecoveryPolicy>`",
     "GC": "`<policyEntry>`",

@@ -396,7 +396,12 @@ class BrokerXml:
         served = [each for each in self.configuration.acceptors if each.serves("OPENWIRE")]
         texts = [each.options(OpenWireAcceptor).virtual_topic_forms for each in served]
         if texts:
-            self.configuration.broker.virtual_topic_forms = ",".join(dict.fromkeys(texts))
+            broker = self.configuration.broker
+            broker.virtual_topic_forms = ",".join(dict.fromkeys(texts))
+            broker.virtual_demand = any([each.options(OpenWireAcceptor).virtual_demand for each in served])
+            broker.virtual_demand_of_queues = any(
+                [each.options(OpenWireAcceptor).virtual_demand_of_queues for each in served]
+            )
 
     def _check_acceptors(self) -> None:
         connections = {each.name for each in self.configuration.cluster_connections}

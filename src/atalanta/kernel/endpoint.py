@@ -60,6 +60,13 @@ class SenderEndpoint(Reply):
         """Refuses credits: the address is full and fails its senders. They may follow later all the same."""
         raise NotImplementedError
 
+    def overdue(self, address: str, amount: int, wait_ns: int) -> bool:
+        """Reports that a request has waited for `wait_ns`, as long as its address lets it. Returns True if it has
+        ended: it is refused.
+        """
+        self.refuse_credits(address, amount)
+        return True
+
     def cut_off(self, why: str) -> None:
         """Reports a sender that ignores that it gets no credits: its connection closes after the answer."""
         raise NotImplementedError

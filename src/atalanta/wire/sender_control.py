@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from mypy_extensions import mypyc_attr
 
+from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
 from atalanta.kernel.memory.sender_credits import SenderCredits
 from atalanta.kernel.sessions.session_endpoint import SessionEndpoint
-from atalanta.wire.waiting_requests import WaitingRequests
+from atalanta.wire.waiting_requests import WaitingRequests, full_text
 
 if TYPE_CHECKING:
     from atalanta.kernel.sessions.session import Session
@@ -30,6 +31,13 @@ class SenderControl(SessionEndpoint):
         self.sender_credits: SenderCredits = SenderCredits()
         self.waiting: WaitingRequests = WaitingRequests()
         self._stopped: bool = False
+        # The message that stopped the input: where and since when (ns) it waits, and whether that is too long.
+        self.stopper: object | None = None
+        self.stopped_at: str = ""
+        self.stopped_since: int = 0
+        self.stopped_too_long: bool = False
+        self.patient: bool = False  # its messages wait for ever
+        self.overdue_at: dict[str, int] = {}  # address -> how long it lets its senders wait (ns)
 
     def attach(self, kernel: Session) -> None:
         """Takes the kernel's session, before the first request."""
@@ -51,10 +59,33 @@ class SenderControl(SessionEndpoint):
             self._stopped = True
             self.hold_input()
 
-    def set_aside(self, lane: str, request: WaitingRequest) -> None:
+    def stop_for_room(self, now: int, address: str, message: object) -> None:
+        """Stops the input for a message that waits at an address; "": behind others. BrokerError if it has waited for
+        too long.
+        """
+        if message is not self.stopper:
+            self.stopper, self.stopped_since, self.stopped_too_long = message, now, False
+        elif self.stopped_too_long:
+            raise BrokerError(ADDRESS_FULL, full_text(self.stopped_at))
+        self.stopped_at = address
+        self._limit_wait(address, self.stopped_since)
+        self.stop_input()
+
+    def end_stop(self) -> None:
+        """Forgets the message that stopped the input: it is processed."""
+        self.stopper = None
+
+    def set_aside(self, now: int, lane: str, request: WaitingRequest) -> None:
         """Lets a request wait while the input goes on. What follows in its lane has to wait behind it."""
+        request.begin(now)
         self.waiting.add(lane, request)
+        self._limit_wait(request.address, now)
         self.count_waiting()
+
+    def _limit_wait(self, address: str, since: int) -> None:
+        """Asks the kernel to say when a message has waited at the address as long as it may."""
+        if address and not self.patient:
+            self.kernel.request_credits(address, 0, since)
 
     def count_waiting(self) -> None:
         """Counts what waits for the client's user. Above the share of a user the client is cut off."""
@@ -65,10 +96,34 @@ class SenderControl(SessionEndpoint):
             self.cut_off(shares.refusal(connection))
 
     def go_on(self, now: int) -> None:
-        """Processes what has room. Then the request that stopped the input may go on, if it was only behind that."""
+        """Processes what has room, and refuses what has waited for too long. Then the request that stopped the input
+        may go on, if it was only behind that.
+        """
         if self.waiting.ready:
             self.waiting.go_on(now)
+            self._limit_waits()
             self._go_on_with_input()
+        while self.overdue_at:
+            address, wait_ns = self.overdue_at.popitem()
+            self._refuse_overdue(now, address, wait_ns)
+
+    def _refuse_overdue(self, now: int, address: str, wait_ns: int) -> None:
+        self.waiting.refuse_overdue(now, address, wait_ns)
+        if self.stopped_at == address and self.stopped_since + wait_ns <= now:
+            self.stopped_too_long = True
+        self._limit_waits()
+        self._go_on_with_input()
+
+    def _limit_waits(self) -> None:
+        """Limits the waits of what waits at an address now: it has waited behind others before."""
+        for address in self.waiting.addresses:
+            self._limit_wait(address, self.waiting.waits_since(address))
+
+    def overdue(self, address: str, amount: int, wait_ns: int) -> bool:
+        """Lets the input go on behind what is processed now: what has waited for too long is refused there."""
+        self.overdue_at[address] = wait_ns
+        self._input.resume_later()
+        return False
 
     def credits(self, address: str, amount: int) -> None:
         self.sender_credits.grant(address, amount)

@@ -6,24 +6,40 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
+from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
+
 # What one producer may have waiting, beside a single message of any size.
 PRODUCER_BYTES_MAX: Final = 1 << 20
+
+
+def full_text(address: str) -> str:
+    """Returns why a message is refused that has waited for room."""
+    return f"AMQ229102: address {address} is full, and the message has waited as long as blocked-send-timeout says"
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class WaitingRequest:
     """A message for a full address, or what keeps its order behind one. `address`: where it waits for room.
 
-    `producer`: the client's producer, for the limit of what it may have waiting; `size` in bytes.
+    `producer`: the client's producer, for the limit of what it may have waiting; `size` in bytes; `since` (ns).
     """
 
     def __init__(self, producer: str, size: int, address: str) -> None:
         self.producer = producer
         self.size = size
         self.address = address
+        self.since: int = 0
+
+    def begin(self, now: int) -> None:
+        """Records when the wait begins (ns)."""
+        self.since = now
 
     def proceed(self, now: int) -> bool:
         """Processes the request; a refusal is answered. Returns False if it still waits, at `address`."""
+        raise NotImplementedError
+
+    def refuse(self, error: BrokerError) -> None:
+        """Answers that the request has waited for too long. Only messages wait for room: other kinds never do."""
         raise NotImplementedError
 
 
@@ -75,6 +91,36 @@ class WaitingRequests:
                     break  # it is full again
             if tried < len(lanes):
                 self.addresses[address] = [*self.addresses.get(address, []), *lanes[tried:]]
+
+    def refuse_overdue(self, now: int, address: str, wait_ns: int) -> None:
+        """Refuses what has waited at an address for `wait_ns`; what is behind it goes on."""
+        overdue = True
+        while overdue:
+            overdue = False
+            for lane in self.addresses.get(address, []):
+                request = self.lanes[lane][0]
+                if request.since + wait_ns <= now:
+                    self._refuse(now, address, lane, request)
+                    overdue = True
+                    break
+
+    def _refuse(self, now: int, address: str, lane: str, request: WaitingRequest) -> None:
+        lanes = self.addresses[address]
+        lanes.remove(lane)
+        if not lanes:
+            del self.addresses[address]
+        self.lanes[lane].pop(0)
+        self._forget(request)
+        request.refuse(BrokerError(ADDRESS_FULL, full_text(address)))
+        self._go_on_in(now, lane)
+
+    def waits_since(self, address: str) -> int:
+        """Returns since when (ns) the first request waits for room at the address; -1: none does."""
+        found = -1
+        for lane in self.addresses.get(address, []):
+            since = self.lanes[lane][0].since
+            found = since if found < 0 else min(found, since)
+        return found
 
     def clear(self) -> None:
         """Forgets them: the client has gone."""

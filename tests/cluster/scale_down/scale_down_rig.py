@@ -150,12 +150,12 @@ class Refusals:
         grant = FullAddresses.request_credits
 
         def give(
-            full: FullAddresses, endpoint: SenderEndpoint, peer: bool, address: str, amount: int
+            full: FullAddresses, endpoint: SenderEndpoint, peer: bool, address: str, amount: int, since: int
         ) -> None:
             if peer and self.room.get(address) == 0:
                 endpoint.refuse_credits(address, amount)
             else:
-                grant(full, endpoint, peer, address, amount)
+                grant(full, endpoint, peer, address, amount, since)
 
         patch.setattr(Session, "send", refuse)
         patch.setattr(FullAddresses, "request_credits", give)

@@ -9,6 +9,7 @@ from typing import Final
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
+from atalanta.kernel.settings.repository import AddressSettings, AddressSettingsRepository
 
 DATA: Final = Path(__file__).parent / "data"
 BEANS: Final = "http://www.springframework.org/schema/beans"
@@ -53,6 +54,15 @@ def problems(path: Path) -> list[str]:
     except ConfigError as error:
         return [str(each).removeprefix(f"{path}:") for each in error.problems]
     raise AssertionError("the file was read")
+
+
+def settings(configuration: Configuration, address: str) -> AddressSettings:
+    """Returns the settings of an address, merged as the broker does it."""
+    broker = configuration.broker
+    repository = AddressSettingsRepository(broker.wildcard, broker.literal_match_markers)
+    for each in broker.address_settings:
+        repository.add(each.match, each.values)
+    return repository.match(address)
 
 
 def findings(configuration: Configuration) -> list[str]:

@@ -43,7 +43,6 @@ def test_the_file_that_classic_comes_with(tmp_path: Path) -> None:
         "!5: property file file:${activemq.conf}/credentials.properties: not read: No such file or directory",
         f"8: bean io.fabric8.insight.log.log4j.Log4jLogQuery: {LOGS}",
         "9: ${activemq.data}: BASE/data, from the place of this file: ACTIVEMQ_DATA is not set",
-        "!14: pendingMessageLimitStrategy: a slow subscriber's messages are kept (in pages), and not dropped",
         f"21: managementContext: {JMX}",
         "22: ${activemq.data}: BASE/data, from the place of this file: ACTIVEMQ_DATA is not set",
         f"22: kahaDB: {STORE_LAYOUT}",

@@ -10,20 +10,17 @@ from atalanta.config.activemq.authorization import covers
 from atalanta.config.configuration import Configuration
 from atalanta.config.users.users import read_security
 from atalanta.kernel.routing.divert_config import ANYCAST, MULTICAST
-from atalanta.kernel.settings.repository import AddressSettings, AddressSettingsRepository
 from atalanta.wire.openwire.acceptor import OpenWireAcceptor
-from tests.config.activemq.classic_files import classic_file, copied, findings, problems, read
+from tests.config.activemq.classic_files import (
+    classic_file,
+    copied,
+    findings,
+    problems,
+    read,
+    settings,
+)
 
 EVERYONE = "ActiveMQ.everyone"
-
-
-def settings(configuration: Configuration, address: str) -> AddressSettings:
-    """The settings of an address, merged as the broker does it."""
-    broker = configuration.broker
-    repository = AddressSettingsRepository(broker.wildcard, broker.literal_match_markers)
-    for each in broker.address_settings:
-        repository.add(each.match, each.values)
-    return repository.match(address)
 
 
 @pytest.fixture

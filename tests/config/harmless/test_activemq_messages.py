@@ -125,6 +125,30 @@ def test_a_browser_sees_all_and_all_expires(tmp_path: Path) -> None:
     assert same(tmp_path, scenario, ClassicFile(), few) == (list("01234"), list("01234"))
 
 
+LIMITED = """<pendingMessageLimitStrategy><constantPendingMessageLimitStrategy limit="3"/></pendingMessageLimitStrategy>
+<messageEvictionStrategy><oldestMessageEvictionStrategy {more}/></messageEvictionStrategy>"""
+
+
+@case("EVICTION_SILENT", "evictExpiredMessagesHighWatermark")
+def test_of_a_slow_subscribers_messages_the_expired_ones_go_first(tmp_path: Path) -> None:
+    def scenario(server: ThreeProtocols) -> object:
+        client, sender = server.openwire_client("slow"), server.openwire_client("s")
+        client.consume(TOPIC, prefetch=1)
+        for body in ("held", "1", "short", "2", "3"):
+            more = {"expiration": server.now // 1_000_000 + 10} if body == "short" else {}
+            sender.publish(body, TOPIC, **more)
+            if body == "short":
+                server.now += 2 * SECOND
+                server.settle()
+        return taken(client)
+
+    plain, marked = (
+        ClassicFile(of_topic=LIMITED.format(more=more))
+        for more in ("", 'evictExpiredMessagesHighWatermark="1"')
+    )
+    assert same(tmp_path, scenario, plain, marked) == ["held", "1", "2", "3"]
+
+
 @case("GC_SILENT", "gcInactiveDestinations")
 def test_a_queue_without_use_stays_if_the_broker_has_no_period_for_it(tmp_path: Path) -> None:
     def scenario(server: ThreeProtocols) -> object:

@@ -8,7 +8,7 @@ from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.disk_limit import DiskLimit
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
-from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES, WAITING_ADDRESSES_MAX
+from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES, SENDERS_TIMER, WAITING_ADDRESSES_MAX
 from atalanta.kernel.security.security import Identity
 from atalanta.kernel.sessions.session import Session
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -379,3 +379,53 @@ def test_an_exhausted_disk_takes_acknowledgements_and_no_message() -> None:
     session.send(bench.now, bench.message("orders"), 6)
     bench.settle()
     assert endpoint(session).answers == [6] and bench.broker.memory.refusing == 0
+
+
+# -- blocked-send-timeout ---------------------------------------------------------------------------
+def test_a_request_for_credits_is_refused_after_the_time_of_its_address() -> None:
+    """As with FAIL: a client of Artemis throws ADDRESS_FULL, and asks again for its next message."""
+    bench = bench_with({"address_full_policy": "BLOCK", "max_size_messages": 2, "blocked_send_timeout_ms": 5_000})
+    fill(bench, 2)
+    session = bench.session()
+    for number in range(1, 3):
+        session.request_credits("orders", 10, bench.now)
+        wait(bench, 4_900)
+        assert len(endpoint(session).granted) == number - 1
+        wait(bench, 200)
+        assert endpoint(session).granted == [("orders", -10)] * number
+    session.request_credits("orders", 10, bench.now)
+    wait(bench, 4_900)
+    assert drain(bench) == 2
+    wait(bench, 10_000)
+    assert endpoint(session).granted == [("orders", -10)] * 2 + [("orders", 10)]
+
+
+def test_peers_and_addresses_without_such_a_time_wait_for_ever() -> None:
+    bench = bench_with({"address_full_policy": "BLOCK", "max_size_messages": 2})
+    fill(bench, 2)
+    session = bench.session()
+    session.request_credits("orders", 10, bench.now)
+    assert SENDERS_TIMER not in bench.timers.due
+    bench.broker.address_registry.by_name["orders"].account.wait_ns = 5_000_000_000
+    peer = bench.session()
+    peer.identity = Identity("cluster", (), True)
+    peer.request_credits("orders", 10, bench.now)
+    assert SENDERS_TIMER not in bench.timers.due
+
+
+def wait(bench: Bench, time_ms: int) -> None:
+    bench.now += time_ms * 1_000_000
+    bench.broker.set_now(bench.now)
+    if bench.timers.due.get(SENDERS_TIMER, bench.now + 1) <= bench.now:
+        bench.timers.cancel(SENDERS_TIMER)
+        bench.broker.on_timer(bench.now, SENDERS_TIMER)
+    bench.settle()
+
+
+def test_each_request_to_an_address_that_fails_its_senders_is_refused() -> None:
+    bench = bench_with({"address_full_policy": "FAIL", "max_size_messages": 2})
+    fill(bench, 2)
+    session = bench.session()
+    session.request_credits("orders", 10)
+    session.request_credits("orders", 20)
+    assert endpoint(session).granted == [("orders", -10), ("orders", -20)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from atalanta.kernel.settings.repository import AddressSettingsRepository
+from atalanta.kernel.memory.memory import SENDERS_TIMER
+from atalanta.kernel.settings.repository import AddressSettingsRepository, SettingValue
 from atalanta.wire.stomp.connection import StompConnection
 from tests.wire.core.server.server_rig import text_message
 from tests.wire.stomp.stomp_rig import StompClient, StompServer, frame, publish
@@ -25,11 +26,15 @@ def test_a_sender_to_a_full_address_waits_for_room() -> None:
     assert got == 10 and len(sender.frames()) == 10 - before
 
 
-def full_server(*names: str) -> StompServer:
-    """A server whose queues `a`, and those of the names, have no room for another message of 1,000 bytes."""
+def full_server(*names: str, wait_ms: int = -1) -> StompServer:
+    """A server whose queues `a`, and those of the names, have no room for another message of 1,000 bytes.
+
+    `wait_ms`: how long a send waits; -1: for ever.
+    """
     settings = AddressSettingsRepository()
     for name in ("a", *names):
-        settings.add(name, {"max_size_bytes": 3_000, "address_full_policy": "BLOCK"})
+        limits: dict[str, SettingValue] = {"max_size_bytes": 3_000, "blocked_send_timeout_ms": wait_ms}
+        settings.add(name, {"address_full_policy": "BLOCK", **limits})
     server = StompServer(settings=settings)
     server.login().create_queue("b")
     for name in ("a", *names):
@@ -277,3 +282,47 @@ def test_nothing_follows_a_message_that_is_refused_while_it_waits() -> None:
     refused = client.one()
     assert refused.command == "ERROR" and refused["receipt-id"] == "2"
     assert server.broker.queues["b"].message_count == 0
+
+
+# -- blocked-send-timeout ---------------------------------------------------------------------------
+def passes(server: StompServer, seconds: float) -> None:
+    server.now += int(seconds * 1_000_000_000)
+    server.broker.set_now(server.now)
+    if server.timers.due.get(SENDERS_TIMER, server.now + 1) <= server.now:
+        server.timers.cancel(SENDERS_TIMER)
+        server.broker.on_timer(server.now, SENDERS_TIMER)
+    server.settle()
+
+
+def test_a_send_with_a_receipt_is_refused_after_the_time() -> None:
+    server = full_server(wait_ms=10_000)
+    client = server.stomp_client()
+    client.send("SEND", b"1", destination="/queue/a", receipt="1")
+    passes(server, 9.9)
+    assert client.frames() == []
+    passes(server, 0.2)
+    answer = client.one()
+    assert answer.command == "ERROR" and answer["receipt-id"] == "1" and "is full" in answer["message"]
+    assert emptied(server, "a") == []
+
+
+def test_a_send_without_a_receipt_is_refused_after_the_time() -> None:
+    server = full_server(wait_ms=10_000)
+    client = server.stomp_client()
+    client.send("SEND", b"1", destination="/queue/a")
+    passes(server, 9.9)
+    assert client.frames() == []
+    passes(server, 0.2)
+    answer = client.one()
+    assert answer.command == "ERROR" and "is full" in answer["message"]
+    assert emptied(server, "a") == []
+
+
+def test_a_send_that_gets_room_in_time_is_stored() -> None:
+    server = full_server(wait_ms=10_000)
+    client = server.stomp_client()
+    client.send("SEND", b"1", destination="/queue/a", receipt="1")
+    passes(server, 9.9)
+    assert emptied(server, "a") == ["1"]
+    passes(server, 20)
+    assert receipts(client) == ["1"]

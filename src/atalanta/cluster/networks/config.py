@@ -79,8 +79,8 @@ class NetworkConnectorConfig(OptionGroup):
     conduit_network_queue_subscriptions: bool = option(
         False, "conduitNetworkQueueSubscriptions", "also those that other bridges have made", attribute=True
     )
-    use_virtual_dest_subs: bool = unbuilt(
-        False, "useVirtualDestSubs", "only their own consumers are demand for the topics of virtual destinations",
+    use_virtual_dest_subs: bool = option(
+        False, "useVirtualDestSubs", "consumers behind virtual destinations of the other broker are demand for these",
         attribute=True,
     )
     dynamic_only: bool = option(

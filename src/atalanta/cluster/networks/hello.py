@@ -28,7 +28,7 @@ PASSED_ON: Final = {
     "clientIdToken": "client_id_token", "alwaysSyncSend": "always_sync_send",
     "suppressDuplicateQueueSubscriptions": "suppress_duplicate_queue_subscriptions",
     "suppressDuplicateTopicSubscriptions": "suppress_duplicate_topic_subscriptions",
-    "useCompression": "use_compression",
+    "useCompression": "use_compression", "useVirtualDestSubs": "use_virtual_dest_subs",
 }  # fmt: skip
 
 
@@ -49,6 +49,7 @@ def rules_of(config: NetworkConnectorConfig, local: str, remote: str) -> BridgeR
         temporary=config.bridge_temp_destinations,
         always_sync_send=config.always_sync_send,
         compress=config.use_compression,
+        virtual=config.use_virtual_dest_subs,
         replay_delay_ms=config.replay_delay_ms if config.replay_when_no_consumers else -1,
         excluded=_names(config.excluded),
         dynamic=_names(config.dynamically_included),

@@ -20,7 +20,7 @@ class Destinations:
     def __init__(self, elements: Elements, core: Core) -> None:
         self.elements = elements
         self.core = core
-        self.virtual_topics = [consumers_of(VIRTUAL_TOPICS, PREFIX, False)]  # Classic's default
+        self.virtual_topics = [consumers_of(VIRTUAL_TOPICS, PREFIX, False, False)]  # Classic's default
         self.diverts: dict[str, int] = {}
 
     def read(self, section: XmlElement) -> None:
@@ -72,11 +72,12 @@ class Destinations:
         values = self.elements.values(node, tables.VIRTUAL_TOPIC, silent, lost, fixed)
         name, prefix = values.get("name", ">"), values.get("prefix", PREFIX)
         selectors = self.elements.true(node, values, "selectorAware")
+        local = self.elements.true(node, values, "local")
         if not prefix.endswith(".") or len(prefix) == 1:
             why = f"no effect: a prefix has whole words, as {PREFIX}, and '{prefix}' has not"
             self.elements.finding(node, f"virtualTopic {name}", why, True)
             return
-        self.virtual_topics.append(consumers_of(name, prefix, selectors))
+        self.virtual_topics.append(consumers_of(name, prefix, selectors, local))
 
     def _composite(self, node: XmlElement, queue: bool) -> None:
         """Converts a composite destination: one divert for each destination behind `forwardTo`."""
@@ -142,8 +143,8 @@ class Destinations:
         self.core.address(node, target, queue)
 
 
-def consumers_of(name: str, prefix: str, selectors: bool) -> str:
+def consumers_of(name: str, prefix: str, selectors: bool, local: bool) -> str:
     """Returns the consumers of virtual topics as Artemis writes them: `Consumer.*.VirtualTopic.>;2`, where 2 is the
     number of words before the topic's name."""
     words = len([word for word in prefix.split(".") if word])
-    return f"{prefix}{name};{words}" + (";selectorAware=true" if selectors else "")
+    return f"{prefix}{name};{words}" + (";selectorAware=true" if selectors else "") + (";local=true" if local else "")

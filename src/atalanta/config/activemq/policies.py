@@ -13,6 +13,7 @@ from typing import Final
 
 from atalanta.config.activemq import tables
 from atalanta.config.activemq.elements import NO_BEANS, Core, Elements, listed, only
+from atalanta.config.activemq.slow_subscribers import read_eviction, read_limit
 from atalanta.config.xml.tree import XmlElement, made
 
 ALL: Final = ">"
@@ -21,6 +22,7 @@ DEAD_LETTERS: Final = "ActiveMQ.DLQ"
 STRATEGY: Final = ("processExpired", "processNonPersistent", "expiration")  # of every dead-letter strategy
 INDIVIDUAL: Final = "ActiveMQ.DLQ.individual"
 TEMPORARY: Final = ("tempQueue", "tempTopic")
+SEND_TIMEOUT: Final = "sendFailIfNoSpaceAfterTimeout"
 KEPT_MAX: Final = "10000"  # messages of a topic that a time or a size limits
 ENDLESS_MS: Final = 2**31 - 1
 INT_MAX: Final = 2**31 - 1
@@ -42,6 +44,8 @@ class Policies:
         self.core = core
         usages = [each for outer in root.all("systemUsage") for each in outer.all("systemUsage")]
         self.fails = any(elements.true(each, each.attributes, "sendFailIfNoSpace") for each in usages)
+        waits = [elements.whole(each, each.attributes, SEND_TIMEOUT, 0) for each in usages]
+        self.wait_ms = next((each for each in waits if each > 0), -1)
         self.purges = elements.whole(root, root.attributes, "schedulePeriodForDestinationPurge", 0) > 0
         self.drops = False
         self.counts_deliveries = False  # in the journal, before each delivery
@@ -88,10 +92,14 @@ class Policies:
         if found.get("default-consumers-before-dispatch", "0") != "0":
             if found.get("default-delay-before-dispatch", "0") == "0":
                 found["default-delay-before-dispatch"] = tables.DISPATCH_DELAY_MS
+        if "usePrefetchExtension" in values:
+            extends = self.elements.true(node, values, "usePrefetchExtension", True)
+            found["openwire-prefetch-extension"] = str(extends).lower()
         self._unused(node, values, found)
         flow = self.elements.true(node, values, "producerFlowControl", True)
         fails = self.elements.true(node, values, "sendFailIfNoSpace", self.fails)
         found["address-full-policy"] = "PAGE"
+        self._limit_sends(node, values, fails, found)
 
         def queue_cursor(child: XmlElement) -> None:
             cursor = only(child)
@@ -106,6 +114,7 @@ class Policies:
         if "messageGroupMapFactoryType" in values:
             kind, _, query = values["messageGroupMapFactoryType"].partition("?")
             self._groups(node, kind, query.partition("bucketCount=")[2], found)
+        of_topic = found if "topic" in node.attributes else {}  # in Classic they have no effect for queues either
         self.elements.children(
             node,
             {
@@ -119,6 +128,8 @@ class Policies:
                     lambda child: self._cursor(child, flow),
                 ),
                 "dispatchPolicy": self._dispatch,
+                "pendingMessageLimitStrategy": lambda child: read_limit(self.elements, child, of_topic),
+                "messageEvictionStrategy": lambda child: read_eviction(self.elements, child, of_topic),
             },
             {},
             tables.POLICY_CHILDREN_LOST,
@@ -135,6 +146,14 @@ class Policies:
                 why = "one period for all addresses: that of the policy for >"
                 self.elements.finding(node, "policyEntry expireMessagesPeriod", why, True)
             self._store(self.policies, match, node, found)
+
+    def _limit_sends(self, node: XmlElement, values: dict[str, str], fails: bool, found: dict[str, str]) -> None:
+        """Reads what happens to a send without room: it is refused at once, or after a time. The disk counts, too."""
+        if fails or self.fails:
+            found["disk-full-policy"] = "FAIL" if fails else "BLOCK"
+        wait_ms = self.elements.whole(node, values, SEND_TIMEOUT, self.wait_ms)
+        if wait_ms > 0 or self.wait_ms > 0:
+            found["blocked-send-timeout"] = str(wait_ms if wait_ms > 0 else -1)
 
     def _matches(self, node: XmlElement) -> list[str]:
         matches = [each for kind in ("queue", "topic") for each in listed(node.attributes.get(kind, ""))]
@@ -205,14 +224,26 @@ class Policies:
             values = self.elements.values(inner, ("maximumSize",), tables.RECOVERY_SILENT)
             count, limits = KEPT_MAX, {"retroactive-message-bytes": values.get("maximumSize", "65536")}
         elif name == "retainedMessageSubscriptionRecoveryPolicy":
-            why = "no effect: a subscription begins with no message that was marked with ActiveMQ.Retain"
-            self.elements.finding(inner, name, why, True)
-            return
+            count, limits = "1", {"retroactive-marked-only": "true"}
+            self._read_wrapped(inner)
         else:
             why = "no effect: a subscription that asks for older messages gets none"
             self.elements.finding(inner, name, why, True)
             return
         found.update({"retroactive-message-count": count, "retroactive-on-request": "true", **limits})
+
+    def _read_wrapped(self, node: XmlElement) -> None:
+        """Reads the policy behind that of retained messages."""
+        why = "no effect: a subscription begins with the retained message only"
+        if self.elements.values(node, ("wrapped",)).get("wrapped", "#null") != "#null":
+            self.elements.finding(node, "wrapped", why, True)
+
+        def wrapped(child: XmlElement) -> None:
+            inner = only(child)
+            if inner is not None and inner.name != "noSubscriptionRecoveryPolicy":
+                self.elements.finding(inner, inner.name, why, True)
+
+        self.elements.children(node, {"wrapped": wrapped})
 
     def _bridge_filter(self, section: XmlElement, entry: XmlElement) -> None:
         """Reads when messages return over a bridge: the policy for all queues says it for every network connector."""
@@ -337,6 +368,10 @@ class Policies:
             "auto-delete-addresses",
         ):  # fmt: skip
             everywhere.values.setdefault(name, (tables.POLICY_DEFAULTS[name], everywhere.node))
+        if self.fails:
+            everywhere.values.setdefault("disk-full-policy", ("FAIL", everywhere.node))
+        if self.wait_ms > 0:
+            everywhere.values.setdefault("blocked-send-timeout", (str(self.wait_ms), everywhere.node))
         for name, text in self.everywhere.items():
             everywhere.values[name] = (text, everywhere.node)
         for match in dict.fromkeys([*self.policies, *self.redeliveries]):

@@ -19,7 +19,7 @@ from atalanta.config.activemq.destinations import CONSUMER_WILDCARDS, Destinatio
 from atalanta.config.activemq.elements import NO_BEANS, Core, Elements, only
 from atalanta.config.activemq.networks import NetworkConnectors
 from atalanta.config.activemq.plugins import Plugins
-from atalanta.config.activemq.policies import Policies
+from atalanta.config.activemq.policies import SEND_TIMEOUT, Policies
 from atalanta.config.activemq.properties import Properties, base_folder, replace_expressions
 from atalanta.config.activemq.references import NamedElements, is_classic_element
 from atalanta.config.activemq.stores import StoreFolder, Stores, store_folder
@@ -36,6 +36,7 @@ AT_ONCE_MS: Final = "1"
 MASTER: Final = "masterConnector"
 MASTER_CLASS: Final = "MasterConnector"
 MASTER_URI: Final = "masterConnectorURI"
+VIRTUAL_DEMAND: Final = ("useVirtualDestSubs", "useVirtualDestSubsOnCreation")
 NETWORK_URIS: Final = "networkConnectorURIs"
 FOLDERS: Final = {
     "journal-directory": "journal",
@@ -162,6 +163,9 @@ class BrokerReader:
             core.put(broker, "disk-scan-period", str(scan))
         if not self.elements.true(broker, values, "advisorySupport", True):
             self.transports.options_for_openwire["supportAdvisory"] = "false"
+        for option in VIRTUAL_DEMAND:
+            if self.elements.true(broker, values, option):
+                self.transports.options_for_openwire[option] = "true"
         if self.elements.true(broker, values, "schedulerSupport"):
             self.transports.schedules = True
         self._children()
@@ -271,7 +275,7 @@ class BrokerReader:
         if node is None or node.name != "systemUsage":
             self.elements.problem(section, "<systemUsage> holds one <systemUsage>")
             return
-        self.elements.values(node, ("sendFailIfNoSpace",), tables.SYSTEM_USAGE_SILENT, tables.SYSTEM_USAGE_LOST)
+        self.elements.values(node, ("sendFailIfNoSpace", SEND_TIMEOUT), tables.SYSTEM_USAGE_SILENT)
         self.elements.children(
             node, {"memoryUsage": self._memory, "storeUsage": self._disk}, {}, tables.SYSTEM_USAGE_CHILDREN_LOST
         )

@@ -48,6 +48,7 @@ BROKER: Final = (
     "advisorySupport", "schedulePeriodForDiskUsageCheck",
     "schedulePeriodForDestinationPurge", "schedulerSupport", "deleteAllMessagesOnStartup", "waitForSlave",
     "passiveSlave", "shutdownOnMasterFailure", "shutdownOnSlaveFailure", "masterConnectorURI", "networkConnectorURIs",
+    "useVirtualDestSubs", "useVirtualDestSubsOnCreation",
 )  # fmt: skip
 BROKER_SILENT: Final[dict[str, str]] = {
     **_all(JMX, "useJmx brokerObjectName populateUserNameInMBeans mbeanInvocationTimeout enableStatistics"),
@@ -94,9 +95,6 @@ BROKER_FIXED: Final[dict[str, FixedValue]] = {
 }
 BROKER_LOST: Final[dict[str, str]] = {
     **_all(_NO_SPLIT, "producerSystemUsagePortion consumerSystemUsagePortion"),
-    **_all(
-        "no demand of virtual destinations is told to other brokers", "useVirtualDestSubs useVirtualDestSubsOnCreation"
-    ),
     "timeBeforePurgeTempDestinations": _NO_CACHE,
     "useTempMirroredQueues": _NO_MIRRORS,
     "waitForSlaveTimeout": REMOVED,
@@ -332,9 +330,10 @@ POLICY_PREFETCHES: Final = {
 PREFETCHES: Final = tuple(name for of_kind in POLICY_PREFETCHES.values() for name in of_kind)
 DISPATCH_DELAY_MS: Final = "1000"  # of consumersBeforeDispatchStarts without a time
 POLICY_OTHER: Final = (
-    "queue", "topic", "tempQueue", "tempTopic", "producerFlowControl", "sendFailIfNoSpace", "expireMessagesPeriod",
-    "gcInactiveDestinations", "inactiveTimeoutBeforeGC", "inactiveTimoutBeforeGC", "alwaysRetroactive",
-    "messageGroupMapFactoryType", "persistJMSRedelivered",
+    "queue", "topic", "tempQueue", "tempTopic", "producerFlowControl", "sendFailIfNoSpace",
+    "sendFailIfNoSpaceAfterTimeout", "expireMessagesPeriod", "gcInactiveDestinations", "inactiveTimeoutBeforeGC",
+    "inactiveTimoutBeforeGC", "alwaysRetroactive", "messageGroupMapFactoryType", "persistJMSRedelivered",
+    "usePrefetchExtension",
 )  # fmt: skip
 POLICY_SILENT: Final[dict[str, str]] = {
     **_all(
@@ -374,13 +373,9 @@ POLICY_FIXED: Final[dict[str, FixedValue]] = {
     "sendAdvisoryIfNoConsumers": FixedValue("false", "no NoConsumer advisory, with or without a dead letter"),
 }
 POLICY_LOST: Final = {
-    "usePrefetchExtension": "always true: what a client has told that it works on counts no more for its prefetch",
-    "sendFailIfNoSpaceAfterTimeout": "senders wait without a limit",
     "minimumMessageSize": "a message counts with its own size for memoryLimit, a small one with less",
 }
 POLICY_CHILDREN_LOST: Final[dict[str, str]] = {
-    "pendingMessageLimitStrategy": "a slow subscriber's messages are kept (in pages), and not dropped",
-    "messageEvictionStrategy": "a slow subscriber's messages are kept (in pages), and not dropped",
     "slowConsumerStrategy": "no consumer is closed: see slow-consumer-policy in broker.xml",
     "messageInterceptorStrategy": f"messages are not changed: {JAVA}",
 }
@@ -403,6 +398,7 @@ DISPATCH_LOST: Final[dict[str, str]] = {
     "priorityNetworkDispatchPolicy": "a message goes to the subscriptions of all bridges, and not to the nearest alone",
     "clientIdFilterDispatchPolicy": "a message goes to all subscribers, whatever its property PTP_CLIENTID says",
 }
+EVICTION_SILENT: Final = {"evictExpiredMessagesHighWatermark": "expired messages always go first"}
 GROUPS_SILENT: Final = {"messageGroupMapFactory cached": "all groups are remembered"}
 RECOVERY_SILENT: Final = {"useSharedBuffer": "all subscriptions of a topic share its buffer"}
 GC_SILENT: Final = {
@@ -412,14 +408,22 @@ GC_SILENT: Final = {
 POLICY_DEFAULTS: Final[dict[str, str]] = {
     "max-size-bytes": "-1",
     "address-full-policy": "PAGE",
+    "disk-full-policy": "BLOCK",
+    "blocked-send-timeout": "-1",
     "default-consumers-before-dispatch": "0",
     "default-delay-before-dispatch": "-1",
     "default-exclusive-queue": "false",
+    "pending-message-limit": "-1",
+    "pending-message-prefetch-rate": "-1.0",
+    "pending-message-eviction": "OLDEST",
+    "pending-message-eviction-property": "",
     "default-group-buckets": "-1",
     "retroactive-message-count": "0",
     "retroactive-on-request": "false",
     "retroactive-message-age": "-1",
     "retroactive-message-bytes": "-1",
+    "retroactive-marked-only": "false",
+    "openwire-prefetch-extension": "true",
     "openwire-queue-prefetch": "1000",
     "openwire-browser-prefetch": "500",
     "openwire-topic-prefetch": "32766",
@@ -461,7 +465,7 @@ DISCARDING_SILENT: Final = _all(
 DESTINATIONS_LOST: Final = _all("not made: clients create temporary destinations", "tempQueue tempTopic")
 
 # <destinationInterceptors>
-VIRTUAL_TOPIC: Final = ("name", "prefix", "selectorAware")
+VIRTUAL_TOPIC: Final = ("name", "prefix", "selectorAware", "local")
 VIRTUAL_SILENT: Final[dict[str, str]] = {
     "concurrentSend": THREADS,
     "transactedSend": "a message enters all its queues at once, or none",
@@ -473,7 +477,6 @@ VIRTUAL_FIXED: Final[dict[str, FixedValue]] = {
 }
 VIRTUAL_LOST: Final = {
     "postfix": "queues of a virtual topic are known by their prefix",
-    "local": "messages of other brokers reach the queues, too",
 }
 COMPOSITE: Final = ("name", "forwardOnly", "sendWhenNotMatched")
 
@@ -554,7 +557,6 @@ USAGE_SILENT: Final = {
 }
 USAGE_LOST: Final = {"total": "the limit is a share of the whole disk"}
 SYSTEM_USAGE_SILENT: Final = {"checkLimitsLogLevel": LOGS, "name": _AT_ONCE}
-SYSTEM_USAGE_LOST: Final = {"sendFailIfNoSpaceAfterTimeout": "senders wait without a limit"}
 SYSTEM_USAGE_CHILDREN_LOST: Final = _all(
     "one limit for the whole disk: senders wait when it is full by max-disk-usage (that of <storeUsage>, else 90"
     " percent)",

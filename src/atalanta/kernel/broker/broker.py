@@ -14,7 +14,7 @@ from atalanta.kernel.broker.reserved_ids import ReservedIds
 from atalanta.kernel.journal.named_values import NamedValues
 from atalanta.kernel.log.log_views import LEASE_TIMER, LogViews
 from atalanta.kernel.memory.large_body import OPEN_TIMER, LargeBodies
-from atalanta.kernel.memory.memory import Memory
+from atalanta.kernel.memory.memory import SENDERS_TIMER, Memory
 from atalanta.kernel.observer import Observer
 from atalanta.kernel.publish.dead_letter_resources import DeadLetterResources
 from atalanta.kernel.publish.dead_letters import DeadLetters
@@ -27,6 +27,7 @@ from atalanta.kernel.publish.plan_writer import PlanWriter
 from atalanta.kernel.publish.publisher import Publisher
 from atalanta.kernel.publish.redelivery import Redelivery
 from atalanta.kernel.publish.scale_down_target import ScaleDownTarget
+from atalanta.kernel.publish.surplus_messages import SurplusMessages
 from atalanta.kernel.publish.unknown_bindings import UnknownBindings
 from atalanta.kernel.queue.delivery import scheduled
 from atalanta.kernel.queue.delivery.bridge_origin import Origins
@@ -102,7 +103,7 @@ class Broker:
         self.node_id = node_id
         self.observers: list[Observer] = []
         self.command = ports.command
-        self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace)
+        self.memory = Memory(config.global_max_size_bytes, config.global_max_messages, trace, timers)
         self.memory.paging = ports.pages is not None
         self.memory.windows.choose(window_bytes)
         self.large = LargeBodies(trace, ports.large)
@@ -197,6 +198,7 @@ class Broker:
         resources = DeadLetterResources(queues, settings, trace)
         self.mover = MessageMover(self.plans, addresses, diverts, self.origins, trace)
         self.dead_letters = DeadLetters(self.mover, resources, settings)
+        self.surplus = SurplusMessages(self.mover, resources, settings)
         self.expiry = Expiry(
             self.mover,
             resources,
@@ -336,6 +338,9 @@ class Broker:
         if queue.aside and queue.found_expired:
             work += EXPIRED_COST * len(queue.found_expired)
             self.expiry.expire(now, queue.take_expired())
+        limit = queue.pending_limit
+        if limit is not None and limit.found:
+            self.surplus.remove(now, queue, limit)
         if queue.deliveries:
             self._notify_delivered(now, queue)
         return work
@@ -385,6 +390,8 @@ class Broker:
             queue = self.queues.get(key.split(".", 2)[2])
             if queue is not None:
                 self.dispatches.mark_dirty(queue)
+        elif key == SENDERS_TIMER:
+            self.memory.on_timer(now)
         elif key == EXPIRY_TIMER:
             self.expiry.on_timer(now)
         elif key == OPEN_TIMER:

@@ -36,6 +36,7 @@ from atalanta.kernel.queue.spec import decode_queue_spec
 from atalanta.kernel.registry.queues import parse_filter
 from atalanta.kernel.routing.address import Address
 from atalanta.kernel.routing.router import join_stored
+from atalanta.kernel.routing.virtual_topics import takes_local
 from atalanta.kernel.trace import queue_sequences, trace_message
 from atalanta.kernel.transactions import xa, xa_records, xa_recovery
 from atalanta.message.encoding.buffer import DecodeError, Reader
@@ -241,6 +242,7 @@ class Recovery:
                 return
             self._take_back(previous.live())
         queue.restore(lsn, next_sequence, acked_through)
+        queue.take_local(takes_local(broker.config.virtual_topic_forms, queue.name))
         for _ in range(reader.int32("queue.leases")):
             group = reader.simple_string("lease.group")
             epoch = reader.int64("lease.epoch")

@@ -18,12 +18,17 @@ POLICIES: Final = {"PAGE": PAGE, "BLOCK": BLOCK, "FAIL": FAIL, "DROP": DROP}
 
 
 class CreditRequest:
-    """A sender that waits for `amount` credits (bytes) of an address."""
+    """A sender that waits for `amount` credits (bytes) of an address; `due` (ns): until then, -1 for ever."""
 
     def __init__(self, address: str, amount: int, peer: bool) -> None:
         self.address = address
         self.amount = amount
         self.peer = peer
+        self.due: int = -1
+
+    def wait_until(self, due: int) -> None:
+        """Sets the end of the wait (ns); -1: none."""
+        self.due = due
 
 
 class Account:
@@ -58,6 +63,7 @@ class Account:
         self.paged_bytes: int = 0
         self.paged_messages: int = 0
         self.dropped: int = 0
+        self.wait_ns: int = -1  # how long senders wait for credits, -1 for ever
         self.waiting: dict[SenderEndpoint, CreditRequest] = {}
         self.reported_name: str | None = None  # the address' name, after the event that its senders wait
         self.blocked_by_operator: bool = False  # blocked by an operator (AddressControl.block), until the next start
@@ -72,6 +78,7 @@ class Account:
         self.page_limit_bytes = _limit(settings.page_limit_bytes)
         self.page_limit_messages = _limit(settings.page_limit_messages)
         self.page_size_bytes = settings.page_size_bytes
+        self.wait_ns = settings.blocked_send_timeout_ms * 1_000_000
         read_bytes = settings.max_read_page_bytes
         if read_bytes is None:
             # Artemis takes two pages of any size; consumers that acknowledge late or use selectors then stop.

@@ -32,9 +32,9 @@ class FullAddresses:
         self.unknown = Account()  # of addresses that do not exist yet
 
     def request_credits(
-        self, endpoint: SenderEndpoint, peer: bool, address: str, amount: int
+        self, endpoint: SenderEndpoint, peer: bool, address: str, amount: int, since: int
     ) -> None:
-        """Grants credits when memory allows (ServerSessionImpl.requestProducerCredits).
+        """Grants credits when memory allows (ServerSessionImpl.requestProducerCredits); `since`: see Memory.request.
 
         Internal addresses get them at once.
         """
@@ -48,7 +48,7 @@ class FullAddresses:
         else:
             account = Account()
             account.apply(self.addresses.settings.match(name))
-        self.memory.request(endpoint, account, address, amount, peer)
+        self.memory.request(endpoint, account, address, amount, peer, since)
 
     def drops(self, message: Message, peer: bool, endpoint: SenderEndpoint) -> bool:
         """Returns True if a full address drops the message; BrokerError ADDRESS_FULL if it fails senders, or if the

@@ -27,7 +27,7 @@ from atalanta.kernel.memory.producer_window import CreditWindows
 
 if TYPE_CHECKING:
     from atalanta.kernel.endpoint import SenderEndpoint
-    from atalanta.kernel.ports import Trace
+    from atalanta.kernel.ports import Timers, Trace
     from atalanta.kernel.queue.reference import Reference
 
 # Memory of a message's objects beside its body and headers; and of a further queue's reference to it.
@@ -35,6 +35,7 @@ MESSAGE_MEMORY_BYTES: Final = 400
 REFERENCE_MEMORY_BYTES: Final = 100
 # Addresses for which one session may wait for credits at a time: a client has that many producers at most.
 WAITING_ADDRESSES_MAX: Final = 1_000
+SENDERS_TIMER: Final = "kernel.senders"
 
 
 class Memory:
@@ -43,10 +44,12 @@ class Memory:
     `paging`: addresses with the policy PAGE use page files; without page files they block instead.
     """
 
-    def __init__(self, limit_bytes: int, limit_messages: int, trace: Trace) -> None:
+    def __init__(self, limit_bytes: int, limit_messages: int, trace: Trace, timers: Timers) -> None:
         self.limit_bytes: int = limit_bytes if limit_bytes >= 0 else UNLIMITED
         self.limit_messages: int = limit_messages if limit_messages >= 0 else UNLIMITED
         self.trace = trace
+        self.timers = timers
+        self.due: int = -1  # of the timer of the requests that wait; -1: it is not set
         self.used_bytes: int = 0
         self.used_messages: int = 0
         self.forward_bytes: int = 0
@@ -158,15 +161,19 @@ class Memory:
 
     # -- producer credits -----------------------------------------------------------------------
     def request(
-        self, endpoint: SenderEndpoint, account: Account, address: str, amount: int, peer: bool
+        self, endpoint: SenderEndpoint, account: Account, address: str, amount: int, peer: bool, since: int = -1
     ) -> None:
         """Grants credits by `endpoint.credits` now or later; two requests of one endpoint are one.
 
-        BrokerError if the endpoint waits for too many addresses.
+        `since` (ns): the sender waits from then on, as long as the address lets it; -1: for ever. BrokerError if the
+        endpoint waits for too many addresses.
         """
         request = account.waiting.get(endpoint)
         if request is not None:
             request.amount = min(request.amount + amount, 0x7FFFFFFF)
+            self._limit_wait(account, request, since)
+            if self._fails(account) and not peer:
+                endpoint.refuse_credits(address, amount)
             return
         self.overruns.requested(endpoint, address, amount)
         windows = self.windows
@@ -186,11 +193,47 @@ class Memory:
         self.waits[endpoint] = waits + 1
         if account.reported_name is None:
             self.waiting.append(account)
-        account.waiting[endpoint] = CreditRequest(address, amount, peer)
+        request = CreditRequest(address, amount, peer)
+        account.waiting[endpoint] = request
+        self._limit_wait(account, request, since)
         endpoint.blocked(address)
         self._report_blocked(account, address)
-        if (account.disk_policy if self.disk_full else account.policy) == FAIL and not peer:
+        if self._fails(account) and not peer:
             endpoint.refuse_credits(address, amount)
+
+    def _fails(self, account: Account) -> bool:
+        """Returns true if an address that is full refuses credits at once."""
+        return (account.disk_policy if self.disk_full else account.policy) == FAIL
+
+    def _limit_wait(self, account: Account, request: CreditRequest, since: int) -> None:
+        """Sets the timer of a request that waits since then."""
+        if since < 0 or account.wait_ns < 0 or request.peer:
+            return
+        due = since + account.wait_ns
+        if request.due < 0 or due < request.due:
+            request.wait_until(due)
+            if self.due < 0 or due < self.due:
+                self.due = due
+                self.timers.set(SENDERS_TIMER, due)
+
+    def on_timer(self, now: int) -> None:
+        """Ends the requests that have waited as long as their address lets them."""
+        self.due = -1
+        following = -1
+        for account in self.waiting:
+            for endpoint, request in list(account.waiting.items()):
+                if request.due < 0:
+                    continue
+                if request.due > now:
+                    following = request.due if following < 0 else min(following, request.due)
+                    continue
+                request.wait_until(-1)
+                if endpoint.overdue(request.address, request.amount, account.wait_ns):
+                    del account.waiting[endpoint]
+                    self._waits_less(endpoint)
+        if following >= 0 and (self.due < 0 or following < self.due):
+            self.due = following
+            self.timers.set(SENDERS_TIMER, following)
 
     def withheld(self, account: Account, peer: bool) -> bool:
         """Returns true if requests for credits of the address must wait now."""

@@ -136,6 +136,8 @@ class DivertCopies:
                 divert = group.choose(plan.message, passed)
                 if divert is not None:
                     self._send_on(plan, divert, [*passed, divert.name])
+                    if divert.marked_by:
+                        plan.message.remove_property(divert.marked_by)  # the mark is for the copy that is kept
 
     def route_unrouted(self, plan: RoutingPlan, name: str, passed: list[str]) -> None:
         """Routes to the dead-letter address of address `name`, which took no copy of the message.

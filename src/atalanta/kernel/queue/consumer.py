@@ -29,6 +29,12 @@ class DeliveryEndpoint(SenderEndpoint):
         """Reports that every message that could be delivered was delivered: the answer to `Session.drain`."""
         raise NotImplementedError
 
+    def top_up(self, consumer: QueueConsumer) -> bool:
+        """Gives the consumer the credits that its client's window allows, if some were kept back. Returns true if there
+        were any.
+        """
+        return False
+
     def consumer_gone(self, consumer: QueueConsumer, why: str) -> None:
         """Reports that the queue of the consumer was deleted."""
         raise NotImplementedError
@@ -63,11 +69,11 @@ class ConsumerCounts:
 class QueueConsumer:
     """A consumer's state.
 
-    `credits` are bytes (SESS_FLOWTOKEN of the CORE protocol); `unlimited` when the client asked for -1. `position` is
-    the lowest sequence this consumer has not examined yet: a message its selector refused is not examined again.
-    `shares`: the consumer takes every message, and moves the queue's own cursor. `unacknowledged` is in order of
-    delivery. `marked` goes on the wire instead of the message of this delivery. `id` is the client's number for the
-    consumer, `sequential_id` the broker's (0: a bridge). `created_at` is in ns.
+    `credits` are bytes (SESS_FLOWTOKEN of the CORE protocol), or messages with `counts_messages`; `unlimited` when the
+    client asked for -1. `position` is the lowest sequence this consumer has not examined yet: a message its selector
+    refused is not examined again. `shares`: the consumer takes every message, and moves the queue's own cursor.
+    `unacknowledged` is in order of delivery. `marked` goes on the wire instead of the message of this delivery. `id` is
+    the client's number for the consumer, `sequential_id` the broker's (0: a bridge). `created_at` is in ns.
     """
 
     def __init__(
@@ -90,6 +96,8 @@ class QueueConsumer:
         self.started: bool = False  # started and not blocked: the one flag that `ready` checks
         self.closed: bool = False
         self.unlimited: bool = False
+        self.counts_messages: bool = False
+        self.prefetch: int = 0  # with `counts_messages`: the window of the client
         self.browse_only = browse_only
         self.pre_acknowledge: bool = False
         self.shares: bool = True
@@ -115,6 +123,11 @@ class QueueConsumer:
     def claims(self) -> bool:
         """Returns true if the consumer wants the queue for itself (`claimed` in consumers.py)."""
         return False
+
+    def count_messages(self, prefetch: int) -> None:
+        """Makes the credits count messages; `prefetch`: the window, also of a consumer without flow control."""
+        self.counts_messages = True
+        self.prefetch = prefetch
 
     def close(self) -> None:
         """Closes the consumer: it takes no more messages."""

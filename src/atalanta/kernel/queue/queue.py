@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.log.lease import ReaderLease
     from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.paging.paged_messages import PagedMessages
+    from atalanta.kernel.queue.pending_limit import PendingLimit
     from atalanta.kernel.queue.spec import QueueSpec
     from atalanta.message.selector.selector import Filter
 
@@ -104,6 +105,7 @@ class Queue:
         self.aside: bool = False  # `found_expired` or `drains` is not empty
         self.held: int = 0  # reasons for which nothing is delivered: see `hold`
         self.keeps_messages: bool = False  # non-destructive: acknowledging removes nothing
+        self.local_only: bool = False  # gets nothing that a bridge of a network brings to its topic
         self.durable_through: int = 0  # highest sequence of a durable message: a log view shows no more
         self.acknowledging: list[int] = []  # message ids: MessageStore.acknowledge_one
         self.id = queue_id
@@ -124,6 +126,7 @@ class Queue:
         self.drains: list[tuple[QueueConsumer, int, int]] = []
         self.expiry_scan: int = 0  # sequence at which the expiry scan continues
         self.level_ends: list[int] = []  # see arrange
+        self.pending_limit: PendingLimit | None = None  # of some subscriptions that are not durable
         self.groups: MessageGroups | None = None  # from the first message with a group id on
         self._take_flags()
 
@@ -418,6 +421,14 @@ class Queue:
     def resume(self) -> None:
         """Continues the delivery to consumers."""
         self.paused = False
+
+    def take_local(self, only: bool) -> None:
+        """Sets whether the queue gets nothing that a bridge of a network brings to its topic."""
+        self.local_only = only
+
+    def limit_pending(self, limit: PendingLimit | None) -> None:
+        """Sets the limit of messages that wait beyond the prefetch, of a new queue."""
+        self.pending_limit = limit
 
     def set_filter(self, selector: Filter | None) -> None:
         """Replaces the filter, as an update of the queue does."""

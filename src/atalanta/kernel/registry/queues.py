@@ -17,9 +17,11 @@ from atalanta.kernel.queue.consumers import configure, remove_consumer
 from atalanta.kernel.queue.delivery.displacement import BLOCKS_A_TURN, cut
 from atalanta.kernel.queue.delivery.retroactive_copies import copy_retained
 from atalanta.kernel.queue.paging import removal
+from atalanta.kernel.queue.pending_limit import pending_limit_of
 from atalanta.kernel.queue.queue import Queue
 from atalanta.kernel.queue.spec import QueueSpec
 from atalanta.kernel.registry.addresses import check_routing_type
+from atalanta.kernel.routing.virtual_topics import takes_local
 from atalanta.message.encoding.buffer import Writer
 from atalanta.message.selector.selector import Filter, FilterError, parse
 
@@ -141,6 +143,8 @@ class QueueRegistry:
         )
         queue = Queue(self.bindings.take_id(), spec, selector, self.ids.uuid().hex())
         queue.usage.create(now)
+        queue.take_local(takes_local(self.config.virtual_topic_forms, queue.name))
+        queue.limit_pending(pending_limit_of(spec, self.addresses.settings.match(address.name)))
         self.by_name[queue.name] = queue
         self.by_id[queue.id] = queue
         if self.config.persist_delivery_count_before_delivery:
@@ -186,7 +190,8 @@ class QueueRegistry:
         """Writes the queue's record behind its copies: after a crash it has all of them, or does not exist."""
         settings = self.addresses.settings.match(queue.spec.address)
         age_ms, bytes_max = settings.retroactive_message_age_ms, settings.retroactive_message_bytes
-        copies = copy_retained(self.plans, now, queue, sources, age_ms, bytes_max)
+        marked_only = settings.retroactive_marked_only
+        copies = copy_retained(self.plans, now, queue, sources, age_ms, bytes_max, marked_only)
         if queue.durable:
             copies.batch.add(records.QUEUE, encode_queue(queue))
         lsn = self.plans.append(copies.batch, copies.plans, copies.references, None, 0)

@@ -16,7 +16,7 @@ from atalanta.kernel.observer import Observer
 from atalanta.kernel.queue.changes import QueueChanges
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.routing.divert_config import PASS, DivertConfig
-from atalanta.kernel.routing.retroactive_names import SUFFIX, Retained, is_resource
+from atalanta.kernel.routing.retroactive_names import MARK, SUFFIX, Retained, is_resource
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Trace
@@ -124,14 +124,19 @@ class RetroactiveAddresses(Observer):
             multicast = self._make_ring(now, names.multicast, names.address, MULTICAST, count)
             anycast = self._make_ring(now, names.anycast, names.address, ANYCAST, count)
             address.retained = Retained(multicast, anycast)
-            if names.divert not in self.diverts.by_name:
-                config = DivertConfig(
-                    name=names.divert,
-                    address=address.name,
-                    forwarding_address=names.address,
-                    routing_type=PASS,
-                )
+            marked_only = self.settings.match(address.name).retroactive_marked_only
+            config = DivertConfig(
+                name=names.divert,
+                address=address.name,
+                forwarding_address=names.address,
+                routing_type=PASS,
+                marked_by=MARK if marked_only else "",
+            )
+            known = self.diverts.by_name.get(names.divert)
+            if known is None:
                 self.diverts.create(config, False, True)
+            elif known.automatic and known.marked_by != config.marked_by:
+                self.diverts.update(config)
         except BrokerError as error:
             self._report(address.name, error)
 

@@ -250,6 +250,8 @@ def _local_eligible(queue: Queue, message: Message, routing_type: int, only_queu
         return False
     if only_queue and queue.name != only_queue:
         return False
+    if queue.local_only and not only_queue and message.special and message.has_property(BROKER_PATH):
+        return False
     if queue.closable and not _open_to_messages(queue):
         return False
     return queue.filter is None or queue.filter.matches(message)

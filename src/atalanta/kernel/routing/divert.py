@@ -32,6 +32,7 @@ class Divert:
         self.routing_name: str = config.routing_name or "\0" + config.name
         self.routing_type = config.routing_type
         self.filter = selector
+        self.marked_by = config.marked_by
         self.pattern = pattern
         self.stored: bool = False  # created by management and kept in the journal
         self.automatic = automatic  # of a retroactive address: kernel/registry/retroactive_addresses.py
@@ -47,7 +48,14 @@ class Divert:
         return self.pattern is not None and self.pattern.matches(address)
 
     def takes(self, message: Message) -> bool:
+        if self.marked_by and not is_true(message, self.marked_by):
+            return False
         return self.filter is None or self.filter.matches(message)
+
+
+def is_true(message: Message, name: str) -> bool:
+    """Returns whether a property is true, as a boolean or as a text (Boolean.parseBoolean)."""
+    return str(message.property_value(name)).lower() == "true"
 
 
 class DivertIndex:

@@ -37,3 +37,4 @@ class DivertConfig(OptionGroup):
     )
     filter_text: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
+    marked_by: str = ""  # of a retroactive address: only messages with this property as true

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 SUFFIX: Final = "retro"
 
 
+# A message for a topic with retroactive-marked-only, and its copy (RetainedMessageSubscriptionRecoveryPolicy).
+MARK: Final = "ActiveMQ.Retain"
+KEPT_MARK: Final = "ActiveMQ.Retained"
+
+
 class Retained:
     """The rings of one retroactive address."""
 

@@ -222,11 +222,14 @@ class Session(TransactionOwner):
         """Returns True while a request waits, and holds the client's input."""
         return self.request_wait is not None and self.request_wait.active
 
-    def request_credits(self, address: str, amount: int) -> None:
-        """Grants producer credits by `endpoint.credits`, now or when memory allows."""
+    def request_credits(self, address: str, amount: int, since: int = -1) -> None:
+        """Grants producer credits by `endpoint.credits`, now or when memory allows.
+
+        `since` (ns): when the sender began to wait, if its wait has an end: `endpoint.overdue` follows.
+        """
         peer = self.identity.cluster
         # What it changes is the endpoint's own, and is forgotten with it (Memory.forget).
-        self.services.full_addresses.request_credits(self.endpoint, peer, address, amount)
+        self.services.full_addresses.request_credits(self.endpoint, peer, address, amount, since)
 
     # -- consuming ------------------------------------------------------------------------------
     def create_consumer(
@@ -265,6 +268,18 @@ class Session(TransactionOwner):
             for observer in services.observers:
                 observer.on_consumer_added(now, consumer)
         return queue
+
+    def count_messages(self, consumer_id: int, prefetch: int, pending_max: int) -> None:
+        """Makes the credits of a new consumer count messages.
+
+        `prefetch`: its window; `pending_max`: how many messages at most wait beyond that, where its topic limits them
+        (0: as many as the topic says).
+        """
+        consumer = self.consumer(consumer_id)
+        consumer.count_messages(prefetch)
+        limit = consumer.queue.pending_limit
+        if limit is not None:
+            limit.take_consumer(prefetch, pending_max)
 
     def consumer(self, consumer_id: int) -> SessionConsumer:
         found = self.consumers.get(consumer_id)

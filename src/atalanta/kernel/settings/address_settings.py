@@ -18,6 +18,7 @@ _DELETED: Final = "unused ones are deleted all the same: write auto-delete-queue
 INT_MAX: Final = (1 << 31) - 1
 ROUTING_TYPES: Final = {"MULTICAST": 0, "ANYCAST": 1}
 FULL_POLICIES: Final = {"PAGE": "PAGE", "BLOCK": "BLOCK", "DROP": "DROP", "FAIL": "FAIL"}
+EVICTIONS: Final = {"OLDEST": 0, "LOWEST_PRIORITY": 1, "SAME_PROPERTY": 2}
 DELETION_POLICIES: Final = {"OFF": "OFF", "FORCE": "FORCE"}
 RATES: Final = {
     "MESSAGES_PER_SECOND": "MESSAGES_PER_SECOND",
@@ -114,6 +115,14 @@ class AddressSettings:
         "address-full-policy",
         "what a full address does with senders",
         choices=FULL_POLICIES,
+    )
+    blocked_send_timeout_ms: int = option(
+        -1,
+        "blocked-send-timeout",
+        "how long a send waits for room before it is refused, -1 for ever",
+        unit="ms",
+        minimum=-1,
+        maximum=INT_MAX,
     )
     page_size_bytes: int = option(
         10 * 1024 * 1024,
@@ -321,6 +330,30 @@ class AddressSettings:
         False, "default-non-destructive", "consuming does not remove messages"
     )
     default_ring_size: int = option(-1, "default-ring-size", "messages a queue keeps", unit="count")
+    pending_message_limit: int = option(
+        -1,
+        "pending-message-limit",
+        "messages that wait for a subscriber of a topic beyond its prefetch, if it is not durable; -1 any number",
+        unit="count",
+        minimum=-1,
+        maximum=INT_MAX,
+    )
+    pending_message_prefetch_rate: float = option(
+        -1.0,
+        "pending-message-prefetch-rate",
+        "that limit as so many times the prefetch of the consumer, -1 none",
+        minimum=-1,
+    )
+    pending_message_eviction: int = option(
+        0,
+        "pending-message-eviction",
+        "which messages go then: the oldest, the oldest of the lowest priority, or those that a newer one with the same"
+        " value of a property replaces",
+        choices=EVICTIONS,
+    )
+    pending_message_eviction_property: str | None = option(
+        None, "pending-message-eviction-property", "that property, of SAME_PROPERTY"
+    )
     default_group_rebalance: bool = option(
         False, "default-group-rebalance", "share groups anew when a consumer comes"
     )
@@ -378,6 +411,11 @@ class AddressSettings:
     retroactive_message_bytes: int = option(
         -1, "retroactive-message-bytes", "size of all of these messages, -1 any", unit="bytes", minimum=-1
     )
+    retroactive_marked_only: bool = option(
+        False,
+        "retroactive-marked-only",
+        "only the newest message with the property ActiveMQ.Retain=true is kept, without a body it ends that",
+    )
     # Of ActiveMQ Classic's policies, which Artemis lacks: for clients that leave their own prefetch as it is.
     openwire_queue_prefetch: int | None = option(
         None,
@@ -395,6 +433,11 @@ class AddressSettings:
     )
     openwire_durable_prefetch: int | None = option(
         None, "openwire-durable-prefetch", "the same for durable subscriptions", unit="count", minimum=0
+    )
+    openwire_prefetch_extension: bool = option(
+        True,
+        "openwire-prefetch-extension",
+        "what a client has told that it works on counts no more for its prefetch",
     )
     initial_queue_buffer_size: int = ignored(
         8192, "initial-queue-buffer-size", CACHES, unit="count", minimum=1

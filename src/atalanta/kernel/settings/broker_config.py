@@ -418,6 +418,8 @@ class BrokerConfig(OptionGroup):
     )
     wildcard: WildcardConfiguration = field(default_factory=WildcardConfiguration)
     virtual_topic_forms: str = CLASSIC  # of all acceptors
+    virtual_demand: bool = False  # consumers behind virtual destinations are demand for these
+    virtual_demand_of_queues: bool = False  # so are queues without consumers
     addresses: list[AddressConfig] = field(default_factory=list)
     diverts: list[DivertConfig] = field(default_factory=list)
     notifications: NotificationOptions = field(default_factory=NotificationOptions)

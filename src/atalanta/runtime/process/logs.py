@@ -27,6 +27,7 @@ LEVELS: Final = {
     "disk_exhausted": logging.ERROR,
     "duplicate_node_id": logging.ERROR,
     "address_drops_messages": logging.WARNING,
+    "subscription_drops_messages": logging.WARNING,
     "uncommitted_refused": logging.WARNING,
     "binding_known_elsewhere": logging.WARNING,
     "acceptor_closed": logging.ERROR,

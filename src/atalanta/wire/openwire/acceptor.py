@@ -79,7 +79,16 @@ class OpenWireAcceptor(ProtocolOptions):
         CLASSIC,
         "virtualTopicConsumerWildcards",
         "queues of virtual topics, for all acceptors of the node, with commas: a name with wildcards, `;`, and how many"
-        " words stand before the topic's name; `;selectorAware=true`: a queue takes only what its consumers select",
+        " words stand before the topic's name; `;selectorAware=true`: a queue takes only what its consumers select;"
+        " `;local=true`: it gets nothing that a bridge of a network brings",
+    )
+    virtual_demand: bool = option(
+        False,
+        "useVirtualDestSubs",
+        "bridges with the same option are told of consumers behind virtual destinations as of consumers of these",
+    )
+    virtual_demand_of_queues: bool = option(
+        False, "useVirtualDestSubsOnCreation", "the same for their queues, with or without consumers"
     )
     published_host: str = option(
         "",

@@ -45,7 +45,7 @@ def send(session: StompSession, now: int, frame: Frame) -> bool:
     size = room + COPY_BYTES * len(destinations)
     if full is not None:
         if len(lanes) > 1 or "receipt" not in frame.headers or not session.waiting.may_add(PRODUCER, size):
-            session.stop_input()
+            session.stop_for_room(now, full, frame)
             return False
         _check_rights(session, destinations)
     kernel = session.kernel
@@ -62,11 +62,13 @@ def send(session: StompSession, now: int, frame: Frame) -> bool:
     if not scheduler.on and wants_schedule(frame):
         scheduler.pass_over(session.connection.host.broker.trace, kernel.client.client_id or "")
     token = session.token_for(frame.get("receipt"), len(messages))
+    if session.stopper is not None:
+        session.end_stop()
     if full is None:
         _deliver(session, now, transaction, messages, token)
     else:
         lane = session.take_lane(lanes[0] if lanes else None, destinations, transaction)
-        session.set_aside(lane, WaitingMessage(session, transaction, messages, token, room, size, full))
+        session.set_aside(now, lane, WaitingMessage(session, transaction, messages, token, room, size, full))
     return True
 
 
@@ -125,8 +127,11 @@ class WaitingMessage(WaitingRequest):
         try:
             _deliver(session, now, self.transaction, self.messages, self.token)
         except BrokerError as error:
-            session.failed(self.token, error)
+            self.refuse(error)
         return True
+
+    def refuse(self, error: BrokerError) -> None:
+        self.session.failed(self.token, error)
 
 
 def _lanes_before(

@@ -22,7 +22,9 @@ from atalanta.wire.stomp.credits import begin_credits
 from atalanta.wire.stomp.frame import V10
 from atalanta.wire.stomp.named_destinations import ADVISORY_PREFIX, all_destinations
 from atalanta.wire.stomp.subscription import (
+    CLIENT,
     DURABLE_NAMES,
+    UNLIMITED,
     Part,
     Subscription,
     Window,
@@ -62,12 +64,19 @@ class Wish:
         self.durable_name = frame.first(DURABLE_NAMES)
         self.exclusive: bool = frame.flag("activemq.exclusive")
         self.retroactive: bool = frame.flag("activemq.retroactive")
-        self.limits_pending: bool = frame.number("activemq.maximumPendingMessageLimit", 0) > 0
+        self.pending_max: int = frame.number("activemq.maximumPendingMessageLimit", 0)
+        self.prefetch: int = UNLIMITED  # in messages, also of mode auto
         self.priority: int = frame.number("activemq.priority", PRIORITY)
         if not PRIORITY_MIN <= self.priority <= PRIORITY_MAX:
             raise ProtocolError(
                 f"SUBSCRIBE: activemq.priority is {self.priority}, not between {PRIORITY_MIN} and {PRIORITY_MAX}"
             )
+
+
+    def take_prefetch(self, window: Window) -> None:
+        """Takes the window of a client that acknowledges."""
+        if window.counts_messages:
+            self.prefetch = window.size
 
 
 def selector_of(frame: Frame) -> str | None:
@@ -99,7 +108,9 @@ def subscribe(session: StompSession, now: int, frame: Frame) -> None:
     destinations = all_destinations(session, now, frame, "subscription-type")
     if wish.durable_name is not None:
         _check_durable(session, destinations)
-    window = window_of(frame, mode, _usual_window(session, wish, destinations[0], browser))
+    usual = _usual_window(session, wish, destinations[0], browser)
+    window = window_of(frame, mode, usual)
+    wish.take_prefetch(window_of(frame, CLIENT, usual))
     subscription = Subscription(sub_id, text, mode, window, browser)
     session.subscriptions[key] = subscription
     looked = session.wildcard_queues.looked
@@ -164,10 +175,10 @@ def _add(
             )
         if subscription.browser:
             raise ProtocolError(f"SUBSCRIBE: browser:true needs a queue, and {destination.text[:100]} is a topic")
-        if wish.limits_pending:
+        if wish.pending_max > 0 and not _limits_pending(session, wish, name):
             raise ProtocolError(
-                "SUBSCRIBE: activemq.maximumPendingMessageLimit is not supported: write a pendingMessageLimitStrategy"
-                " for the topic, or leave the header out"
+                "SUBSCRIBE: activemq.maximumPendingMessageLimit has no effect here: write a pendingMessageLimitStrategy"
+                " for the topic (pending-message-limit), or leave the header out"
             )
         if wish.retroactive:
             report_unkept(session.kernel, name)
@@ -175,6 +186,14 @@ def _add(
         _add_matching(session, now, subscription, wish, destination)
         return
     _add_part(session, now, subscription, wish, destination, False)
+
+
+def _limits_pending(session: StompSession, wish: Wish, name: str) -> bool:
+    """Returns True if the topic limits the messages that wait for a subscription, which counts messages."""
+    addresses = session.kernel.services.queue_registry.addresses
+    settings = addresses.settings.match(split_fqqn(name)[0])
+    limits = settings.pending_message_limit >= 0 or settings.pending_message_prefetch_rate >= 0
+    return limits and wish.prefetch != UNLIMITED and wish.durable_name is None
 
 
 # -- queues by wildcards --------------------------------------------------------------------------
@@ -251,6 +270,8 @@ def _add_part(
     except BrokerError:
         session.remove_part(part)
         raise
+    if wish.prefetch != UNLIMITED:
+        kernel.count_messages(number, wish.prefetch, wish.pending_max)
     if destination.selector_aware and not subscription.browser:
         take_selectors(kernel, now, split_fqqn(destination.name)[1])
     begin_credits(session, part)

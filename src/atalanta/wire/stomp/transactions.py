@@ -76,7 +76,7 @@ def commit(session: StompSession, now: int, frame: Frame) -> None:
     token = session.token_for(frame.get("receipt"))
     ended = _ended(session, frame)
     if ended.lane in session.waiting.lanes:
-        session.set_aside(ended.lane, WaitingEnd(session, ended, token, True))
+        session.set_aside(now, ended.lane, WaitingEnd(session, ended, token, True))
     else:
         _discharge(session, now, ended, token)
 
@@ -115,7 +115,7 @@ def abort(session: StompSession, now: int, frame: Frame) -> None:
     ended = _ended(session, frame)
     token = session.token_for(frame.get("receipt"))
     if ended.lane in session.waiting.lanes:
-        session.set_aside(ended.lane, WaitingEnd(session, ended, token, False))
+        session.set_aside(now, ended.lane, WaitingEnd(session, ended, token, False))
     else:
         _roll_back(session, now, ended, token)
 

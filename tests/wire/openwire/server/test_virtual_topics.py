@@ -5,11 +5,19 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.routing.virtual_topics import CLASSIC, virtual_topics
-from atalanta.wire.openwire.commands.destinations import ActiveMQQueue, ActiveMQTopic
-from atalanta.wire.openwire.commands.identifiers import ConnectionId
+from atalanta.wire.openwire.commands.connections import RemoveInfo
+from atalanta.wire.openwire.commands.consumers import ConsumerInfo
+from atalanta.wire.openwire.commands.destinations import (
+    ActiveMQDestination,
+    ActiveMQQueue,
+    ActiveMQTopic,
+)
+from atalanta.wire.openwire.commands.identifiers import BrokerId, ConnectionId
+from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.commands.producers import DestinationInfo
 from atalanta.wire.openwire.server.sessions.subscription import NOTHING_DELIVERED
-from tests.wire.openwire.server.openwire_rig import OpenWireServer
+from tests.wire.openwire.server.bridge_rig import bridge
+from tests.wire.openwire.server.openwire_rig import OpenWireClient, OpenWireServer, properties
 
 
 def served(forms: str) -> OpenWireServer:
@@ -99,3 +107,69 @@ def test_a_queue_that_knows_selectors_takes_what_its_consumers_select() -> None:
     client.consume(queue)
     client.publish("green", topic, properties={"color": "green"})
     assert client.texts() == ["red", "blue", "red", "green"]
+
+
+def test_a_local_virtual_topic_keeps_out_what_a_bridge_brings() -> None:
+    """`local` of ActiveMQ Classic: each broker of a network has queues of its own for the same topic."""
+    server = served("Local.*.>;2;local=true,Consumer.*.VirtualTopic.>;2;selectorAware=true")
+    client = server.openwire_client()
+    client.consume("Local.A.prices")
+    client.consume(ActiveMQTopic("prices"))
+    client.consume("Consumer.A.VirtualTopic.T")
+    other = bridge(server)
+    for name, body in (("prices", "1"), ("VirtualTopic.T", "2")):
+        other.succeeds(carried(other, body, ActiveMQTopic(name)))
+    assert client.texts() == ["1", "2"]  # the topic's own subscriber
+    other.succeeds(carried(other, "3", ActiveMQQueue("Local.A.prices")))  # for the queue itself
+    client.publish("4", ActiveMQTopic("prices"))
+    assert sorted(client.texts(), key=str) == ["3", "4", "4"]
+
+
+def carried(other: OpenWireClient, body: str, destination: ActiveMQDestination) -> OpenWireMessage:
+    """A message that a bridge brings from its own broker."""
+    made = other.message(body, destination)
+    made.broker_path = [BrokerId("ID:a")]
+    return made
+
+
+def test_a_local_queue_stays_local_after_a_restart() -> None:
+    server = served("Local.*.>;2;local=true")
+    client = server.openwire_client()
+    client.consume("Local.A.prices")
+    client.output()
+    server.restart()
+    other = bridge(server)
+    other.succeeds(carried(other, "1", ActiveMQTopic("prices")))
+    assert server.broker.queues["Local.A.prices"].message_count == 0
+
+
+# -- demand -----------------------------------------------------------------------------------------
+def test_a_consumer_of_a_virtual_topic_is_told_as_one_of_the_topic() -> None:
+    server = served(CLASSIC)
+    server.broker.config.virtual_demand = True
+    other, client, stomp = bridge(server), server.openwire_client(), server.login()
+    topic = "ActiveMQ.Advisory.VirtualDestination.Consumer.Topic.VirtualTopic.T"
+    other.consume(ActiveMQTopic("ActiveMQ.Advisory.VirtualDestination.>"))
+    consumer = client.consume("Consumer.A.VirtualTopic.T", selector="color = 'red'")
+    client.consume(ActiveMQTopic("VirtualTopic.T"))
+    stomp.create_queue("plain")
+    stomp.consume("plain")
+    (told,) = other.dispatches()
+    assert told.message is not None and told.message.destination == ActiveMQTopic(topic)
+    info = told.message.data_structure
+    assert isinstance(info, ConsumerInfo) and (info.consumer_id, info.selector) == (consumer, "color = 'red'")
+    assert info.destination == ActiveMQTopic("VirtualTopic.T") and properties(told)["consumerCount"] == 1
+    late = bridge(server, BrokerId("ID:c"), "c")
+    late.consume(ActiveMQTopic(f"{topic},ActiveMQ.Advisory.Consumer.Topic.none"))
+    assert len(late.dispatches()) == 1
+    client.close(consumer)
+    (told,) = other.dispatches()
+    assert told.message is not None and isinstance(told.message.data_structure, RemoveInfo)
+
+
+def test_without_the_option_it_is_not() -> None:
+    server = served(CLASSIC)
+    other, client = bridge(server), server.openwire_client()
+    other.consume(ActiveMQTopic("ActiveMQ.Advisory.VirtualDestination.>"))
+    client.consume("Consumer.A.VirtualTopic.T")
+    assert other.dispatches() == []

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.delivery.message_store import MessageStore
     from atalanta.kernel.queue.last_value_ring import SpecialQueue
+    from atalanta.kernel.queue.pending_limit import PendingLimit
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
     from atalanta.message.selector.selector import Filter
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 DISPATCH_MAX: Final = 2_000
 # References examined in one search for a consumer's next message; the next dispatch examines the rest.
 EXAMINED_MAX: Final = 2_000
+# Blocks of page files that one dispatch reads to find what waits beyond the limit of a queue.
+BLOCKS_A_TURN: Final = 32
 # Expired messages that one dispatch finds; moving them is more work than a delivery.
 EXPIRED_MAX: Final = 200
 # The timer for the end of the longest wait of a queue's drains for credits.
@@ -82,6 +85,9 @@ class Dispatcher:
         special = queue.special
         if special is not None:
             self._arm_gate(now, queue, special)
+        limit = queue.pending_limit
+        if limit is not None and not more and limit.may_exceed(queue):
+            self._limit_pending(now, queue, limit)
         return DISPATCH_MAX - self.left
 
     def _deliver_ready(self, queue: Queue, now: int) -> bool:
@@ -219,6 +225,24 @@ class Dispatcher:
                 self.timers.set(DRAIN_TIMER + queue.name, deadline)
             else:
                 consumer.endpoint.drained(consumer, token)
+
+    def _limit_pending(self, now: int, queue: Queue, limit: PendingLimit) -> None:
+        """Sets aside what waits beyond the limit; the broker removes it. What is in page files is read for that."""
+        topped_up = False
+        for consumer in queue.consumers:
+            if consumer.endpoint.top_up(consumer):
+                topped_up = True
+        if topped_up:
+            self.store.dispatches.mark_dirty(queue)
+            return
+        for _ in range(BLOCKS_A_TURN):
+            excess = limit.excess(queue)
+            if excess <= 0:
+                return
+            limit.set_aside(queue, excess, now // 1_000_000)
+            if queue.paged is None or not self.store.paging.read_next(now, queue):
+                return
+        self.store.dispatches.mark_dirty(queue)
 
     # -- one message ----------------------------------------------------------------------------
     def _deliver(self, queue: Queue, consumer: QueueConsumer, reference: Reference) -> None:

@@ -180,6 +180,8 @@ class MessageStore(MessageTable):
             return
         if queue.paged is not None:
             self.paging.take(reference)
+            if queue.pending_limit is not None:
+                self.dispatches.mark_dirty(queue)  # the limit is looked at
         else:
             queue.add(reference)
             if not queue.dirty:

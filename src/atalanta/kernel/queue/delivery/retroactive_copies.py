@@ -15,8 +15,9 @@ from atalanta.kernel.journal import records
 from atalanta.kernel.queue.delivery.plan import RoutingPlan
 from atalanta.kernel.queue.paging.iteration import everything
 from atalanta.kernel.queue.reference import DONE
-from atalanta.kernel.routing.retroactive_names import Retained
+from atalanta.kernel.routing.retroactive_names import KEPT_MARK, MARK, Retained
 from atalanta.kernel.routing.router import Route
+from atalanta.message.message import TEXT
 
 if TYPE_CHECKING:
     from atalanta.kernel.publish.plan_writer import PlanWriter
@@ -52,22 +53,34 @@ class Copies:
 
 
 def copy_retained(
-    plans: PlanWriter, now: int, queue: Queue, sources: list[Retained], age_ms: int, bytes_max: int
+    plans: PlanWriter,
+    now: int,
+    queue: Queue,
+    sources: list[Retained],
+    age_ms: int,
+    bytes_max: int,
+    marked_only: bool,
 ) -> Copies:
     """Makes the copies that `queue` starts with. All are appended to the journal except those that are returned.
 
-    `age_ms` and `bytes_max` limit what each of the sources gives; -1: they do not.
+    `age_ms` and `bytes_max` limit what each of the sources gives; -1: they do not. `marked_only`: each gives the newest
+    message that is marked, unless it is empty.
     """
     selector = queue.filter
     copies = Copies()
     kept: list[Reference] = []
     for retained in sources:
         found = _kept(plans.store, now, retained.ring(queue.spec.routing_type))
+        if marked_only:
+            found = _marked(found)
         kept.extend(_newest(found, now // 1_000_000 - age_ms if age_ms >= 0 else 0, bytes_max))
     if len(sources) > 1:
         kept.sort(key=_by_id)
     for reference in kept:
         message = _copy(reference.message, queue)
+        if marked_only:
+            message.remove_property(MARK)
+            message.put_property(KEPT_MARK, True)
         if selector is not None and not selector.matches(message):
             continue
         if copies.full():
@@ -107,6 +120,21 @@ def _kept(store: MessageStore, now: int, ring: Queue) -> list[Reference]:
         for reference in [*found, *later]
         if reference.message.expiration == 0 or reference.message.expiration > now_ms
     ]
+
+
+def _marked(found: list[Reference]) -> list[Reference]:
+    """Returns the newest of the marked messages; none if that is empty."""
+    for reference in reversed(found):
+        message = reference.message
+        if message.has_property(MARK):
+            return [] if _is_empty(message) else [reference]
+    return []
+
+
+def _is_empty(message: Message) -> bool:
+    if message.large is not None:
+        return False
+    return not message.text() if message.kind == TEXT else len(message.body) == 0
 
 
 def _newest(found: list[Reference], since_ms: int, bytes_max: int) -> list[Reference]:

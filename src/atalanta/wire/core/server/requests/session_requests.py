@@ -214,7 +214,7 @@ def _session_request(session: CoreSession, now: int, packet: Packet) -> bool:
     elif isinstance(packet, RequestProducerCredits):
         if packet.credits < 0:
             raise ProtocolError(f"SESS_PRODUCER_REQUEST_CREDITS for {packet.credits} bytes")
-        kernel.request_credits(packet.address, packet.credits)
+        kernel.request_credits(packet.address, packet.credits, now)
     elif isinstance(packet, AddMetadata | AddMetadataV2 | UniqueAddMetadata):
         _metadata(session, packet)
     elif isinstance(packet, CreateProducer):

@@ -25,7 +25,6 @@ from atalanta.wire.openwire.server.advisories.destinations import (
     DestinationWatch,
 )
 from atalanta.wire.openwire.server.advisories.endpoints import (
-    CONSUMER,
     NO_CONNECTION,
     PRODUCER,
     EndpointAdvisories,
@@ -34,6 +33,13 @@ from atalanta.wire.openwire.server.advisories.endpoints import (
 from atalanta.wire.openwire.server.advisories.subscription_name import subscription_parts
 from atalanta.wire.openwire.server.advisories.temporary_destinations import TemporaryDestinations
 from atalanta.wire.openwire.server.advisories.tolerant_observer import TolerantObserver
+from atalanta.wire.openwire.server.advisories.virtual_demand import (
+    ConsumerAdvisories,
+    VirtualConsumers,
+    VirtualDestinations,
+    VirtualQueues,
+    VirtualQueueWatch,
+)
 from atalanta.wire.openwire.server.advisories.watchers import AdvisorySource, Watchers
 
 if TYPE_CHECKING:
@@ -171,19 +177,24 @@ class Advisories:
     def __init__(self, node_id: str, config: BrokerConfig, timers: Timers, queues: QueueRegistry) -> None:
         self.watchers = Watchers(node_id, config.name, timers, queues.messages)
         self.temporary = TemporaryDestinations(self.watchers)
-        self.consumers = EndpointAdvisories(self.watchers, CONSUMER)
+        virtual = VirtualDestinations(config, queues)
+        virtual_consumers = VirtualConsumers(self.watchers, virtual)
+        virtual_queues = VirtualQueues(self.watchers, virtual, node_id)
+        self.consumers = ConsumerAdvisories(self.watchers, virtual_consumers)
         self.producers = EndpointAdvisories(self.watchers, PRODUCER)
         self.connections = ConnectionAdvisories(self.watchers)
         self.elsewhere = ConsumersElsewhere(self.consumers, node_id, timers, queues.addresses)
         destinations = DestinationAdvisories(self.watchers, queues)
         self.watchers.sources = [
-            self.temporary, self.consumers, self.producers, self.connections, destinations
+            self.temporary, self.consumers, self.producers, self.connections, destinations, virtual_consumers,
+            virtual_queues,
         ]  # fmt: skip
         told: list[ClientObserver] = [
             OtherConsumers(self.consumers, node_id, config),
             self.elsewhere,
             ConnectionWatch(self.connections, node_id),
             DestinationWatch(destinations),
+            VirtualQueueWatch(virtual_queues),
             MessageEvents(self.watchers, node_id, config, self.temporary.kinds),
         ]
         self.observers: list[ClientObserver] = [TolerantObserver(self.watchers, each) for each in told]

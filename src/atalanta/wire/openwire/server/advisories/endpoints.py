@@ -38,12 +38,12 @@ class EndpointAdvisories(AdvisorySource):
     def __init__(self, watchers: Watchers, kind: str) -> None:
         self.watchers = watchers
         self.kind = kind
-        self.count_name: str = f"{kind.lower()}Count"
+        self.count_name: str = f"{kind.rpartition('.')[2].lower()}Count"
         self.endpoints: dict[tuple[int, Identifier], Endpoint] = {}
         self.counts: dict[str, int] = {}
 
     def replay(self, watcher: Watcher) -> None:
-        if not watcher.hears_of(self.kind):
+        if not watcher.hears_of(self.kind.partition(".")[0]):
             return
         for (conn, _), endpoint in self.endpoints.items():
             for topic in endpoint.topics:

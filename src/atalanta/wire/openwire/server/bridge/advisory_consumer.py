@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.server.bridge.rules import BridgeRules
 
 CONSUMERS: Final = f"{ADVISORY_PREFIX}Consumer."
+VIRTUAL_CONSUMERS: Final = f"{ADVISORY_PREFIX}VirtualDestination.Consumer."
 TEMPORARY: Final = f"{ADVISORY_PREFIX}TempQueue,{ADVISORY_PREFIX}TempTopic"
 TOPICS_BYTES_MAX: Final = 16_000  # of a name that every encoding can take
 NUMBER: Final = 1  # of the consumer in the bridge's session
@@ -38,6 +39,9 @@ class AdvisoryConsumer:
     def info(self, chosen: str | None, rules: BridgeRules) -> ConsumerInfo:
         """Returns the command that begins it. `chosen`: the connector's destinationFilter, None without one."""
         topics = _consumer_topics(chosen, rules)
+        if rules.virtual:
+            virtual = f"{topics},{topics.replace(CONSUMERS, VIRTUAL_CONSUMERS)}"
+            topics = virtual if _fits(virtual) else f"{CONSUMERS}>,{VIRTUAL_CONSUMERS}>"
         if rules.temporary:
             topics = f"{topics},{TEMPORARY}"
         return ConsumerInfo(
@@ -68,6 +72,8 @@ def _consumer_topics(chosen: str | None, rules: BridgeRules) -> str:
     else:
         names = rules.dynamic.names
         topics = ",".join(f"{CONSUMERS}{'Queue' if queue else 'Topic'}.{name}" for queue, name in names)
-    if not topics or len(encode_modified_utf8(topics)) > TOPICS_BYTES_MAX:
-        return f"{CONSUMERS}>"
-    return topics
+    return topics if topics and _fits(topics) else f"{CONSUMERS}>"
+
+
+def _fits(topics: str) -> bool:
+    return len(encode_modified_utf8(topics)) <= TOPICS_BYTES_MAX

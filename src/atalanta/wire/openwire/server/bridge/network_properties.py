@@ -80,6 +80,7 @@ class NetworkProperties:
             temporary=self.flag("bridgeTempDestinations", True),
             always_sync_send=self.flag("alwaysSyncSend", True),
             compress=self.flag("useCompression", False),
+            virtual=self.flag("useVirtualDestSubs", False),
             excluded=DestinationList(self.destinations("excludedDestinations")),
             dynamic=DestinationList(self.destinations("dynamicallyIncludedDestinations")),
             static=DestinationList(self.destinations("staticallyIncludedDestinations")),

@@ -79,6 +79,7 @@ class BridgeRules:
     temporary: bool = True
     always_sync_send: bool = True
     compress: bool = False
+    virtual: bool = False  # consumers behind virtual destinations of the other broker are demand for these
     replay_delay_ms: int = REPLAY_DELAY_MS
     excluded: DestinationList = field(default_factory=nothing)
     dynamic: DestinationList = field(default_factory=nothing)

@@ -152,6 +152,7 @@ def _take_prefetch(session: OpenWireSession, subscription: Subscription, destina
         usual, wanted = DURABLE_PREFETCHES, settings.openwire_durable_prefetch
     else:
         usual, wanted = TOPIC_PREFETCHES, settings.openwire_topic_prefetch
+    subscription.set_strict(not settings.openwire_prefetch_extension)
     if wanted is not None and info.prefetch_size in usual:
         subscription.set_prefetch(wanted)
         if wanted == 0:
@@ -207,6 +208,7 @@ def _add_part(session: OpenWireSession, now: int, subscription: Subscription, pa
     session.add_part(subscription, made)
     try:
         kernel.create_consumer(now, number, queue.name, queue.selector, info.browser, info.priority, info.exclusive)
+        kernel.count_messages(number, subscription.prefetch, info.maximum_pending_message_limit)
     except BrokerError:
         session.remove_part(subscription, number)
         if queue.own:

@@ -98,9 +98,14 @@ def _targets(session: OpenWireSession, parts: list[ActiveMQDestination]) -> list
 def send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
     """Processes a message. Returns False if it has to wait: it is given again when the input is released."""
     try:
-        return _send(session, now, command)
+        if not _send(session, now, command):
+            return False
+        if session.stopper is not None:
+            session.end_stop()
+        return True
     except BrokerError as error:
         session.inflation = None
+        session.end_stop()
         fail(session, command.transaction_id, error)
         raise
 
@@ -130,7 +135,7 @@ def _send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
                 full = target.name()
                 break
     if full is not None and not _may_be_set_aside(session, command, room):
-        session.stop_input()
+        session.stop_for_room(now, full, command)
         return False
     original = route.destination if len(targets) > 1 else command.original_destination
     if inflation is None:
@@ -142,7 +147,7 @@ def _send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
             session.kernel.check("send", target.name())
     token = _token(session, command, size, len(messages))
     if full is not None:
-        session.set_aside(lane_of(command), WaitingMessage(session, command, targets, messages, token, room, full))
+        session.set_aside(now, lane_of(command), WaitingMessage(session, command, targets, messages, token, room, full))
         return True
     _deliver(session, now, command.transaction_id, messages, token)
     return True
@@ -194,10 +199,14 @@ class WaitingMessage(WaitingRequest):
             _check_temporary(session, self.targets)
             _deliver(session, now, self.transaction_id, self.messages, self.token)
         except BrokerError as error:
-            session.answers.forget(self.token)
-            fail(session, self.transaction_id, error)
-            session.connection.refuse(self.command_id, self.wanted, error)
+            self.refuse(error)
         return True
+
+    def refuse(self, error: BrokerError) -> None:
+        session = self.session
+        session.answers.forget(self.token)
+        fail(session, self.transaction_id, error)
+        session.connection.refuse(self.command_id, self.wanted, error)
 
 
 class WaitingEnd(WaitingRequest):
@@ -254,7 +263,7 @@ def end_transaction(session: OpenWireSession, now: int, info: TransactionInfo) -
     if len(lanes) > 1 or not info.response_required:
         session.stop_input()
         return False
-    session.set_aside(lanes[0], WaitingEnd(session, info))
+    session.set_aside(now, lanes[0], WaitingEnd(session, info))
     return True
 
 

@@ -70,6 +70,7 @@ class OpenWireSession(SenderControl):
         self.inflation: Inflation | None = None  # of the message that waits
         self.connection_id = connection_id
         self.sender = sender
+        self.patient = sender.bridge
         self.answers = Answers(connection)
         self.dispatches = Dispatches(connection, advisories, pulls, wildcard_queues, correlations)
         self.sessions: dict[SessionId, bool] = {}
@@ -175,6 +176,16 @@ class OpenWireSession(SenderControl):
                     kernel.drain(self.kernel.services.store.now, part.number, SILENT)
             elif missing < 0:
                 consumer.take_credits(-missing)
+
+    def top_up(self, consumer: QueueConsumer) -> bool:
+        subscription = self.parts.get(consumer.id)
+        if subscription is None or subscription.pulls() or consumer.unlimited:
+            return False
+        missing = subscription.room(subscription.parts[consumer.id]) - consumer.credits
+        if missing <= 0:
+            return False
+        self.kernel.add_credits(consumer.id, missing)
+        return True
 
     def drained(self, consumer: QueueConsumer, token: int) -> None:
         """Ends a browser, or a pull that found nothing."""

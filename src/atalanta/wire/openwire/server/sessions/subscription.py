@@ -72,6 +72,7 @@ class Subscription:
         self.prefetch: int = 0
         self.set_prefetch(info.prefetch_size)
         self.extension: int = 0
+        self.strict: bool = False
         self.parts: dict[int, SubscribedDestination] = {}
         self._parts_of: dict[ActiveMQDestination, int] = {}
         self.held: dict[int, Delivery] = {}
@@ -158,8 +159,14 @@ class Subscription:
         """Ends the extension of the window by as many messages."""
         self.extension = max(self.extension - count, 0)
 
+    def set_strict(self, strict: bool) -> None:
+        """Sets whether messages that the application has count for the prefetch until they are acknowledged."""
+        self.strict = strict
+
     def extend(self, count: int) -> None:
         """Extends the window by messages that the application has, at most by those that are held."""
+        if self.strict:
+            return
         self.extension = min(self.extension + max(count, 0), len(self.held))
 
     def room(self, part: SubscribedDestination) -> int:
