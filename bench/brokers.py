@@ -15,8 +15,9 @@ from bench.settings import CACHE
 from tests.interop.harness.artemis import ArtemisNode
 from tests.interop.harness.atalanta import AtalantaNode
 from tests.interop.harness.broker_xml import roles_properties, users_properties
-from tests.interop.harness.node import START_SECONDS, BrokerFailed, BrokerProcess, free_port
+from tests.interop.harness.node import START_SECONDS, BrokerFailed, BrokerProcess
 from tests.interop.harness.tools import artemis_home, java
+from tests.ports import free_port
 
 KINDS = ("artemis", "atalanta")
 CLASSIC = "classic"
@@ -175,6 +176,10 @@ class Brokers:
         """The node of this kind that several scenarios share; started."""
         return self._shared("single", kind)[0]
 
+    def stomp(self, kind: str) -> Broker:
+        """The node of this kind that several scenarios of STOMP share; started."""
+        return self._shared("stomp", kind)[0]
+
     def openwire(self, kind: str) -> Broker:
         """The node of this kind that several scenarios of OpenWire share; started. Other shared ones end before."""
         if "openwire" not in self._kept:
@@ -202,8 +207,8 @@ class Brokers:
         if kind not in kinds:
             if what == "single":
                 brokers = [self.new(kind, Plan())]
-            elif what == "openwire":
-                brokers = [self.new(kind, Plan(protocols="OPENWIRE"))]
+            elif what in ("stomp", "openwire"):
+                brokers = [self.new(kind, Plan(protocols=what.upper()))]
             else:
                 ports = [free_port(), free_port()]
                 brokers = [

@@ -11,6 +11,7 @@ from bench.generators import (
     Generator,
     JmsGenerator,
     RawGenerator,
+    StompGenerator,
     java_class_path,
     openwire_class_path,
 )
@@ -32,6 +33,7 @@ class Context:
         self.jms = JmsGenerator(java_class_path)
         self.openwire = JmsGenerator(openwire_class_path)
         self.raw = RawGenerator()
+        self.stomp = StompGenerator()
         self._warm: set[tuple[int, str]] = set()
 
     def measure(
@@ -96,6 +98,7 @@ class Context:
         self.jms.close()
         self.openwire.close()
         self.raw.close()
+        self.stomp.close()
         self.brokers.close()
 
 

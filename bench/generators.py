@@ -1,4 +1,5 @@
-"""The load generators: real JMS clients (bench/java, bench/java-openwire) and raw CORE from C (bench/raw)."""
+"""The load generators: real JMS clients (bench/java, bench/java-openwire), raw CORE from C (bench/raw), STOMP
+from Python (bench/stomp_load.py)."""
 
 from __future__ import annotations
 
@@ -8,12 +9,13 @@ import os
 import selectors
 import shutil
 import subprocess
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.settings import CACHE
+from bench.settings import CACHE, CHECKOUT
 from tests.interop.harness.tools import ToolMissing, java
 
 SOURCES = Path(__file__).resolve().parent
@@ -86,9 +88,9 @@ class Program:
             raise GeneratorFailed(str(answer["error"]))
         return answer
 
-    def _launch(self, command: list[str]) -> None:
+    def _launch(self, command: list[str], folder: Path | None = None) -> None:
         self._rest = b""
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=folder)
 
     def _ask(self, request: str) -> dict[str, object]:
         process = self._running()
@@ -137,6 +139,19 @@ class RawGenerator(Generator):
         at_ns = self.line(seconds)["at_ns"]
         assert isinstance(at_ns, int)
         return at_ns
+
+
+class StompGenerator(Generator):
+    """STOMP from one Python process for every load. `options`: stomp_load.py."""
+
+    def start(self, port: int, options: dict[str, object], consumer_port: int = 0) -> None:
+        assert consumer_port == 0, "both ends are at one node"
+        words = [f"{name}={value}" for name, value in options.items()]
+        self._launch([sys.executable, "-m", "bench.stomp_load", str(port), *words], CHECKOUT)
+        self.line()
+
+    def stop(self) -> None:
+        self.close()
 
 
 class JmsGenerator(Generator):

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from bench.maven_libraries import libraries
 from bench.settings import CACHE
-from tests.interop.harness.node import START_SECONDS, BrokerFailed, BrokerProcess, free_port
+from tests.interop.harness.node import START_SECONDS, BrokerFailed, BrokerProcess
 from tests.interop.harness.tools import java
+from tests.ports import free_port
 
 KAFKA_VERSION = "4.1.1"
 POM = Path(__file__).resolve().parent / "kafka" / "broker" / "pom.xml"

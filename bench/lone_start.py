@@ -33,7 +33,7 @@ from atalanta.client import Message, blocking
 from atalanta.runtime.ha.epoch_names import EPOCHS_NAME, epoch_name, epochs_of
 from atalanta.runtime.ha.lease_file import LEASE_NAME, decode_record, encode_record, read_content
 from bench.settings import read_settings
-from tests.interop.harness.node import free_port
+from tests.ports import free_port
 from tests.stress.power import PowerDisk, why_not
 
 HERE: Final = "this build"

@@ -12,8 +12,8 @@ from bench.context import Context, Scenario
 from bench.figures import Figure, Goal
 from bench.generators import Program, openwire_class_path
 from bench.measure import BadRun
-from tests.interop.harness.node import free_port
 from tests.interop.harness.tools import java
+from tests.ports import free_port
 
 CLIENTS = 60
 SENDERS = 6

@@ -14,7 +14,7 @@ from bench.brokers import Broker
 from bench.context import Context
 from bench.measure import BadRun
 from bench.settings import CACHE
-from tests.interop.harness.node import free_port
+from tests.ports import free_port
 
 SHARED_STORE = "shared-store"
 REPLICATION = "replication"

@@ -14,8 +14,8 @@ class StompClient:
     """A connection that has logged in. `client_id` is for durable subscriptions."""
 
     def __init__(self, port: int, user: str, password: str, client_id: str = "") -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), ANSWER_SECONDS)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket = socket.create_connection(("127.0.0.1", port), ANSWER_SECONDS)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._receipts = count(1)
         headers = {"accept-version": "1.2", "login": user, "passcode": password}
         if client_id:
@@ -25,7 +25,7 @@ class StompClient:
 
     def send(self, frames: bytes) -> None:
         """Sends frames that are encoded."""
-        self._socket.sendall(frames)
+        self.socket.sendall(frames)
 
     def receipt(self, command: str, headers: dict[str, str], body: bytes = b"") -> None:
         """Sends a frame and awaits its RECEIPT."""
@@ -41,14 +41,14 @@ class StompClient:
             count -= self._read(what).count(b"\0")
 
     def _read(self, what: str) -> bytes:
-        data = self._socket.recv(1 << 20)
+        data = self.socket.recv(1 << 20)
         if not data or data.startswith(b"ERROR\n"):
             raise BadRun(f"{what}: {data[:500]!r}")
         return data
 
     def close(self) -> None:
         """Ends the connection without a farewell."""
-        self._socket.close()
+        self.socket.close()
 
 
 def frame(command: str, headers: dict[str, str], body: bytes = b"") -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bench.brokers import KINDS
 from bench.context import Context, Scenario, order
 from bench.figures import Figure, Goal
+from bench.generators import Generator
 from bench.measure import Sample
 from bench.settings import LATENCY_REPEATS
 
@@ -34,6 +35,11 @@ RAW_LOADS: dict[str, tuple[dict[str, object], float]] = {
     "raw-100b-4x4": (raw(4, 100, burst=500, window=20_000), 5),
     "raw-durable-1k-1000": (raw(1, KIB, durable=True, burst=500, window=1_000), 5),
 }
+STOMP_LOADS: dict[str, dict[str, object]] = {
+    "stomp-nondurable-1x1": {"bytes": 100, "burst": 500, "window": 20_000},
+    "stomp-durable-1x1": {"bytes": 100, "burst": 100, "window": 500, "durable": 1},
+}
+STOMP_TIMES_BETTER = 3
 PACED = raw(1, KIB, rate=RATE)
 PACED_DURABLE = raw(1, KIB, rate=RATE, durable=True)
 BLOCKING = {"durable-blocking-1": 1, "durable-blocking-4": 4}
@@ -47,6 +53,7 @@ def scenarios() -> dict[str, Scenario]:
     found |= dict.fromkeys(BLOCKING, blocking)
     found["latency-2000"] = latency
     found["cross-node"] = cross_node
+    found |= dict.fromkeys(STOMP_LOADS, stomp_load)
     return found
 
 
@@ -58,6 +65,11 @@ def jms_load(context: Context, name: str) -> list[Figure]:
 def raw_load(context: Context, name: str) -> list[Figure]:
     options, target = RAW_LOADS[name]
     return _throughput(name, target, _alternate(context, name, "raw", options))
+
+
+def stomp_load(context: Context, name: str) -> list[Figure]:
+    """Small messages, auto acknowledged; each durable one has a receipt."""
+    return _throughput(name, STOMP_TIMES_BETTER, _alternate(context, name, "stomp", STOMP_LOADS[name]))
 
 
 def one_at_a_time(context: Context, name: str) -> list[Figure]:
@@ -99,12 +111,12 @@ def _alternate(
     cluster: bool = False,
 ) -> dict[str, list[Sample]]:
     samples: dict[str, list[Sample]] = {kind: [] for kind in KINDS}
-    generator = context.jms if tool == "jms" else context.raw
+    generators: dict[str, Generator] = {"jms": context.jms, "raw": context.raw, "stomp": context.stomp}
+    single = context.brokers.stomp if tool == "stomp" else context.brokers.singles
     for run in range(repeats or context.settings.repeats):
         for kind in order(run):
-            brokers = context.brokers
-            nodes = brokers.cluster(kind) if cluster else [brokers.singles(kind)]
-            samples[kind].append(context.measure(name, generator, options, nodes))
+            nodes = context.brokers.cluster(kind) if cluster else [single(kind)]
+            samples[kind].append(context.measure(name, generators[tool], options, nodes))
     return samples
 
 
