@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from atalanta.tls.ciphers import choose_suites, choose_versions
 from atalanta.tls.errors import TlsError
