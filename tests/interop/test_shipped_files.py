@@ -91,7 +91,7 @@ FORMS = {
 # What is named by a warning, besides the protocols of all acceptors.
 NAMED = {
     "jdbc": "without effect: store (messages are kept in the journal's files)",
-    "jdbc-shared-store": "without effect: store (messages are kept in the journal's files)",
+    "jdbc-shared-store": "the pair of <shared-store> has no database in common, <store> is not used",
     "journal-retention": "without effect: journal-retention-directory (the journal is not retained)",
     "replicated": "without effect: ha-policy (no manager says who is active, so this node serves alone",
     "replicated-failover-on-shutdown": "without effect: ha-policy (no manager says who is active, so this node serves",
@@ -190,7 +190,8 @@ def walk(exchange: Exchange, broker: BrokerProcess, found: list[ShippedAcceptor]
     for acceptor in found:
         others = [each for each in acceptor.protocols if each not in acceptor.served]
         if not acceptor.served:
-            assert socket.socket().connect_ex((LOCAL, acceptor.port)) != 0
+            with socket.socket() as client:
+                assert client.connect_ex((LOCAL, acceptor.port)) != 0
             named = f"acceptor {acceptor.name}", f"not opened: {others[0]} not supported yet"
         elif others:
             named = f"acceptor {acceptor.name}: {', '.join(others)}", "protocols that are not supported yet"
@@ -327,6 +328,7 @@ def test_what_artemis_create_writes_serves(
             Exchange(exchange.classic).through(found[0])
         else:
             assert not Exchange(exchange.classic, "admin", "wrong").logs_in(found[0].port)
+            assert exchange.may_manage(found[0].port)
         walk(exchange, broker, found, warnings)
 
 

@@ -78,6 +78,11 @@ class Exchange:
         with self._connected(port) as connection:
             return len(connection.topology)
 
+    def may_manage(self, port: int) -> bool:
+        """Whether the user gets an attribute of the node."""
+        with self._connected(port) as connection:
+            return connection.management().get("broker", "Started") is True
+
     def logs_in(self, port: int) -> bool:
         try:
             self._connected(port).close()
