@@ -16,7 +16,8 @@ from itertools import cycle
 from pathlib import Path
 
 # Each process of tests has a block of its own for its life: its first PORTS ports are given out. The ports at the two
-# distances from them are left free: for backups that a node hosts, and for voters, which listen 1,000 ports above.
+# distances from them are left free: for backups that a node hosts (as in the guide), and for voters, which listen 1,000
+# ports above.
 PORTS = 100
 HOSTED_BACKUP_OFFSET = 100
 BLOCKS = [page + block for page in range(10_000, 32_000, 2_000) for block in range(0, 1_000, 200)]

@@ -63,6 +63,7 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "aiohttp": {"web"},
     "uvloop": {"runtime", "client"},
     "kazoo": {"runtime"},
+    "ldap3": {"runtime"},
     "pyspark": {"spark", "cli"},
     "py4j": {"spark", "cli"},
     "prometheus_client": {"spark"},

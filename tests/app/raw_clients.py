@@ -192,6 +192,10 @@ class OpenWireSocket(RawClient):
         self.begin_login(user, PASSWORD)
         answer = self.until(Response)
         assert not isinstance(answer, ExceptionResponse), answer.exception and answer.exception.message
+        self.open_session()
+
+    def open_session(self) -> None:
+        """Opens what a sender needs, behind its login."""
         self.send(self.frame(SessionInfo(SessionId(self.id, 1))) + self.frame(ProducerInfo(ProducerId(self.id, 1, 1))))
 
     def message(

@@ -75,6 +75,8 @@ class LoginTarget(Target):
         b"TextFileCertificateLoginModule",
         b"GuestLoginModule", b"org.apache.activemq.jaas.properties.user", b"debug=true",
         b"org.apache.activemq.jaas.guest.user", b"org.apache.activemq.jaas.guest.role", b"credentialsInvalidate=true",
+        b"LDAPLoginModule", b"connectionURL=", b'"ldaps://a:1/dc=x"', b"userSearchMatching", b"(uid={0})", b"{1}", b"'",
+        b"connectionPassword=ENC(", b"${a}", b"\\", b"readTimeout", b"expandRolesMatching",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -92,13 +94,18 @@ class LoginTarget(Target):
             + package + b"GuestLoginModule sufficient credentialsInvalidate=true\n"
             b"       org.apache.activemq.jaas.guest.user=visitor\n"
             b'       org.apache.activemq.jaas.guest.role="visitors";\n};\n',
+            b"activemq {\n   " + package + b"LDAPLoginModule required\n"
+            b'       connectionURL="ldaps://a:636/dc=x ldap://b" connectionUsername="cn=a" connectionPassword="b\\"c"\n'
+            b'       authentication=simple userBase="ou=u" userSearchMatching="(uid={0})" userSearchSubtree=true\n'
+            b'       roleBase="ou=g" roleName=cn roleSearchMatching="(&(member={0})(x={1}))" expandRoles=true\n'
+            b'       expandRolesMatching="(member={0})" readTimeout="100" referral=ignore;\n};\n',
         ]
 
     def run(self, data: bytes) -> None:
         self.path.write_bytes(data)
         report = Report()
         told: list[str] = []
-        repr(read_login_config(self.path.parent, report, told))
+        repr(read_login_config(self.path.parent, report, told, "", {}))
         for modules in parse_login_config(data.decode("utf-8", "replace")).values():
             repr(modules)
 

@@ -208,6 +208,7 @@ def ports(
         ids=shell.ids,
         trace=shell.trace,
         passwords=shell.passwords,
+        directories=shell.directories,
         large=large,
         process=shell,
         replication=seat,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from atalanta.ha.register import Register
+    from atalanta.kernel.security.directory import DirectoryAnswer
     from atalanta.kernel.security.user_operation import UserAnswer
     from atalanta.kernel.settings.broker_config import StoredSettings
     from atalanta.wire.core.transport import TransportConfiguration
@@ -95,6 +96,9 @@ class NodeInputs:
 
     def on_verified(self, now: int, token: int, ok: bool) -> None:
         """Delivers the result of `Passwords.verify` of that token."""
+
+    def on_looked_up(self, now: int, token: int, answer: DirectoryAnswer) -> None:
+        """Delivers the answer to `Directories.look_up` of that token."""
 
     def on_users(self, now: int, token: int, answer: UserAnswer) -> None:
         """Delivers the answer to `Process.operate_users` of that token."""

@@ -83,6 +83,7 @@ def read_broker_xml(
         "artemis.instance.etc": dirname(realpath(path)),
         **(values or {}),
     }
+    configuration.values = known
     reader = TreeReader(report, known, from_command_line)
     root = reader.read(path)
     configuration.files.extend(reader.files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from os.path import realpath
 from pathlib import Path
@@ -86,6 +87,7 @@ class Configuration(OptionGroup):
     )  # a change in one of them changes the configuration
     unsupported: list[Unsupported] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    values: Mapping[str, str] = field(default_factory=dict)  # of `${name}`: system properties, environment
     classic: bool = False  # it is an activemq.xml
     told_alone: bool = False  # the command line says that there are no other brokers
     delete_messages_at_start: bool = False

@@ -19,6 +19,7 @@ from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from atalanta.kernel.security.directory import DirectoryConfig
     from atalanta.kernel.security.password import StoredPassword
     from atalanta.kernel.security.user_operation import UserOperation
     from atalanta.kernel.settings.settings_change import SettingsChange
@@ -180,6 +181,18 @@ class Passwords:
     def verify(self, token: int, stored: StoredPassword, password: str) -> None:
         """Starts a comparison; `node.on_verified(now, token, ok)` follows once, never from within this call."""
         raise _missing(self, "Passwords.verify")
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Directories:
+    """The directories (LDAP) that know users, asked outside the node's own thread."""
+
+    def look_up(self, token: int, directory: DirectoryConfig, user: str, password: str | None) -> None:
+        """Asks whether the password is the user's, and for his roles; `password` None: for his roles only.
+
+        `node.on_looked_up(now, token, answer)` follows once, never from within this call.
+        """
+        raise _missing(self, "Directories.look_up")
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

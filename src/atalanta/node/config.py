@@ -14,6 +14,7 @@ from atalanta.cluster.networks.settings import NetworkSettings
 from atalanta.cluster.replication.active.seat import ReplicationSeat
 from atalanta.kernel.command import CurrentCommand
 from atalanta.kernel.ports import (
+    Directories,
     Disk,
     Ids,
     LargeFiles,
@@ -60,6 +61,7 @@ class Ports:
     ids: Ids
     trace: Trace
     passwords: Passwords = field(default_factory=Passwords)
+    directories: Directories = field(default_factory=Directories)
     large: LargeFiles | None = None
     process: Process = field(default_factory=Process)
     replication: ReplicationSeat | None = None

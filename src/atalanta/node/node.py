@@ -22,6 +22,7 @@ from atalanta.kernel.broker.disk_limit import DiskLimit
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.kernel.journal import records
 from atalanta.kernel.ports import BrokerPorts, Pages
+from atalanta.kernel.security.directory import DirectoryAnswer
 from atalanta.kernel.security.user_operation import UserAnswer
 from atalanta.kernel.settings.broker_config import StoredSettings
 from atalanta.management.management import ManagementService
@@ -103,7 +104,9 @@ class Node(NodeInputs):
     def _host(self) -> WireServer:
         """Returns the host of the connections, with the protocols that the node serves."""
         config, ports = self.config, self.ports
-        host = WireServer(self.broker, ports.wire, self.connections, ports.passwords)
+        host = WireServer(
+            self.broker, ports.wire, self.connections, ports.passwords, ports.directories
+        )
         host.follow_acceptors(config.acceptors)
         host.unfinished.user_bytes_max = config.own.unfinished_messages_bytes
         host.protocols.append(CoreProtocol(host))
@@ -268,6 +271,10 @@ class Node(NodeInputs):
     def on_verified(self, now: int, token: int, ok: bool) -> None:
         if self.failed is None:
             self.open_connections.answer_logins(now, token, ok)
+
+    def on_looked_up(self, now: int, token: int, answer: DirectoryAnswer) -> None:
+        if self.failed is None:
+            self.open_connections.take_answer(now, token, answer)
 
     def on_users(self, now: int, token: int, answer: UserAnswer) -> None:
         """Handles the end of `Process.operate_users`: changed users can log in before the operation is answered."""

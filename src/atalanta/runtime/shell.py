@@ -20,6 +20,7 @@ from atalanta.kernel.security.user_operation import UserAnswer, UserOperation
 from atalanta.kernel.settings.settings_change import SettingsChange
 from atalanta.node.clock import Clock
 from atalanta.runtime.clock import system_clock, utc_text
+from atalanta.runtime.directories import ThreadDirectories
 from atalanta.runtime.disk.disk_monitor import DiskMonitor
 from atalanta.runtime.disk.reserve import DiskReserve
 from atalanta.runtime.driver import Driver
@@ -82,6 +83,7 @@ class Shell(Process):
         self.timers = LoopTimers(loop, self.clock, self.driver.callback(NodeInputs.on_timer))
         self.links = LoopLinks(self.connections, self.trace)
         self.passwords = ThreadPasswords(loop, self.driver)
+        self.directories = ThreadDirectories(loop, self.driver)
         self.acceptors: list[Acceptor] = []
         self._ends = ""  # PAUSED or LEFT; "" while it serves, and after another request
         self._give_store: Callable[[], None] | None = None
@@ -392,6 +394,7 @@ class Shell(Process):
         self.timers.clear()
         self.connections.abort_all()
         self.passwords.close()
+        self.directories.close()
         self.connections.handshakes.close()
         self.connections.hang_ups.close()
         if self._disk is not None:

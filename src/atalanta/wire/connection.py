@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
-from atalanta.kernel.security.authentication import LoginWaiter
+from atalanta.kernel.security.check_turns import LoginWaiter
 from atalanta.kernel.sessions.client import Client
 from atalanta.wire.address_prefixes import AddressPrefixes, prefixes_of
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.wire.connection import ClientConnection, ProtocolError
 from atalanta.wire.server import TOO_MANY_WITHOUT_LOGIN, WireServer
+
+if TYPE_CHECKING:
+    from atalanta.kernel.security.directory import DirectoryAnswer
 
 TTL_TIMER: Final = "wire.ttl"
 HUNG_UP: Final = "closed by the peer"
@@ -64,6 +67,18 @@ class OpenConnections:
                 self._break_off(now, waiter.conn, str(error))
             except Exception as failure:
                 self._end_failed(now, waiter.conn, failure)
+
+    def take_answer(self, now: int, token: int, answer: DirectoryAnswer) -> None:
+        """Answers all logins that waited for the question `token` to a directory, or asks what they depend on next."""
+        verdict = self.host.logins.directories.finished(now, token, answer)
+        for asker in verdict.askers:
+            try:
+                self.command.begin()
+                asker.looked_up(now, verdict.answer)
+            except ProtocolError as error:
+                self._break_off(now, asker.conn, str(error))
+            except Exception as failure:
+                self._end_failed(now, asker.conn, failure)
 
     def write(self, now: int) -> None:
         """Writes what connections have to send."""

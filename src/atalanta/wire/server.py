@@ -19,7 +19,7 @@ from atalanta.wire.memory_share import UnfinishedMessages
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
-    from atalanta.kernel.ports import Wire
+    from atalanta.kernel.ports import Directories, Wire
     from atalanta.kernel.security.security import Identity
     from atalanta.kernel.sessions.session import Session
     from atalanta.wire.connection import TransportConnection
@@ -121,6 +121,7 @@ class WireServer:
         wire: Wire,
         connections: dict[int, TransportConnection],
         passwords: Passwords | None = None,
+        directories: Directories | None = None,
     ) -> None:
         self.broker = broker
         self.refusals: RefusalLimit = RefusalLimit()
@@ -131,6 +132,8 @@ class WireServer:
             broker.ids,
             broker.config.security_invalidation_interval_ms * 1_000_000,
             broker.config.authentication_cache_size,
+            directories,
+            broker.trace,
         )
         self.wire = wire
         self.unfinished: UnfinishedMessages = UnfinishedMessages(wire, broker.trace)

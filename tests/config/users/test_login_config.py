@@ -98,12 +98,12 @@ def test_only_guests_need_no_other_file(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_served_keeps_the_node_from_starting(tmp_path: Path) -> None:
-    text = AS_CREATED.replace("PropertiesLoginModule", "LDAPLoginModule")
+    text = AS_CREATED.replace("PropertiesLoginModule", "Krb5LoginModule")
     with pytest.raises(ConfigError) as caught:
         read_security(read_broker_xml(configure(tmp_path, text)))
     [problem] = caught.value.problems
-    assert problem.line == 5 and "login module LDAPLoginModule is not supported" in problem.text
-    assert "TextFileCertificateLoginModule and GuestLoginModule are" in str(problem)
+    assert problem.line == 5 and "login module Krb5LoginModule is not supported" in problem.text
+    assert "GuestLoginModule and LDAPLoginModule are" in str(problem)
 
 
 WITH_CERTIFICATES = AS_CREATED.replace("required", "sufficient").replace(
@@ -158,6 +158,16 @@ def test_a_bad_pattern_names_its_line(tmp_path: Path) -> None:
         read_security(read_broker_xml(path))
 
 
+def test_comments_end_before_strings_and_strings_hold_what_they_like() -> None:
+    text = r'''a { x.M required // "no" {
+        url="ldap://host:389" /* "not
+        this" */ name="a \"b\" \\c" filter="(&(a={0})(b=c));";
+    };'''
+    [module] = parse_login_config(text)["a"]
+    assert module.options == {"url": "ldap://host:389", "name": 'a "b" \\c', "filter": "(&(a={0})(b=c));"}
+    assert module.line == 1
+
+
 @pytest.mark.parametrize("text", ["", "activemq {", "}};;{{", '"', "a = b; c {x", "/* open"])
 def test_whatever_stands_there(tmp_path: Path, text: str) -> None:
     (tmp_path / "artemis-users.properties").write_text("anna = secret\n")
@@ -204,6 +214,20 @@ def test_a_door_with_users_of_its_own(tmp_path: Path) -> None:
     assert there.authenticate("anna", "secret") is None
     assert there.authenticate("cleo", "c") is not None
     assert security.chain is None and there.chain is not None and there.chain.guest is not None
+
+
+def test_an_entry_without_modules_is_not_an_unknown_one(tmp_path: Path) -> None:
+    path = with_door(tmp_path, AS_CREATED + "visitors { };", "visitors")
+    with pytest.raises(ConfigError) as caught:
+        read_security(read_broker_xml(path))
+    assert "the entry 'visitors', which is an acceptor's securityDomain, has no login module" in str(caught.value)
+    assert "did you mean" not in str(caught.value)
+
+
+def test_a_module_without_its_end_is_not_left_out(tmp_path: Path) -> None:
+    path = configure(tmp_path, with_guests("").replace("debug=false ;", "debug=false"))
+    with pytest.raises(ConfigError, match="login.config:10: GuestLoginModule does not end with a semicolon"):
+        read_security(read_broker_xml(path))
 
 
 def test_a_door_whose_users_nobody_knows(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ import hashlib
 import pytest
 
 from atalanta.kernel.ports import Passwords
-from atalanta.kernel.security.authentication import COMPUTED_MAX, Logins, LoginWaiter
+from atalanta.kernel.security.authentication import COMPUTED_MAX, Logins
+from atalanta.kernel.security.check_turns import LoginWaiter
 from atalanta.kernel.security.password import StoredPassword, hash_password
 from atalanta.kernel.security.remote_host import remote_host
 from atalanta.kernel.security.security import Identity, Security
@@ -100,14 +101,15 @@ def test_no_hash_is_computed_for_who_has_left() -> None:
     assert [password for _, _, password in door.thread.asked] == ["secret"]
     door.compute()
     assert len(anna.told) == 1
-    assert door.logins.checks == {} and door.logins.by_key == {} and door.logins.waiting == {}
+    turns = door.logins.turns
+    assert turns.checks == {} and turns.by_key == {} and turns.waiting == {}
 
 
 def test_passwords_of_who_has_left_are_not_kept() -> None:
     door = Door()
     for number in range(5_000):
         door.comes("10.0.0.1:5", f"wrong {number}").gone = True
-    assert len(door.logins.checks) < 200
+    assert len(door.logins.turns.checks) < 200
 
 
 @pytest.mark.parametrize("user", ["anna", "bert", "plain", "unknown"])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from atalanta.kernel.ports import Passwords
-from atalanta.kernel.security.authentication import Logins, LoginWaiter
+from atalanta.kernel.security.authentication import Logins
+from atalanta.kernel.security.check_turns import LoginWaiter
 from atalanta.kernel.security.login_modules import (
     ACCEPTED,
     CERTIFICATE,

@@ -68,7 +68,9 @@ def _check_target(
 
 def _refuses(target: CheckedNode, bridge: CoreBridgeConfig) -> bool:
     security = target.security
-    return security is not None and security.enabled and security.authenticate(bridge.user, bridge.password) is None
+    if security is None or not security.enabled or (security.chain is not None and security.chain.directories):
+        return False  # a directory may know the user
+    return security.authenticate(bridge.user, bridge.password) is None
 
 
 def _returns(node: CheckedNode, bridge: CoreBridgeConfig) -> bool:

@@ -184,7 +184,10 @@ class AddressSections:
             section,
             [],
             {"security-setting": self._security_setting, "role-mapping": lambda node: None},
-            {"security-setting-plugin": "Java classes cannot be loaded"},
+            {
+                "security-setting-plugin": "a Java class: nobody gets the permissions that it reads, as those of a"
+                " directory; write them as <security-setting> elements"
+            },
         )
 
     def _role_mapping(self, node: XmlElement) -> None:

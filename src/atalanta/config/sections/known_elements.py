@@ -67,6 +67,7 @@ LOST: Final = frozenset(
         "journal-retention-directory",
         "remoting-incoming-interceptors",
         "remoting-outgoing-interceptors",
+        "security-setting-plugin",
         "store",
     }
 )

@@ -1,20 +1,31 @@
 """Artemis' `login.config` beside the broker.xml: the login modules and their user files.
 
-PropertiesLoginModule, TextFileCertificateLoginModule and GuestLoginModule are supported, one of each. Other
-modules (LDAP, Kerberos) are problems. Otherwise users would be refused, or others accepted, without a visible
-reason.
+PropertiesLoginModule, TextFileCertificateLoginModule and GuestLoginModule are supported, one of each, and
+LDAPLoginModule, several. Other modules (Kerberos, SCRAM) are problems. Otherwise users would be refused, or others
+accepted, without a visible reason.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from atalanta.config.problems import Report, nearest
+from atalanta.config.users.ldap_options import LDAP, read_ldap_options
+from atalanta.config.xml.properties import substitute
 from atalanta.files.regular import read_regular
-from atalanta.kernel.security.login_modules import CERTIFICATE, FLAGS, GUEST, PASSWORD, Guest
+from atalanta.kernel.security.directory import DirectoryConfig
+from atalanta.kernel.security.login_modules import (
+    CERTIFICATE,
+    DIRECTORY,
+    FLAGS,
+    GUEST,
+    PASSWORD,
+    Guest,
+)
 
 LOGIN_FILE: Final = "login.config"
 DOMAIN: Final = "activemq"
@@ -28,16 +39,17 @@ GUEST_USER_OPTION: Final = "org.apache.activemq.jaas.guest.user"
 GUEST_ROLE_OPTION: Final = "org.apache.activemq.jaas.guest.role"
 STRICT_OPTION: Final = "credentialsInvalidate"
 NAMELESS_OPTION: Final = "atalanta.guest.nameless"  # of ours: for what activemq.xml calls anonymous
-KINDS: Final = {PROPERTIES: PASSWORD, CERTIFICATES: CERTIFICATE, GUESTS: GUEST}
+KINDS: Final = {PROPERTIES: PASSWORD, CERTIFICATES: CERTIFICATE, GUESTS: GUEST, LDAP: DIRECTORY}
 USER_OPTION: Final = "org.apache.activemq.jaas.properties.user"
 ROLE_OPTION: Final = "org.apache.activemq.jaas.properties.role"
 # Option of Artemis -> its name in ActiveMQ Classic.
 CLASSIC_OPTIONS: Final = {
     option: option.removesuffix("role") + "group" for option in (ROLE_OPTION, GUEST_ROLE_OPTION, SUBJECT_ROLE_OPTION)
 }
-# A comment without an end extends to the end of the file.
-COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
-TOKEN: Final = re.compile(r'"[^"\n]*"|[{};=]|[^\s{};="]+')
+# A comment without an end extends to the end of the file. There is none in a string: "ldap://host".
+STRING: Final = r'"(?:[^"\\\n]|\\.)*"'
+COMMENT: Final = re.compile(rf"{STRING}|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+TOKEN: Final = re.compile(rf'{STRING}|[{{}};=]|[^\s{{}};="]+')
 
 
 @dataclass
@@ -51,6 +63,7 @@ class UserFileNames:
     subject_roles: str = ""
     modules: list[tuple[str, str]] = field(default_factory=list)
     guest: Guest | None = None
+    directories: list[DirectoryConfig] = field(default_factory=list)
 
     @property
     def passwords(self) -> bool:
@@ -60,20 +73,26 @@ class UserFileNames:
 
 @dataclass
 class Module:
-    """A login module of an entry, with its line."""
+    """A login module of an entry, with its line; `ended` by its semicolon."""
 
     name: str
     line: int
-    options: dict[str, str]
+    options: dict[str, str] = field(repr=False)  # one may be a password
     flag: str = ""
+    ended: bool = True
 
 
 def read_login_config(
-    folder: Path, report: Report, warnings: list[str], domain: str = ""
+    folder: Path,
+    report: Report,
+    warnings: list[str],
+    domain: str = "",
+    values: Mapping[str, str] | None = None,
 ) -> UserFileNames:
     """Reads the names of the user files; unsupported modules and options are problems.
 
-    `domain` is the entry of an acceptor's securityDomain, which must exist; "" is the default entry.
+    `domain` is the entry of an acceptor's securityDomain, which must exist; "" is the default entry. `values` replace
+    `${name}` in the options of a directory; None: the caller needs no directory.
     """
     path = folder / LOGIN_FILE
     found = UserFileNames()
@@ -87,22 +106,30 @@ def read_login_config(
         report.problem(str(path), 0, f"cannot be read: {error.strerror}")
         return found
     entries = parse_login_config(text)
-    modules = entries.get(domain or DOMAIN) or next(iter(entries.values()), [])
-    if domain and not entries.get(domain):
+    modules = modules_of(entries, domain)
+    if domain and domain in entries and not modules_of(entries, domain):
+        text = f"the entry '{domain}', which is an acceptor's securityDomain, has no login module"
+        report.problem(str(path), 0, text)
+        return found
+    if domain and domain not in entries:
         near = nearest(domain, entries)
         text = f"has no entry '{domain}', which is an acceptor's securityDomain"
         report.problem(str(path), 0, text, near or "")
         return found
     for module in modules:
         simple = module.name.rpartition(".")[2]
-        if simple in KINDS:
+        if not module.ended:
+            report.problem(str(path), module.line, f"{simple} does not end with a semicolon")
+        if simple == LDAP:
+            _take_directory(found, module, path, report, warnings, values)
+        elif simple in KINDS:
             _take(found, module, simple, path, report)
         else:
             report.problem(
                 str(path),
                 module.line,
                 f"login module {simple} is not supported",
-                f"{PROPERTIES}, {CERTIFICATES} and {GUESTS} are",
+                f"{PROPERTIES}, {CERTIFICATES}, {GUESTS} and {LDAP} are",
             )
     if found.guest is not None and not found.guest.strict:
         warnings.append(
@@ -112,15 +139,62 @@ def read_login_config(
     return found
 
 
-def _take(found: UserFileNames, module: Module, simple: str, path: Path, report: Report) -> None:
-    kind = KINDS[simple]
-    if any(known == kind for known, _ in found.modules):
-        report.problem(str(path), module.line, f"{simple} is given twice")
+def modules_of(entries: dict[str, list[Module]], domain: str) -> list[Module]:
+    """Returns the modules of an entry; "" is the default one, or else the first of the file."""
+    if domain:
+        return entries.get(domain, [])
+    return entries.get(DOMAIN) or next(iter(entries.values()), [])
+
+
+def _take_flag(found: UserFileNames, module: Module, simple: str, path: Path, report: Report) -> None:
     if module.flag not in FLAGS:
         report.problem(
             str(path), module.line, f"{simple}: '{module.flag}' is none of {', '.join(FLAGS)}"
         )
-    found.modules.append((kind, module.flag))
+    found.modules.append((KINDS[simple], module.flag))
+
+
+def _take_directory(
+    found: UserFileNames,
+    module: Module,
+    path: Path,
+    report: Report,
+    warnings: list[str],
+    values: Mapping[str, str] | None,
+) -> None:
+    _take_flag(found, module, LDAP, path, report)
+    if values is None:
+        return
+
+    def problem(text: str, hint: str) -> None:
+        report.problem(str(path), module.line, text, hint)
+
+    options: dict[str, str] = {}
+    for name, text in module.options.items():
+        try:
+            options[name] = substitute(text, values)
+        except KeyError as missing:
+            variable = missing.args[0]
+            problem(f"{name}: '${{{variable}}}' has no value", f"set the environment variable {variable}")
+        except ValueError as error:
+            problem(f"{name}: {error}", "")
+    found.directories.append(
+        read_ldap_options(
+            module.name,
+            options,
+            path.parent,
+            values,
+            problem,
+            lambda text: warnings.append(f"{path}:{module.line}: {text}"),
+        )
+    )
+
+
+def _take(found: UserFileNames, module: Module, simple: str, path: Path, report: Report) -> None:
+    kind = KINDS[simple]
+    if any(known == kind for known, _ in found.modules):
+        report.problem(str(path), module.line, f"{simple} is given twice")
+    _take_flag(found, module, simple, path, report)
     options = module.options
     for option, classic in CLASSIC_OPTIONS.items():
         if classic in options:
@@ -151,7 +225,7 @@ def _take(found: UserFileNames, module: Module, simple: str, path: Path, report:
 def parse_login_config(text: str) -> dict[str, list[Module]]:
     """Parses entries by name: `name { Class flag key=value …; … };`. Parsing ends at the first malformed entry."""
     # Comments keep their line ends, so that line numbers stay correct.
-    text = COMMENT.sub(lambda match: "\n" * match.group().count("\n"), text)
+    text = COMMENT.sub(_without_comment, text)
     entries: dict[str, list[Module]] = {}
     inside: list[Module] | None = None
     words: list[tuple[str, int]] = []
@@ -161,6 +235,8 @@ def parse_login_config(text: str) -> dict[str, list[Module]]:
         if word == "{":
             inside = entries.setdefault(words[-1][0] if words else "", [])
         elif word == "}":
+            if inside is not None and words:
+                inside.append(replace(_module(words), ended=False))
             inside = None
         elif word == ";":
             if inside is not None and words:
@@ -168,10 +244,22 @@ def parse_login_config(text: str) -> dict[str, list[Module]]:
         else:
             line += text.count("\n", counted, match.start())
             counted = match.start()
-            words.append((word.strip('"'), line))
+            words.append((_plain(word), line))
             continue
         words = []
     return entries
+
+
+def _without_comment(match: re.Match[str]) -> str:
+    found = match.group()
+    return found if found.startswith('"') else "\n" * found.count("\n")
+
+
+def _plain(word: str) -> str:
+    """Returns a word without its quotes; in them a backslash makes the next character an ordinary one."""
+    if not word.startswith('"'):
+        return word
+    return re.sub(r"\\(.)", r"\1", word[1:-1])
 
 
 def _module(words: list[tuple[str, int]]) -> Module:

@@ -6,6 +6,7 @@ user1,user2`, as Artemis' PropertiesLoginModule reads them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -78,7 +79,7 @@ def _read_users(
             _take_basic(configuration, bootstrap, bootstrap.basic, security, report)
             return
         domain = bootstrap.domain
-    names = read_login_config(folder, report, configuration.warnings, domain)
+    names = read_login_config(folder, report, configuration.warnings, domain, configuration.values)
     configuration.files.append(folder / LOGIN_FILE)
     roles = _read_passwords(configuration, names, security, report) if names.passwords else {}
     certificates = CertificateUsers()
@@ -86,9 +87,12 @@ def _read_users(
         certificates = read_certificate_users(configuration, names, report)
         for user in certificates.users():
             certificates.roles.setdefault(user, []).extend(_roles_of_all(configuration))
-    elif names.guest is None:
+    elif names.guest is None and not names.directories:
         return
-    security.chain = LoginChain(names.modules, certificates, roles, names.guest)
+    everyone = tuple(_roles_of_all(configuration))
+    directories = [replace(each, more_roles=everyone) for each in names.directories]
+    configuration.files += [Path(each.trust_store) for each in directories if each.trust_store]
+    security.chain = LoginChain(names.modules, certificates, roles, names.guest, directories)
     if names.guest is not None and names.guest.user == configuration.broker.cluster_user:
         text = f"{GUESTS}: '{names.guest.user}' is the cluster's user"
         report.problem(str(folder / LOGIN_FILE), 0, text)

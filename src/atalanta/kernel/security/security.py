@@ -14,7 +14,13 @@ from typing import Final
 
 from atalanta.kernel.routing.temporary_names import TemporaryNames, is_unique
 from atalanta.kernel.routing.wildcard import WildcardConfiguration, WildcardMatch, verify_match
-from atalanta.kernel.security.login_modules import ACCEPTED, LoginChain
+from atalanta.kernel.security.directory_users import DirectoryUsers
+from atalanta.kernel.security.login_modules import (
+    ACCEPTED,
+    NO_RESULTS,
+    DirectoryResults,
+    LoginChain,
+)
 from atalanta.kernel.security.password import StoredPassword
 
 SEND: Final = "send"
@@ -86,6 +92,11 @@ class Identity:
         self.version: int = -1
         self.answers: dict[str, dict[str, bool]] = {}
 
+    def change_roles(self, roles: tuple[str, ...]) -> None:
+        """Replaces the roles; the answers that it keeps were for those of before."""
+        self.roles = roles
+        self.version = -1
+
 
 class User:
     def __init__(self, name: str, password: StoredPassword, roles: tuple[str, ...]) -> None:
@@ -125,6 +136,7 @@ class Security:
         self.exact: dict[str, SecurityRule] = {}
         self.wild: list[tuple[WildcardMatch, SecurityRule]] = []
         self.version: int = 0
+        self.login_caches: int = 0  # what was cached before is not valid
         self.chain: LoginChain | None = (
             None  # set if login.config has more than "users with passwords"
         )
@@ -133,11 +145,16 @@ class Security:
         self.certified: dict[
             tuple[str, str, bool], Identity
         ] = {}  # by subject, name of the password's user, and whether as a guest
+        self.directory_users: DirectoryUsers = DirectoryUsers()
 
     @property
     def has_default_password(self) -> bool:
         """Returns whether the cluster user can log in with a password that everybody knows."""
         return self.cluster_password is not None and is_public_password(self.cluster_password)
+
+    def clear_login_cache(self) -> None:
+        """Ends the validity of all cached answers to logins."""
+        self.login_caches += 1
 
     def add_user(self, name: str, password: str, roles: Sequence[str]) -> None:
         """Adds a user. ValueError if `password` begins like a hash but is malformed."""
@@ -168,6 +185,7 @@ class Security:
             else:
                 user.identity.roles = ()
         self.users = fresh.users
+        asks_the_same = self.chain is not None and self.chain.same_directories(fresh.chain)
         before = None if self.chain is None else self.chain.guest
         self.chain = fresh.chain
         guests = self.chain is not None and before is not None and before.same(self.chain.guest)
@@ -184,6 +202,7 @@ class Security:
             else:
                 identity.roles = ()
                 del self.certified[key]
+        self.directory_users.renew(self, same, asks_the_same)
         self.rounds_max = fresh.rounds_max
         self.version += 1
         for name, domain in self.domains.items():
@@ -285,7 +304,22 @@ class Security:
         certified = chain.certificates.user_of(subject)
         if chain.verdict(certified is not None, named is not None, guest) != ACCEPTED:
             return None
-        guest = guest and chain.is_guest(certified is not None, named is not None)
+        return self.accepted(subject, named, guest, NO_RESULTS)
+
+    def accepted(
+        self, subject: str, named: Identity | None, guest: bool, results: DirectoryResults
+    ) -> Identity | None:
+        """Returns the identity of a login that the chain has accepted, see `combined`; the same for the same user."""
+        chain = self.chain
+        if chain is None:
+            return None
+        certified = chain.certificates.user_of(subject)
+        guest = guest and chain.is_guest(certified is not None, named is not None, results)
+        if results.contribute():
+            name = "" if named is None else named.user
+            certificate = "" if certified is None else subject
+            fresh = self.of_directory(certificate, self.users.get(name), guest, results)
+            return self.directory_users.identity(fresh, certificate, name, guest, results)
         if certified is None and not guest:
             return named
         key = (
@@ -299,6 +333,17 @@ class Security:
             if found is not None and len(self.certified) < CERTIFIED_MAX:
                 self.certified[key] = found
         return found
+
+    def of_directory(
+        self, subject: str, user: User | None, guest: bool, results: DirectoryResults
+    ) -> Identity:
+        """Returns a new identity of what a directory has said, with the user of a password, if there is one."""
+        chain = self.chain
+        assert chain is not None
+        certified = chain.certificates.user_of(subject)
+        named = None if user is None else user.name
+        roles = chain.roles(certified, named, () if user is None else user.roles, guest, results)
+        return Identity(chain.name(certified, named, guest, results), roles, False)
 
     def _certified(self, subject: str, user: User | None, guest: bool) -> Identity | None:
         chain = self.chain

@@ -146,7 +146,7 @@ class BrokerControl(Control):
             "sendQueueInfoToQueue": [("ss", self.send_queue_info)],
             "updateDuplicateIdCache": [("sa", self.update_duplicates)],
             "rebuildPageCounters": [("", no_work)],
-            "clearAuthenticationCache": [("", no_work)],
+            "clearAuthenticationCache": [("", self.clear_authentication_cache)],
             "clearAuthorizationCache": [("", no_work)],
             "forceFailover": [("", self.force_failover)],
             "scaleDown": [("S", refuse(NO_CLUSTER))],
@@ -162,6 +162,11 @@ class BrokerControl(Control):
             "replay": [("ssS", refuse(REPLAY)), ("ssssS", refuse(REPLAY))],
             "rebalance": [("b", refuse(NO_REDIRECT))],
         }
+
+    def clear_authentication_cache(self, call: Call, given: Parameters) -> object:
+        """Has every login from now on checked again, by the directories too."""
+        self.broker.security.clear_login_cache()
+        return None
 
     def force_failover(self, call: Call, given: Parameters) -> object:
         """Gives the shared store to another process of the pair, soon after the answer."""

@@ -40,6 +40,7 @@ LEVELS: Final = {
     "connection_timed_out": logging.WARNING,
     "core_bridge_gave_up": logging.WARNING,
     "core_bridge_not_made": logging.WARNING,
+    "directory_unavailable": logging.ERROR,
     "discovery_no_announcement": logging.WARNING,
     "member_deposed": logging.WARNING,
     "unfinished_messages_limit": logging.WARNING,

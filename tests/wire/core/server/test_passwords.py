@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from atalanta.kernel.errors import SECURITY
-from atalanta.kernel.security.authentication import CHECKS_MAX, COMPUTED_MAX
+from atalanta.kernel.security.authentication import COMPUTED_MAX
+from atalanta.kernel.security.check_turns import CHECKS_MAX
 from atalanta.kernel.security.password import hash_password
 from atalanta.kernel.security.security import Security
 from atalanta.kernel.settings.broker_config import BrokerConfig
@@ -198,7 +199,7 @@ def test_too_many_wrong_passwords_end_the_connection_and_no_other() -> None:
 
 def test_checks_under_way_are_limited() -> None:
     server = prepared()
-    logins = server.host.logins
+    logins = server.host.logins.turns
     filler = next(iter(logins.checks.values()), None)
     assert filler is None
     asks(server, "first")
