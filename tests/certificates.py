@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import NameOID
 
@@ -16,6 +16,7 @@ PASSWORD = "store-password"
 START = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 END = datetime.datetime(2090, 1, 1, tzinfo=datetime.UTC)
 PEM = serialization.Encoding.PEM
+PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 def name_of(text: str) -> x509.Name:
@@ -26,7 +27,7 @@ class Holder:
     """A key and its certificate."""
 
     def __init__(
-        self, name: str, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate
+        self, name: str, key: PrivateKey, certificate: x509.Certificate
     ) -> None:
         self.name = name
         self.key = key
@@ -57,16 +58,16 @@ class Holder:
 class Authority(Holder):
     """Signs for others; `trust_store` is what those need who are to believe it."""
 
-    def __init__(self, name: str = "authority") -> None:
-        key = ec.generate_private_key(ec.SECP256R1())
+    def __init__(self, name: str = "authority", key: PrivateKey | None = None) -> None:
+        key = key or ec.generate_private_key(ec.SECP256R1())
         super().__init__(name, key, self._signed(name_of(name), key.public_key(), key, name, True))
         self.revoked: list[x509.Certificate] = []
 
     def _signed(
         self,
         subject: x509.Name,
-        public_key: ec.EllipticCurvePublicKey,
-        key: ec.EllipticCurvePrivateKey,
+        public_key: ec.EllipticCurvePublicKey | rsa.RSAPublicKey,
+        key: PrivateKey,
         issuer: str,
         authority: bool,
         hosts: tuple[str, ...] = (),

@@ -15,6 +15,16 @@ from tests.config.core_xml import problems, read, write
 DATA = Path(__file__).parent / "data"
 
 
+@pytest.mark.parametrize("pair", [True, False])
+def test_a_pair_that_had_a_database_in_common_is_told_that_it_has_none(tmp_path: Path, pair: bool) -> None:
+    """What `artemis create --jdbc --shared-store` writes: a backup with a folder of its own would wait for ever."""
+    policy = "<ha-policy><shared-store><primary/></shared-store></ha-policy>" if pair else ""
+    configuration = read(tmp_path, f"<store><database-store/></store>{policy}")
+    warnings = [each for each in configuration.warnings if "database" in each]
+    assert len(warnings) == pair
+    assert not pair or f"both nodes reach the journal-directory {configuration.journal_folder}" in warnings[0]
+
+
 def test_what_artemis_create_writes() -> None:
     configuration = read_broker_xml(DATA / "artemis-create.xml")
     broker = configuration.broker

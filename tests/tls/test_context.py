@@ -7,6 +7,7 @@ import ssl
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from atalanta.tls.ciphers import openssl_name
 from atalanta.tls.context import client_tls, server_context
@@ -200,6 +201,16 @@ def test_a_java_key_store_is_refused_with_the_way_to_convert_it(tmp_path: Path) 
     (tmp_path / "broker.ks").write_bytes(b"\xfe\xed\xfe\xed" + bytes(40))
     with pytest.raises(TlsError, match=r"JKS.*keytool -importkeystore.*broker\.p12"):
         server_context(config(keyStorePath="broker.ks"), (tmp_path,))
+    (tmp_path / "broker.ts").write_bytes(b"\xfe\xed\xfe\xed" + bytes(40))
+    with pytest.raises(TlsError, match=r"JKS.*keytool -importkeystore.*broker-trust\.p12"):
+        client_tls(config(trustStorePath="broker.ts"), (tmp_path,))
+
+
+def test_a_short_key_is_refused_with_the_way_to_make_a_longer_one(tmp_path: Path) -> None:
+    """The key that ActiveMQ Classic ships (conf/broker.ks) has 1024 bits: its Java takes it, OpenSSL does not."""
+    short = Authority("broker", rsa.generate_private_key(65537, 1024)).key_store(tmp_path)
+    with pytest.raises(TlsError, match=r"its key is too short for TLS.*keytool -genkeypair .*-keysize 2048"):
+        server_context(config(keyStorePath=short, keyStorePassword=PASSWORD), ())
 
 
 def test_files_that_are_no_stores(stores: Stores, tmp_path: Path) -> None:

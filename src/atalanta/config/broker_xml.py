@@ -33,6 +33,7 @@ from atalanta.config.sections.resource_limits import LimitSection
 from atalanta.config.users.password_masks import PasswordMasks
 from atalanta.config.xml.reader import BadValue, XmlReader, boolean, into
 from atalanta.config.xml.tree import TreeReader, XmlElement, is_classic, is_wildfly
+from atalanta.ha.policy import SHARED_STORE
 from atalanta.kernel.security.security import DEFAULT_CLUSTER_USER
 from atalanta.kernel.settings.broker_config import BrokerConfig
 from atalanta.kernel.unseen_options import IN_PROCESS
@@ -48,6 +49,11 @@ from atalanta.wire.uri import UriError, repeated_params
 ROOT: Final = "configuration"
 IN_VM: Final = ("vm://", "in-vm://")
 LOCK_COORDINATOR: Final = "lock-coordinator"
+DATABASE: Final = "store"
+NO_COMMON_DATABASE: Final = (
+    "the pair of <shared-store> has no database in common, <store> is not used: it is a pair only if both nodes reach"
+    " the journal-directory {}"
+)
 UNSERVED_WAYS: Final = "remove the parameter here and in the URLs of the clients; the others of this file are open"
 LOCK_WHY: Final = (
     "it names a lock-coordinator, so that only one node has it open. There are no such locks here, neither for nodes of"
@@ -106,6 +112,8 @@ def read_broker_xml(
     xml.settle_locked(no_others)
     configuration.unsupported = list(report.unsupported)
     configuration.warnings.extend(report.warnings)
+    if configuration.ha.form == SHARED_STORE and any(each.name == DATABASE for each in configuration.unsupported):
+        configuration.warnings.append(NO_COMMON_DATABASE.format(configuration.journal_folder))
     report.check()
     return configuration
 

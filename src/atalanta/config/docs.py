@@ -231,7 +231,7 @@ Atalanta reads Artemis' `broker.xml` (also WildFly's `standalone.xml` and Active
 - Users are read from `artemis-users.properties` (`user = password`, or `ENC(…)` as
   `artemis mask --hash` prints it and `atalanta user add` writes it) and `artemis-roles.properties`
   (`role = user1,user2`) beside the `broker.xml`. A `login.config` there may name other files and
-  other login modules ([security](../guide/security.md#users)).
+  other login modules, a `bootstrap.xml` the security manager ([security](../guide/security.md#login-modules)).
 """
 
 

@@ -8,11 +8,13 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from atalanta.tls.ciphers import choose_suites, choose_versions
 from atalanta.tls.errors import TlsError
 from atalanta.wire.tls_config import TlsConfig
+
+SHORT_KEY: Final = "EE_KEY_TOO_SMALL"  # the reason of OpenSSL
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,15 @@ def _load_key(context: ssl.SSLContext, config: TlsConfig, folders: Sequence[Path
         try:
             context.load_cert_chain(path, password=passphrase)
         except ssl.SSLError as error:
-            raise TlsError(f"keyStorePath: {config.key_store_path}: {error}") from error
+            raise TlsError(f"keyStorePath: {config.key_store_path}: {_why_refused(error)}") from error
+
+
+def _why_refused(error: ssl.SSLError) -> str:
+    """Returns why OpenSSL takes no key or certificate of a store that could be read."""
+    if error.reason != SHORT_KEY:
+        return str(error)
+    command = "keytool -genkeypair -alias broker -keyalg RSA -keysize 2048 -storetype PKCS12 -keystore NEW.p12"
+    return f"its key is too short for TLS. Make another one: {command}"
 
 
 def _load_trust(context: ssl.SSLContext, config: TlsConfig, folders: Sequence[Path]) -> None:

@@ -144,9 +144,11 @@ def _read(which: str, path: Path, kind: str) -> tuple[bytes, str]:
     data = _bytes(f"{which}Path", path, STORE_BYTES_MAX)
     java = JAVA_MAGIC.get(data[:4])
     if java is not None:
+        # Classic ships broker.ks and broker.ts: both need a file of their own.
+        target = path.with_name(f"{path.stem}-trust.p12") if which == "trustStore" else path.with_suffix(".p12")
         raise TlsError(
             f"{which}Path: {path} is a Java key store ({java}). Convert it: keytool -importkeystore "
-            f"-srckeystore {path} -destkeystore {path.with_suffix('.p12')} -deststoretype PKCS12"
+            f"-srckeystore {path} -destkeystore {target} -deststoretype PKCS12"
         )
     return data, wanted or (PEM if PEM_MARK in data else PKCS12)
 

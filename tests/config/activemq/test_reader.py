@@ -46,6 +46,16 @@ def test_the_folders_of_the_start_script_come_from_the_environment(tmp_path: Pat
     assert not [each for each in configuration.unsupported if each.name.startswith("${")]
 
 
+@pytest.mark.parametrize(("given", "segment"), [("1g", 64 << 20), ("32mb", 32 << 20), ("256kb", 256 << 10)])
+def test_the_journal_has_files_that_are_filled_at_once(tmp_path: Path, given: str, segment: int) -> None:
+    """A GiB of zeros (activemq-specjms.xml of the distribution) kept the first client waiting for ten seconds."""
+    store = f"<persistenceAdapter><kahaDB journalMaxFileLength='{given}'/></persistenceAdapter>"
+    configuration = read(classic_file(tmp_path, store))
+    assert configuration.journal.file_size_bytes == segment
+    named = [each for each in findings(configuration) if "journalMaxFileLength" in each]
+    assert len(named) == (given == "1g")
+
+
 def test_defaults_of_classic(tmp_path: Path) -> None:
     found = settings(read(classic_file(tmp_path, "")), "any")
     assert (found.dead_letter_address, found.expiry_address) == ("ActiveMQ.DLQ", "ActiveMQ.DLQ")

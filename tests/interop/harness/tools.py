@@ -49,15 +49,11 @@ def maven(*arguments: str) -> str:
 
 
 @cache
-def artemis_home() -> Path:
+def artemis_home(version: str = ARTEMIS_VERSION, group: str = "org.apache.activemq") -> Path:
     """The unpacked distribution of the real Artemis; fetched by Maven on first use."""
-    home = CACHE / f"apache-artemis-{ARTEMIS_VERSION}"
+    home = CACHE / f"apache-artemis-{version}"
     if not (home / "bin" / "artemis").exists():
-        CACHE.mkdir(exist_ok=True)
-        artifact = f"org.apache.activemq:apache-artemis:{ARTEMIS_VERSION}:tar.gz:bin"
-        maven("dependency:get", "-Dtransitive=false", f"-Dartifact={artifact}")
-        maven("dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={CACHE}")
-        archive = CACHE / f"apache-artemis-{ARTEMIS_VERSION}-bin.tar.gz"
+        archive = maven_file(group, "apache-artemis", version, "tar.gz", "bin")
         with tarfile.open(archive) as packed:
             packed.extractall(CACHE, filter="data")
         archive.unlink()
@@ -68,12 +64,16 @@ def artemis_home() -> Path:
 def maven_jar(group: str, artifact: str, version: str) -> Path:
     """Returns a jar of Maven Central; fetched on first use."""
     jar = CACHE / f"{artifact}-{version}.jar"
-    if not jar.exists():
-        CACHE.mkdir(exist_ok=True)
-        name = f"{group}:{artifact}:{version}"
-        maven("dependency:get", "-Dtransitive=false", f"-Dartifact={name}")
-        maven("dependency:copy", f"-Dartifact={name}", f"-DoutputDirectory={CACHE}")
-    return jar
+    return jar if jar.exists() else maven_file(group, artifact, version, "jar")
+
+
+def maven_file(group: str, artifact: str, version: str, kind: str, classifier: str = "") -> Path:
+    """Fetches a file of Maven Central. Returns its path in the cache."""
+    CACHE.mkdir(exist_ok=True)
+    name = f"{group}:{artifact}:{version}:{kind}" + (f":{classifier}" if classifier else "")
+    maven("dependency:get", "-Dtransitive=false", f"-Dartifact={name}")
+    maven("dependency:copy", f"-Dartifact={name}", f"-DoutputDirectory={CACHE}")
+    return CACHE / f"{artifact}-{version}{f'-{classifier}' if classifier else ''}.{kind}"
 
 
 @cache

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report, nearest
+from atalanta.config.users.bootstrap import BOOTSTRAP_FILE, Bootstrap, read_bootstrap
 from atalanta.config.users.login_config import GUESTS, LOGIN_FILE, UserFileNames, read_login_config
 from atalanta.config.xml.properties import PropertiesError, PropertyEntry, parse_properties
 from atalanta.files.regular import read_regular
@@ -71,6 +72,13 @@ def _read_users(
         return
     if logins is not None:
         domain = domain or logins.domain
+    elif not domain:
+        configuration.files.append(folder / BOOTSTRAP_FILE)
+        bootstrap = read_bootstrap(folder, report, configuration.warnings)
+        if bootstrap.basic is not None:
+            _take_basic(configuration, bootstrap, bootstrap.basic, security, report)
+            return
+        domain = bootstrap.domain
     names = read_login_config(folder, report, configuration.warnings, domain, configuration.values)
     configuration.files.append(folder / LOGIN_FILE)
     roles = _read_passwords(configuration, names, security, report) if names.passwords else {}
@@ -102,6 +110,26 @@ def _take_logins(logins: LoginSource, security: Security, report: Report) -> Non
     if logins.guest is not None:
         modules = [(PASSWORD, SUFFICIENT), (GUEST, SUFFICIENT)]
         security.chain = LoginChain(modules, CertificateUsers(), roles, logins.guest)
+
+
+def _take_basic(
+    configuration: Configuration, bootstrap: Bootstrap, given: dict[str, str], security: Security, report: Report
+) -> None:
+    """Adds the users of Artemis' basic security manager: those that were added here, those of its files, its first
+    user. In this order, since Artemis' manager gives its own the password of the file again at each start."""
+    folder = configuration.users_folder
+    files = [(USERS_FILE, ROLES_FILE)] if (folder / USERS_FILE).exists() else []
+    configuration.files += [folder / USERS_FILE, folder / ROLES_FILE]
+    if given.get("bootstrapUserFile") and given.get("bootstrapRoleFile"):
+        files.append((given["bootstrapUserFile"], given["bootstrapRoleFile"]))
+    for users, roles in files:
+        _read_passwords(configuration, UserFileNames(users, roles), security, report)
+    user, password, role = (given.get(f"bootstrap{each}", "") for each in ("User", "Password", "Role"))
+    if user and password and role:
+        try:
+            security.add_user(user, password, [role])
+        except ValueError as error:
+            report.problem(str(folder / BOOTSTRAP_FILE), bootstrap.line, f"user '{user}': {error}")
 
 
 def _roles_of_all(configuration: Configuration) -> list[str]:
