@@ -113,7 +113,7 @@ def outside(node: XmlElement, elements: Elements) -> None:
     what = node.attributes.get("class") or node.attributes.get("id", "")
     name = f"{node.name} {what}".strip()
     if is_classic_element(node):
-        elements.finding(node, name, tables.OUTSIDE_LOST["unused"], True)
+        elements.finding(node, name, tables.OUTSIDE_LOST.get(node.name) or tables.OUTSIDE_LOST["unused"], True)
         return
     for part in tables.OUTSIDE_SILENT:
         if part in node.attributes.get("class", ""):

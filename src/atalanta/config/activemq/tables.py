@@ -588,6 +588,7 @@ OUTSIDE_SILENT: Final[dict[str, str]] = {
 }
 OUTSIDE_LOST: Final[dict[str, str]] = {
     "camelContext": "no route runs: messages are not taken, changed or passed on by Camel",
+    "commandAgent": "nobody answers on the topic ActiveMQ.Agent: see `atalanta --help`",
     "import": "not read",
     "unused": "not read: nothing in <broker> refers to it",
     "jetty": "no web console, and no HTTP or REST for clients: see `atalanta run --web`",
