@@ -22,6 +22,7 @@ PLACES: Final = {
     "BROKER": "`<broker>`",
     "BROKER_CHILDREN": "in `<broker>`",
     "KAHADB": "`<kahaDB>`",
+    "FILE_SIZE": "`<kahaDB>`, more than 64 MiB",
     "KAHADB_CHILDREN": "in `<kahaDB>`",
     "STORES": "`<persistenceAdapter>`",
     "LOCK": "a store",

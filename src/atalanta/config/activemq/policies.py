@@ -77,24 +77,7 @@ class Policies:
     def _entry(self, node: XmlElement) -> None:
         names = (*tables.POLICY_SIZES, *tables.POLICY_PLAIN, *tables.POLICY_OTHER, *tables.PREFETCHES)
         values = self.elements.values(node, names, tables.POLICY_SILENT, tables.POLICY_LOST, tables.POLICY_FIXED)
-        found: dict[str, str] = {}
-        for name, element in tables.POLICY_SIZES.items():
-            size = self.elements.size(node, values, name)
-            if size is not None:
-                found[element] = str(size or -1)
-        for name, element in tables.POLICY_PLAIN.items():
-            if name in values:
-                found[element] = values[name]
-        for kind, elements in tables.POLICY_PREFETCHES.items():
-            for name, element in elements.items():
-                if name in values and kind in node.attributes:  # that of the other kind has no effect in Classic either
-                    found[element] = str(self.elements.whole(node, values, name, 0))
-        if found.get("default-consumers-before-dispatch", "0") != "0":
-            if found.get("default-delay-before-dispatch", "0") == "0":
-                found["default-delay-before-dispatch"] = tables.DISPATCH_DELAY_MS
-        if "usePrefetchExtension" in values:
-            extends = self.elements.true(node, values, "usePrefetchExtension", True)
-            found["openwire-prefetch-extension"] = str(extends).lower()
+        found = self._settings(node, values)
         self._unused(node, values, found)
         flow = self.elements.true(node, values, "producerFlowControl", True)
         fails = self.elements.true(node, values, "sendFailIfNoSpace", self.fails)
@@ -146,6 +129,28 @@ class Policies:
                 why = "one period for all addresses: that of the policy for >"
                 self.elements.finding(node, "policyEntry expireMessagesPeriod", why, True)
             self._store(self.policies, match, node, found)
+
+    def _settings(self, node: XmlElement, values: Mapping[str, str]) -> dict[str, str]:
+        """Returns the settings that are attributes of a policy each."""
+        found: dict[str, str] = {}
+        for name, element in tables.POLICY_SIZES.items():
+            size = self.elements.size(node, values, name)
+            if size is not None:
+                found[element] = str(size or -1)
+        for name, element in tables.POLICY_PLAIN.items():
+            if name in values:
+                found[element] = values[name]
+        for kind, elements in tables.POLICY_PREFETCHES.items():
+            for name, element in elements.items():
+                if name in values and kind in node.attributes:  # that of the other kind has no effect in Classic either
+                    found[element] = str(self.elements.whole(node, values, name, 0))
+        if found.get("default-consumers-before-dispatch", "0") != "0":
+            if found.get("default-delay-before-dispatch", "0") == "0":
+                found["default-delay-before-dispatch"] = tables.DISPATCH_DELAY_MS
+        if "usePrefetchExtension" in values:
+            extends = self.elements.true(node, values, "usePrefetchExtension", True)
+            found["openwire-prefetch-extension"] = str(extends).lower()
+        return found
 
     def _limit_sends(self, node: XmlElement, values: dict[str, str], fails: bool, found: dict[str, str]) -> None:
         """Reads what happens to a send without room: it is refused at once, or after a time. The disk counts, too."""

@@ -22,7 +22,6 @@ DEFAULT_FOLDER: Final = "KahaDB"  # below the broker's own
 NO_FOLDER_NAME: Final = re.compile(r"[^a-zA-Z0-9._\-:]")  # Classic replaces these in a brokerName
 # A segment of the journal is filled with zeros before its first record: one of a GiB would take seconds.
 SEGMENT_BYTES_MAX: Final = 64 << 20
-WRITTEN_FIRST: Final = "a file of the journal has at most 64 MiB: it is filled before its first message"
 IN_MEMORY: Final = "memoryPersistenceAdapter"
 KAHADB_FILES: Final = "db-*.log"
 KAHADB: Final = ("kahaDB", "kahaDBStore")
@@ -116,7 +115,8 @@ class Stores:
         size = self.elements.size(node, values, "journalMaxFileLength")
         if size is not None:
             if size > SEGMENT_BYTES_MAX:
-                self.elements.finding(node, f"{node.name} journalMaxFileLength", WRITTEN_FIRST)
+                name = "journalMaxFileLength"
+                self.elements.finding(node, f"{node.name} {name}", tables.FILE_SIZE_SILENT[name])
             self.core.put(node, "journal-file-size", str(min(size, SEGMENT_BYTES_MAX)))
         self.folder = values.get("directory", "")
         if any((self.base / self.folder).glob(KAHADB_FILES)):

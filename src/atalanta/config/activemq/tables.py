@@ -184,6 +184,8 @@ NO_WAIT: Final = "a slave takes over at once when its master ends; lease_ms in a
 _LOCK_FOLDER: Final = "the lock is in the folder of the store, as in Classic"
 LOCK_SILENT: Final = _all(NO_WAIT, " ".join(LOCK_WAITS))
 LOCKER_SILENT: Final = {"lockAcquireSleepInterval": NO_WAIT, "directory": _LOCK_FOLDER, "name": _LOCK_FOLDER}
+# Above 64 MiB: a file of the journal is filled before its first message.
+FILE_SIZE_SILENT: Final = {"journalMaxFileLength": STORE_LAYOUT}
 KAHADB_CHILDREN_SILENT: Final = {"sharedFileLocker": _LOCK_FOLDER}
 STORES_SILENT: Final = {"kahaDB": STORE_LAYOUT}
 
