@@ -106,7 +106,8 @@ def test_what_is_not_in_the_file_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_an_element_that_nothing_names_and_a_plugin_that_is_a_bean_are_warnings(tmp_path: Path) -> None:
-    path = beside(tmp_path, "plugins='#mine'", "", "<bean id='mine' class='example.Audit'/><a:policyMap id='unused'/><a:commandAgent/>")
+    others = "<bean id='mine' class='example.Audit'/><a:policyMap id='unused'/><a:commandAgent/>"
+    path = beside(tmp_path, "plugins='#mine'", "", others)
     assert sorted(findings(read(path))) == [
         "!5: bean example.Audit: Java classes cannot be loaded",
         "!5: commandAgent: nobody answers on the topic ActiveMQ.Agent: see `atalanta --help`",
