@@ -111,6 +111,18 @@ def test_a_copy_is_on_its_own() -> None:
     assert (original.address, original.properties.get("amount")) == ("orders", 3)
 
 
+@pytest.mark.parametrize("name, special", [("name", False), ("_AMQ_GROUP_ID", True)])
+def test_a_settled_message_is_like_a_received_one(name: str, special: bool) -> None:
+    message = sample()
+    message.put_property(name, "x")
+    message.settle()
+    assert message.special == special and message.routing_type == ANYCAST and message.user_id == bytes(range(16))
+    decoded = decode_message(Reader(encode_message(message, 4711)))
+    assert decoded.special == special
+    assert list(decoded.properties.items()) == list(message.properties.items())
+    assert message.properties.get(name) == "x"
+
+
 def test_size_covers_body_and_head() -> None:
     small = sample().size
     message = sample()

@@ -287,6 +287,12 @@ class Message:
         self._routing_type = ROUTING_TYPE_UNREAD
         self._group_read = False
 
+    def settle(self) -> None:
+        """Keeps the properties encoded only, and scans them as those of a received message. No caller may hold them."""
+        head = self.head
+        self._properties = None
+        self._set_spliced(head)
+
     def copy_with(self, message_id: i64, entries: bytes, count: i64) -> Message:
         """Copies the message and adds `count` encoded properties. No existing property may have one of their names."""
         twin = self.copy(message_id)

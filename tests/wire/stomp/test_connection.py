@@ -352,6 +352,14 @@ def test_a_malformed_frame_is_answered_and_ends_the_connection(server: StompServ
     assert client.closed is not None and text in client.closed
 
 
+def test_a_header_that_is_not_utf_8_is_answered_with_the_receipt_before_it(server: StompServer) -> None:
+    client = server.stomp_client()
+    client.feed("SEND\nname:ž\nreceipt:7\n".encode() + b"bad:\xe2\x82\ndestination:/queue/a\n\n\0")
+    (answer,) = replies(client.output())
+    assert answer.command == "ERROR" and answer["receipt-id"] == "7"
+    assert answer["message"] == "SEND: the header 'bad:\ufffd' is not UTF-8"
+
+
 def test_the_first_of_repeated_headers_counts(server: StompServer) -> None:
     client = server.stomp_client()
     client.subscribe("/queue/a")

@@ -47,6 +47,30 @@ def test_frames_byte_by_byte(server: StompServer) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "version, escaped, plain",
+    [
+        ("1.2", b"\nv:1\\c2\nw:3\n", "1:2"),
+        ("1.1", b"\nv:1\\c2\nw:3\n", "1:2"),
+        ("1.0", b"\nv:1:2\nw:3\n", "1:2"),
+        ("1.2", b"\nv:1\\\\\\c2\nw:3\n", "1\\:2"),
+        ("1.0", b"\nv:1\\:2\nw:3\n", "1\\:2"),
+        ("1.0", b"\nv:1 2\nw:3\n", "1\n2"),
+    ],
+)
+def test_a_header_has_the_escapes_of_the_version(
+    server: StompServer, version: str, escaped: bytes, plain: str
+) -> None:
+    client = server.stomp_client(version)
+    client.subscribe("/queue/a")
+    core = server.login()
+    message = text_message("a", "x")
+    message.put_property("v", plain)
+    message.put_property("w", "3")
+    publish(core, message)
+    assert escaped in client.one().raw + b"\n"
+
+
 def test_bytes_with_nul_stay_bytes_for_jms(server: StompServer) -> None:
     client = server.stomp_client()
     core = server.login()

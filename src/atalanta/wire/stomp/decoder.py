@@ -129,23 +129,37 @@ class FrameDecoder:
         self.receipt = None
         if head.count(b"\n") > HEADERS_MAX + 2:
             raise ProtocolError(f"a frame has more than {HEADERS_MAX} headers")
-        lines = head.split(b"\n")
-        command = COMMANDS.get(lines[0].removesuffix(b"\r"))
+        first = head[: head.find(b"\n")]
+        command = COMMANDS.get(first.removesuffix(b"\r"))
         if command is None:
-            raise ProtocolError(f"{_shown(lines[0])} is no command of a STOMP client")
+            raise ProtocolError(f"{_shown(first)} is no command of a STOMP client")
         version = V10 if command == "CONNECT" or command == "STOMP" else self.version
+        damaged = False
+        try:
+            text = head.decode()
+        except UnicodeDecodeError:
+            text = head.decode("utf-8", "surrogateescape")
+            damaged = True
+        returns = "\r" in text
+        escapes = version != V10 and "\\" in text
         headers: dict[str, str] = {}
-        for line in lines[1:-2]:
-            try:
-                text = line.removesuffix(b"\r").decode()
-            except UnicodeDecodeError:
-                raise ProtocolError(f"{command}: the header {_shown(line)} is not UTF-8") from None
-            name, colon, value = text.partition(":")
-            if not colon and not self.classic:
-                raise ProtocolError(f"{command}: the header {_shown(line)} has no colon")
+        for line in text.split("\n")[1:-2]:
+            if damaged:
+                _check_characters(command, line)
+            if returns:
+                line = line.removesuffix("\r")
+            colon = line.find(":")
+            if colon >= 0:
+                name = line[:colon]
+                value = line[colon + 1 :]
+            elif self.classic:
+                name = line
+                value = ""
+            else:
+                raise ProtocolError(f"{command}: the header {line[:40]!r} has no colon")
             if version == V10:
                 value = value.lstrip(" ")
-            else:
+            elif escapes:
                 name = unescaped(name, version, self.classic)
                 value = unescaped(value, version, self.classic)
             if name not in headers:
@@ -212,6 +226,15 @@ class FrameDecoder:
         self.position = self.searched = end + 1
         self.frame = None
         return frame
+
+
+def _check_characters(command: str, line: str) -> None:
+    """ProtocolError for a header that is not UTF-8: `surrogateescape` has decoded it."""
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        received = line.encode("utf-8", "surrogateescape")
+        raise ProtocolError(f"{command}: the header {_shown(received)} is not UTF-8") from None
 
 
 def _shown(line: bytes) -> str:

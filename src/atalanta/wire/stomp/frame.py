@@ -102,19 +102,38 @@ def escaped(text: str, version: int) -> str:
         text = text.replace("\\", "\\\\")
     if "\n" in text:
         text = text.replace("\n", "\\n")
-    if ":" in text:
-        text = text.replace(":", "\\c")
+    text = escaped_colons(text)
     if "\r" in text:
         text = text.replace("\r", "\\r" if version == V12 else " ")
     return text
+
+
+def escaped_colons(text: str) -> str:
+    """Returns the name or value with the escape of its colons, for those that have nothing else to escape."""
+    return text.replace(":", "\\c") if ":" in text else text
 
 
 def encoded_head(command: str, headers: list[tuple[str, str]], version: int) -> bytes:
     """Returns the frame up to its body. Without escapes (1.0) a header whose name has a colon is left out."""
     lines = [command]
     for name, value in headers:
-        if version != V10 or ":" not in name:
+        lines.append(f"{name}:{value}")
+    lines.append("\n")
+    text = "\n".join(lines)
+    # Searched at once: a search of each name and value costs more than the frame.
+    rare = "\\" in text or "\r" in text or "\x00" in text or text.count("\n") != len(headers) + 2
+    if not rare and text.count(":") == len(headers):
+        return text.encode("utf-8", "replace")
+    lines = [command]
+    for name, value in headers:
+        if version == V10 and ":" in name:
+            continue
+        if rare:
             lines.append(f"{escaped(name, version)}:{escaped(value, version)}")
+        elif version == V10:
+            lines.append(f"{name}:{value}")
+        else:
+            lines.append(f"{escaped_colons(name)}:{escaped_colons(value)}")
     lines.append("\n")
     return "\n".join(lines).encode("utf-8", "replace")
 

@@ -110,8 +110,9 @@ def sent_message(
             properties.put(name, value)
     if own_id:
         properties.put(OWN_ID, own_id)
-    # A copy has its properties encoded only: messages may wait long, and there may be many.
-    return message.copy(0)
+    # Messages may wait long, and there may be many; the kernel searches no properties that it knows to be usual ones.
+    message.settle()
+    return message
 
 
 def text_of(frame: Frame) -> str:
