@@ -88,6 +88,33 @@ def test_after_abort_a_cumulative_acknowledgement_takes_no_later_message(classic
     assert count(classic) == 0
 
 
+@pytest.mark.parametrize("ack", ["client", "client-individual"])
+def test_a_transaction_may_acknowledge_in_any_order(classic: StompServer, ack: str) -> None:
+    """Stomp11Test.testAckMessagesInTransactionOutOfOrderWithTXClientAck of Classic."""
+    client = classic.stomp_client("1.1")
+    client.subscribe("/queue/a", ack=ack)
+    fill(client, "1", "2", "3")
+    one, two, _ = client.messages()
+    client.send("BEGIN", transaction="t")
+    for each in (two, one, one):
+        client.send("ACK", message_id=each["message-id"], subscription="1", transaction="t")
+        if ack == "client-individual" and each is one:
+            break  # twice is an error
+    client.receipt("COMMIT", transaction="t")
+    assert count(classic) == 1
+
+
+def test_an_acknowledgement_outside_of_its_transaction_is_an_error(classic: StompServer) -> None:
+    client = classic.stomp_client("1.1")
+    client.subscribe("/queue/a", ack="client")
+    fill(client, "1")
+    one = client.one()
+    client.send("BEGIN", transaction="t")
+    client.send("ACK", message_id=one["message-id"], subscription="1", transaction="t")
+    client.send("ACK", message_id=one["message-id"], subscription="1")
+    assert [each.command for each in client.frames()] == ["ERROR"]
+
+
 def test_after_abort_the_messages_of_a_closed_subscription_return(classic: StompServer) -> None:
     client = classic.stomp_client()
     client.subscribe("/queue/a", ack="client")

@@ -41,6 +41,12 @@ def acknowledge(session: StompSession, now: int, frame: Frame) -> None:
         session.done(token)
         give_credits(session, part, message_id, subscription.cumulative)
         return
+    if transaction is not None:
+        behind = session.classic and subscription.cumulative and message_id not in part.window.held
+        if behind and transaction.has_acknowledged(part, message_id):
+            # A later one has taken it, which in Classic shows at the commit (StompSubscription.onStompMessageAck).
+            session.done(token)
+            return
     kernel = session.kernel
     if transaction is not None:
         kernel.use(transaction.transaction)

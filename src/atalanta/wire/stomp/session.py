@@ -56,6 +56,18 @@ class StompTransaction:
         self.lane: str = ""
         self.refusals: list[tuple[Part, int, bool]] = []
         self.dead_letters: list[tuple[Part, int]] = []
+        self._acknowledged: dict[tuple[int, int], bool] = {}  # consumer, message: the first ones of the transaction
+        self._examined: int = 0
+
+    def has_acknowledged(self, part: Part, message_id: int) -> bool:
+        """Returns True for a message that an acknowledgement of this transaction has taken."""
+        taken = self.transaction.acknowledged
+        while self._examined < len(taken):
+            reference = taken[self._examined]
+            self._examined += 1
+            if reference.consumer is not None:
+                self._acknowledged[(reference.consumer.id, int(reference.message.id))] = True
+        return (part.number, message_id) in self._acknowledged
 
     def refuse(self, part: Part, message_id: int, rejected: bool) -> None:
         """Records a NACK. BrokerError if there are too many."""
