@@ -180,6 +180,24 @@ def test_a_durable_subscription_with_another_selector_begins_anew(server: StompS
     )
 
 
+@pytest.mark.parametrize("command", ["DISCONNECT", "UNSUBSCRIBE"])
+def test_the_oldest_message_of_a_client_that_leaves_counts_as_delivered(server: StompServer, command: str) -> None:
+    client = server.stomp_client()
+    for queue in ("a", "b"):
+        client.subscribe(f"/queue/{queue}", queue, ack="client")
+        for text in ("1", "2"):
+            client.send("SEND", text, destination=f"/queue/{queue}")
+    assert client.texts() == ["1", "2", "1", "2"]
+    client.receipt(command, id="a")
+    other = server.stomp_client()
+    other.subscribe("/queue/a", "a", ack="client")
+    seen = [(each.body, each["redelivered"]) for each in other.messages()]
+    assert seen == [(b"1", "true" if command == "DISCONNECT" else "false"), (b"2", "false")]
+    other.subscribe("/queue/b", "b")
+    seen = [(each.body, each["redelivered"]) for each in other.messages()]
+    assert seen == ([(b"1", "true"), (b"2", "false")] if command == "DISCONNECT" else [])
+
+
 def test_messages_of_a_lost_client_count_as_delivered(server: StompServer) -> None:
     client = server.stomp_client()
     client.subscribe("/queue/a", ack="client")

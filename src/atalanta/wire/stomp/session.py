@@ -347,9 +347,12 @@ class StompSession(SenderControl):
     def disconnect(self, now: int, receipt: str | None) -> None:
         """Processes DISCONNECT: the connection closes once everything of the client is on disk.
 
-        In Classic, messages that it holds count as delivered.
+        In Classic, messages that it holds count as delivered; in Artemis the oldest one of each consumer does
+        (StompProtocolManager.cleanup).
         """
         self.leave()
+        if not self.classic:
+            self.kernel.roll_back(now, self.kernel.transaction, True)
         self.kernel.close(now, self.classic)
         self.connection.leave("the client disconnected")
         if receipt is None:
