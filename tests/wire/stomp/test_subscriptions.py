@@ -198,6 +198,13 @@ def test_the_oldest_message_of_a_client_that_leaves_counts_as_delivered(server: 
     assert seen == ([(b"1", "true"), (b"2", "false")] if command == "DISCONNECT" else [])
 
 
+@pytest.mark.parametrize("destination", ["/queue/a::", "a::", "::"])
+def test_a_full_name_without_its_queue_is_refused(server: StompServer, destination: str) -> None:
+    for command in ("SEND", "SUBSCRIBE"):
+        why = server.stomp_client().error(command, destination=destination, id="1")
+        assert why == f"the destination '{destination}' has no queue: a full name is ADDRESS::QUEUE"
+
+
 def test_messages_of_a_lost_client_count_as_delivered(server: StompServer) -> None:
     client = server.stomp_client()
     client.subscribe("/queue/a", ack="client")

@@ -115,6 +115,8 @@ class Destinations:
             name, routing_type = self.temporary[text]
             return Destination(text, name, routing_type, True)
         name, routing_type = self.prefixes.split(text)
+        if name.endswith("::"):
+            raise ProtocolError(f"the destination {text[:100]!r} has no queue: a full name is ADDRESS::QUEUE")
         if self.usual and routing_type >= 0 and text in self.addresses:
             name, routing_type = text, -1
         if kind is not None and routing_type < 0:

@@ -217,6 +217,8 @@ def target_of(
         return BrokerDestination(name, ANYCAST if is_queue(destination) else MULTICAST, True)
     address, found, queue = name.partition("::")
     if found:
+        if not queue:
+            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"{name}: a full name is ADDRESS::QUEUE")
         return BrokerDestination(address, ANYCAST if is_queue(destination) else MULTICAST, False, queue)
     if is_queue(destination):
         topic = topics.topic_of(name)
