@@ -198,6 +198,33 @@ def test_the_oldest_message_of_a_client_that_leaves_counts_as_delivered(server: 
     assert seen == ([(b"1", "true"), (b"2", "false")] if command == "DISCONNECT" else [])
 
 
+@pytest.mark.parametrize("ack", ["auto", "client"])
+@pytest.mark.parametrize("destination", ["/queue/a", "/queue/a,/queue/b"])
+def test_the_receipt_of_a_subscription_comes_before_its_messages(
+    server: StompServer, ack: str, destination: str
+) -> None:
+    """ExtraStompTest.testNoGarbageOnPersistentRedelivery of Artemis: the receipt waits for the disk."""
+    client = server.stomp_client()
+    client.subscribe("/queue/a", "before")
+    client.receipt("UNSUBSCRIBE", id="before")
+    client.receipt("SEND", "1", destination="/queue/a", persistent="true")
+    client.send("SEND", "2", destination="/queue/a", persistent="true")
+    client.send("SUBSCRIBE", id="1", destination=destination, ack=ack, receipt="r")
+    server.turn()
+    client.send("SEND", "3", destination="/queue/a", persistent="true")
+    assert [each.command for each in client.frames()] == ["RECEIPT", "MESSAGE", "MESSAGE", "MESSAGE"]
+
+
+@pytest.mark.parametrize("end", ["UNSUBSCRIBE", "DISCONNECT"])
+def test_a_subscription_may_end_before_its_receipt(server: StompServer, end: str) -> None:
+    client = server.stomp_client()
+    client.send("SEND", "1", destination="/queue/a", persistent="true")
+    client.send("SUBSCRIBE", id="1", destination="/queue/a", receipt="r")
+    client.send(end, id="1", receipt="s")
+    assert [each["receipt-id"] for each in client.frames()] == ["r", "s"]
+    assert count(server) == 1
+
+
 @pytest.mark.parametrize("destination", ["/queue/a::", "a::", "::"])
 def test_a_full_name_without_its_queue_is_refused(server: StompServer, destination: str) -> None:
     for command in ("SEND", "SUBSCRIBE"):

@@ -100,14 +100,15 @@ def subscribe(session: StompSession, now: int, frame: Frame) -> None:
     if wish.durable_name is not None:
         _check_durable(session, destinations)
     window = window_of(frame, mode, _usual_window(session, wish, destinations[0], browser))
-    subscription = Subscription(sub_id, text, mode, window, browser)
+    receipt = frame.get("receipt")
+    subscription = Subscription(sub_id, text, mode, window, browser, browser or receipt is None)
     session.subscriptions[key] = subscription
     looked = session.wildcard_queues.looked
     for destination in destinations:
         _add(session, now, subscription, wish, destination)
     if len(destinations) > 1:
         subscription.order_parts()
-    session.done_when_durable(session.token_for(frame.get("receipt")))
+    session.confirm_later(subscription, session.token_for(receipt))
     if browser:
         if not subscription.parts:
             session.end_browser(subscription)
@@ -253,7 +254,8 @@ def _add_part(
         raise
     if destination.selector_aware and not subscription.browser:
         take_selectors(kernel, now, split_fqqn(destination.name)[1])
-    begin_credits(session, part)
+    if subscription.confirmed:
+        begin_credits(session, part)
 
 
 # -- the end --------------------------------------------------------------------------------------
