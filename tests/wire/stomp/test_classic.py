@@ -139,6 +139,12 @@ def test_after_abort_the_message_comes_again_in_artemis(server: StompServer) -> 
     assert [each["redelivered"] for each in client.messages()] == ["true"]
 
 
+def test_a_subscription_needs_an_id(classic: StompServer) -> None:
+    for version in ("1.1", "1.2"):
+        why = classic.stomp_client(version).error("SUBSCRIBE", destination="/queue/a")
+        assert why == "SUBSCRIBE without the header id"
+
+
 # -- NACK and redelivery --------------------------------------------------------------------------
 @pytest.mark.parametrize("ack", ["client", "client-individual"])
 @pytest.mark.parametrize("transaction", [False, True])

@@ -215,6 +215,19 @@ def test_the_receipt_of_a_subscription_comes_before_its_messages(
     assert [each.command for each in client.frames()] == ["RECEIPT", "MESSAGE", "MESSAGE", "MESSAGE"]
 
 
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
+def test_a_subscription_without_an_id_has_the_name_of_its_destination(server: StompServer, version: str) -> None:
+    """StompV12Test.testSubscribeWithNonZeroConsumerWindowSize of Artemis."""
+    client = server.stomp_client(version)
+    client.receipt("SUBSCRIBE", destination="/queue/a", ack="client-individual")
+    fill(client, "1", "2")
+    one, two = client.messages()
+    assert "subscription" not in one.headers
+    client.receipt("ACK", **({"id": one["ack"]} if version == "1.2" else {"message_id": one["message-id"]}))
+    client.receipt("UNSUBSCRIBE", destination="/queue/a")
+    assert client.frames() == [] and count(server) == 1
+
+
 @pytest.mark.parametrize("end", ["UNSUBSCRIBE", "DISCONNECT"])
 def test_a_subscription_may_end_before_its_receipt(server: StompServer, end: str) -> None:
     client = server.stomp_client()
@@ -292,7 +305,6 @@ def test_a_literal_address_wins_over_the_usual_prefixes(server: StompServer) -> 
 @pytest.mark.parametrize(
     "headers, text",
     [
-        ({"destination": "a"}, "without the header id"),
         ({"destination": "a", "id": "1", "ack": "some"}, "auto, client, client-individual"),
         ({"id": "1"}, "without the header destination"),
         ({"destination": "a", "id": "1", "no_local": "true"}, "not supported"),

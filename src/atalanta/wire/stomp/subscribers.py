@@ -87,7 +87,7 @@ def subscribe(session: StompSession, now: int, frame: Frame) -> None:
             raise ProtocolError(f"SUBSCRIBE: the header {name} is not supported: use a selector on a property of yours")
     check_transformation(frame)
     sub_id = frame.get("id")
-    if sub_id is None and session.connection.version != V10:
+    if sub_id is None and session.classic and session.connection.version != V10:  # Artemis asks for none
         raise ProtocolError("SUBSCRIBE without the header id")
     text = frame.required("destination")
     key = text if sub_id is None else sub_id
