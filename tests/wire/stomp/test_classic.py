@@ -188,6 +188,15 @@ def test_what_was_not_acknowledged_is_redelivered(classic: StompServer, command:
     assert other.one()["redelivered"] == "true"
 
 
+@pytest.mark.parametrize("reply_to", ["some destination", "/queue/x", "/topic/x"])
+def test_a_reply_to_comes_back_as_it_was_written(classic: StompServer, reply_to: str) -> None:
+    """StompTest.testReplytoModification of Classic."""
+    client = classic.stomp_client()
+    client.subscribe("/queue/a")
+    fill(client, "1", reply_to=reply_to)
+    assert client.one()["reply-to"] == reply_to
+
+
 # -- headers --------------------------------------------------------------------------------------
 def test_what_is_not_true_is_not_written(classic: StompServer) -> None:
     client = classic.stomp_client()

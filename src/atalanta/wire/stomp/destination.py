@@ -148,6 +148,8 @@ class Destinations:
 
     def jms_name(self, text: str) -> str:
         """Returns a reply destination as JMS clients read it; without a known routing type the plain name."""
+        if self.classic and text not in self.temporary and not self._has_prefix(text):
+            return text  # in Classic it is no destination, but a text for who reads it
         found = self.find(text, None)
         if found.temporary:
             return f"temp-{'queue' if found.routing_type == ANYCAST else 'topic'}://{found.name}"
