@@ -139,10 +139,24 @@ def test_after_abort_the_message_comes_again_in_artemis(server: StompServer) -> 
     assert [each["redelivered"] for each in client.messages()] == ["true"]
 
 
-def test_a_subscription_needs_an_id(classic: StompServer) -> None:
-    for version in ("1.1", "1.2"):
-        why = classic.stomp_client(version).error("SUBSCRIBE", destination="/queue/a")
-        assert why == "SUBSCRIBE without the header id"
+@pytest.mark.parametrize(
+    ("version", "command", "missing"),
+    [
+        ("1.1", "SUBSCRIBE", "id"), ("1.2", "SUBSCRIBE", "id"), ("1.1", "UNSUBSCRIBE", "id"),
+        ("1.2", "UNSUBSCRIBE", "id"), ("1.1", "ACK", "subscription"), ("1.1", "NACK", "subscription"),
+        ("1.2", "ACK", "id"), ("1.2", "NACK", "id"),
+    ],
+)  # fmt: skip
+def test_the_headers_that_the_version_wants_must_be_there(
+    classic: StompServer, version: str, command: str, missing: str
+) -> None:
+    """Stomp11Test.testAckMessageWithNoId and testUnsubscribeWithNoId of Classic."""
+    client = classic.stomp_client(version)
+    client.subscribe("/queue/a", ack="client")
+    fill(client, "1")
+    name = client.one()["message-id"]
+    why = client.error(command, destination="/queue/a", message_id=name)
+    assert why == f"{command} without the header {missing}" and count(classic) == 1
 
 
 # -- NACK and redelivery --------------------------------------------------------------------------

@@ -262,6 +262,8 @@ def _add_part(
 def unsubscribe(session: StompSession, now: int, frame: Frame) -> None:
     """Ends a subscription, by its id or destination. With the name of a durable one its queue is deleted, too."""
     durable_name = frame.first(DURABLE_NAMES)
+    if durable_name is None and session.classic and session.connection.version != V10:
+        frame.required("id")
     key = _key_of(session, frame)
     subscription = None if key is None else session.subscriptions.pop(key, None)
     if subscription is not None:
