@@ -56,6 +56,19 @@ def test_a_new_group_goes_to_the_consumer_with_the_fewest(bench: Bench) -> None:
     assert groups_of(late) > {"d", "e", "f"} and len(groups_of(late)) == len(groups_of(early)) == 4
 
 
+def test_who_has_ended_a_group_is_the_last_to_get_a_new_one(bench: Bench) -> None:
+    """MessageGroupTest.testClosingMessageGroup of Classic."""
+    bench.queue("q")
+    [early] = readers(bench, 1)
+    sender = bench.session()
+    send(bench, sender, "a1", "a2")
+    [late] = readers(bench, 1)
+    sender.send(bench.now, bench.message("q", b"a3", _AMQ_GROUP_ID="a", _AMQ_GROUP_SEQUENCE=-1), 0)
+    send(bench, sender, "a4", "a5", "b1")
+    assert endpoint(early).bodies() == [b"a1", b"a2", b"a3", b"b1"]
+    assert endpoint(late).bodies() == [b"a4", b"a5"]
+
+
 def test_a_new_group_goes_to_no_consumer_whose_selector_leaves_it_out(bench: Bench) -> None:
     bench.queue("q")
     [everything] = readers(bench, 1)

@@ -88,6 +88,33 @@ def test_after_abort_a_cumulative_acknowledgement_takes_no_later_message(classic
     assert count(classic) == 0
 
 
+@pytest.mark.parametrize("ack", ["client", "client-individual"])
+def test_a_transaction_may_acknowledge_in_any_order(classic: StompServer, ack: str) -> None:
+    """Stomp11Test.testAckMessagesInTransactionOutOfOrderWithTXClientAck of Classic."""
+    client = classic.stomp_client("1.1")
+    client.subscribe("/queue/a", ack=ack)
+    fill(client, "1", "2", "3")
+    one, two, _ = client.messages()
+    client.send("BEGIN", transaction="t")
+    for each in (two, one, one):
+        client.send("ACK", message_id=each["message-id"], subscription="1", transaction="t")
+        if ack == "client-individual" and each is one:
+            break  # twice is an error
+    client.receipt("COMMIT", transaction="t")
+    assert count(classic) == 1
+
+
+def test_an_acknowledgement_outside_of_its_transaction_is_an_error(classic: StompServer) -> None:
+    client = classic.stomp_client("1.1")
+    client.subscribe("/queue/a", ack="client")
+    fill(client, "1")
+    one = client.one()
+    client.send("BEGIN", transaction="t")
+    client.send("ACK", message_id=one["message-id"], subscription="1", transaction="t")
+    client.send("ACK", message_id=one["message-id"], subscription="1")
+    assert [each.command for each in client.frames()] == ["ERROR"]
+
+
 def test_after_abort_the_messages_of_a_closed_subscription_return(classic: StompServer) -> None:
     client = classic.stomp_client()
     client.subscribe("/queue/a", ack="client")
@@ -110,6 +137,26 @@ def test_after_abort_the_message_comes_again_in_artemis(server: StompServer) -> 
     client.send("ACK", id=one["ack"], transaction="t")
     client.receipt("ABORT", transaction="t")
     assert [each["redelivered"] for each in client.messages()] == ["true"]
+
+
+@pytest.mark.parametrize(
+    ("version", "command", "missing"),
+    [
+        ("1.1", "SUBSCRIBE", "id"), ("1.2", "SUBSCRIBE", "id"), ("1.1", "UNSUBSCRIBE", "id"),
+        ("1.2", "UNSUBSCRIBE", "id"), ("1.1", "ACK", "subscription"), ("1.1", "NACK", "subscription"),
+        ("1.2", "ACK", "id"), ("1.2", "NACK", "id"),
+    ],
+)  # fmt: skip
+def test_the_headers_that_the_version_wants_must_be_there(
+    classic: StompServer, version: str, command: str, missing: str
+) -> None:
+    """Stomp11Test.testAckMessageWithNoId and testUnsubscribeWithNoId of Classic."""
+    client = classic.stomp_client(version)
+    client.subscribe("/queue/a", ack="client")
+    fill(client, "1")
+    name = client.one()["message-id"]
+    why = client.error(command, destination="/queue/a", message_id=name)
+    assert why == f"{command} without the header {missing}" and count(classic) == 1
 
 
 # -- NACK and redelivery --------------------------------------------------------------------------
@@ -153,6 +200,15 @@ def test_what_was_not_acknowledged_is_redelivered(classic: StompServer, command:
     other = classic.stomp_client()
     other.subscribe("/queue/a")
     assert other.one()["redelivered"] == "true"
+
+
+@pytest.mark.parametrize("reply_to", ["some destination", "/queue/x", "/topic/x"])
+def test_a_reply_to_comes_back_as_it_was_written(classic: StompServer, reply_to: str) -> None:
+    """StompTest.testReplytoModification of Classic."""
+    client = classic.stomp_client()
+    client.subscribe("/queue/a")
+    fill(client, "1", reply_to=reply_to)
+    assert client.one()["reply-to"] == reply_to
 
 
 # -- headers --------------------------------------------------------------------------------------

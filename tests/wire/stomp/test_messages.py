@@ -214,6 +214,9 @@ def test_a_stream_becomes_an_array() -> None:
 def test_other_bodies() -> None:
     assert body_of(OBJECT, b"\0\0\0\2ab").data == b"ab"
     assert body_of(DEFAULT, b"").data == b""
+    assert body_of(DEFAULT, text_body("written by a CORE client")).data == b"written by a CORE client"
+    other = body_of(DEFAULT, b"\xff\0")
+    assert other.data == b"\xff\0" and other.binary
     damaged = body_of(MAP, b"\1\0\0\0\x05")
     assert damaged.data == b"\1\0\0\0\x05" and damaged.binary
     compressed = body_of(TEXT, zlib.compress(text_body("x" * 1000)), _AMQ_LARGE_COMPRESSED=True)

@@ -180,6 +180,71 @@ def test_a_durable_subscription_with_another_selector_begins_anew(server: StompS
     )
 
 
+@pytest.mark.parametrize("command", ["DISCONNECT", "UNSUBSCRIBE"])
+def test_the_oldest_message_of_a_client_that_leaves_counts_as_delivered(server: StompServer, command: str) -> None:
+    client = server.stomp_client()
+    for queue in ("a", "b"):
+        client.subscribe(f"/queue/{queue}", queue, ack="client")
+        for text in ("1", "2"):
+            client.send("SEND", text, destination=f"/queue/{queue}")
+    assert client.texts() == ["1", "2", "1", "2"]
+    client.receipt(command, id="a")
+    other = server.stomp_client()
+    other.subscribe("/queue/a", "a", ack="client")
+    seen = [(each.body, each["redelivered"]) for each in other.messages()]
+    assert seen == [(b"1", "true" if command == "DISCONNECT" else "false"), (b"2", "false")]
+    other.subscribe("/queue/b", "b")
+    seen = [(each.body, each["redelivered"]) for each in other.messages()]
+    assert seen == ([(b"1", "true"), (b"2", "false")] if command == "DISCONNECT" else [])
+
+
+@pytest.mark.parametrize("ack", ["auto", "client"])
+@pytest.mark.parametrize("destination", ["/queue/a", "/queue/a,/queue/b"])
+def test_the_receipt_of_a_subscription_comes_before_its_messages(
+    server: StompServer, ack: str, destination: str
+) -> None:
+    """ExtraStompTest.testNoGarbageOnPersistentRedelivery of Artemis: the receipt waits for the disk."""
+    client = server.stomp_client()
+    client.subscribe("/queue/a", "before")
+    client.receipt("UNSUBSCRIBE", id="before")
+    client.receipt("SEND", "1", destination="/queue/a", persistent="true")
+    client.send("SEND", "2", destination="/queue/a", persistent="true")
+    client.send("SUBSCRIBE", id="1", destination=destination, ack=ack, receipt="r")
+    server.turn()
+    client.send("SEND", "3", destination="/queue/a", persistent="true")
+    assert [each.command for each in client.frames()] == ["RECEIPT", "MESSAGE", "MESSAGE", "MESSAGE"]
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
+def test_a_subscription_without_an_id_has_the_name_of_its_destination(server: StompServer, version: str) -> None:
+    """StompV12Test.testSubscribeWithNonZeroConsumerWindowSize of Artemis."""
+    client = server.stomp_client(version)
+    client.receipt("SUBSCRIBE", destination="/queue/a", ack="client-individual")
+    fill(client, "1", "2")
+    one, two = client.messages()
+    assert "subscription" not in one.headers
+    client.receipt("ACK", **({"id": one["ack"]} if version == "1.2" else {"message_id": one["message-id"]}))
+    client.receipt("UNSUBSCRIBE", destination="/queue/a")
+    assert client.frames() == [] and count(server) == 1
+
+
+@pytest.mark.parametrize("end", ["UNSUBSCRIBE", "DISCONNECT"])
+def test_a_subscription_may_end_before_its_receipt(server: StompServer, end: str) -> None:
+    client = server.stomp_client()
+    client.send("SEND", "1", destination="/queue/a", persistent="true")
+    client.send("SUBSCRIBE", id="1", destination="/queue/a", receipt="r")
+    client.send(end, id="1", receipt="s")
+    assert [each["receipt-id"] for each in client.frames()] == ["r", "s"]
+    assert count(server) == 1
+
+
+@pytest.mark.parametrize("destination", ["/queue/a::", "a::", "::"])
+def test_a_full_name_without_its_queue_is_refused(server: StompServer, destination: str) -> None:
+    for command in ("SEND", "SUBSCRIBE"):
+        why = server.stomp_client().error(command, destination=destination, id="1")
+        assert why == f"the destination '{destination}' has no queue: a full name is ADDRESS::QUEUE"
+
+
 def test_messages_of_a_lost_client_count_as_delivered(server: StompServer) -> None:
     client = server.stomp_client()
     client.subscribe("/queue/a", ack="client")
@@ -240,7 +305,6 @@ def test_a_literal_address_wins_over_the_usual_prefixes(server: StompServer) -> 
 @pytest.mark.parametrize(
     "headers, text",
     [
-        ({"destination": "a"}, "without the header id"),
         ({"destination": "a", "id": "1", "ack": "some"}, "auto, client, client-individual"),
         ({"id": "1"}, "without the header destination"),
         ({"destination": "a", "id": "1", "no_local": "true"}, "not supported"),

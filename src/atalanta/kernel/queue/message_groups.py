@@ -40,6 +40,7 @@ class MessageGroups:
         self.pins: dict[str, QueueConsumer] = {}
         self.counts: dict[QueueConsumer, int] = {}
         self.passed: dict[str, int] = {}
+        self.ended_at: QueueConsumer | None = None  # the consumer of the latest group that ended; then no group began
         self.pins_least: int = PINS_MAX
         self.pins_limit: int = PINS_MAX
 
@@ -80,11 +81,13 @@ class MessageGroups:
         if message.group_id is None or self.keeps_turn(reference):
             return found
         fewest = self.counts.get(found, 0)
+        ended = self.ended_at is found  # it had its turn, as in Classic: another with as many comes first
         for other in others:
             count = self.counts.get(other, 0)
-            if count < fewest and not other.browse_only and other.ready():
+            fewer = count < fewest or (ended and count == fewest and other is not found)
+            if fewer and not other.browse_only and other.ready():
                 if other.selector is None or other.selector.matches(message):
-                    found, fewest = other, count
+                    found, fewest, ended = other, count, False
         return found
 
     def record_delivery(self, consumer: QueueConsumer, reference: Reference) -> int:
@@ -100,9 +103,11 @@ class MessageGroups:
         new = key not in self.pins
         if message.property_value(GROUP_SEQUENCE) == LAST_OF_GROUP:
             self._unpin(key)
+            self.ended_at = consumer
             return self.passed.pop(key, NO_SEQUENCE)
         if new:
             self.pins[key] = consumer
+            self.ended_at = None
             self.counts[consumer] = self.counts.get(consumer, 0) + 1
             if self.first_key is not None:
                 consumer.marked = marked_first(message, self.first_key)
@@ -119,6 +124,8 @@ class MessageGroups:
                 kept[key] = pinned
         self.pins = kept
         self.counts.pop(consumer, None)
+        if self.ended_at is consumer:
+            self.ended_at = None
         return lowest
 
     def release_all(self) -> int:

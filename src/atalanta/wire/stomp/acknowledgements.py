@@ -8,7 +8,7 @@ from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.wire.connection import ProtocolError
 from atalanta.wire.stomp.credits import give_credits
-from atalanta.wire.stomp.frame import V10
+from atalanta.wire.stomp.frame import V10, V12
 from atalanta.wire.stomp.transactions import ADDRESS_DELAY, transaction_of
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 def _delivered(session: StompSession, frame: Frame) -> tuple[Part, int]:
     """Returns the part of a subscription and the message that ACK or NACK names. BrokerError: they do not match."""
+    if session.classic and session.connection.version != V10:  # Artemis asks for none
+        frame.required("id" if session.connection.version == V12 else "subscription")
     name = frame.get("id")
     if name is None or "message-id" in frame.headers:
         name = frame.required("message-id")
@@ -41,6 +43,12 @@ def acknowledge(session: StompSession, now: int, frame: Frame) -> None:
         session.done(token)
         give_credits(session, part, message_id, subscription.cumulative)
         return
+    if transaction is not None:
+        behind = session.classic and subscription.cumulative and message_id not in part.window.held
+        if behind and transaction.has_acknowledged(part, message_id):
+            # A later one has taken it, which in Classic shows at the commit (StompSubscription.onStompMessageAck).
+            session.done(token)
+            return
     kernel = session.kernel
     if transaction is not None:
         kernel.use(transaction.transaction)

@@ -40,7 +40,7 @@ def body_of(message: Message) -> Body:
             return Body(data, True, "", "deflate")
         data = plain
     try:
-        if kind == TEXT:
+        if kind in (TEXT, DEFAULT):  # what a CORE client has written into one without a type is read as its text
             return Body(_text(data), False, "", "")
         if kind == MAP:
             return Body(_json(_map(data)), False, JSON_TYPE, "")
@@ -48,8 +48,6 @@ def body_of(message: Message) -> Body:
             return Body(_json(_stream(data)), False, JSON_TYPE, "")
     except DecodeError:
         return Body(data, True, "", "")
-    if kind == DEFAULT:
-        return Body(b"", False, "", "")
     if kind == OBJECT and len(data) >= OBJECT_LENGTH_BYTES:
         data = data[OBJECT_LENGTH_BYTES:]
     return Body(data, True, "", "")

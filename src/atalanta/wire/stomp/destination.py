@@ -115,6 +115,8 @@ class Destinations:
             name, routing_type = self.temporary[text]
             return Destination(text, name, routing_type, True)
         name, routing_type = self.prefixes.split(text)
+        if name.endswith("::"):
+            raise ProtocolError(f"the destination {text[:100]!r} has no queue: a full name is ADDRESS::QUEUE")
         if self.usual and routing_type >= 0 and text in self.addresses:
             name, routing_type = text, -1
         if kind is not None and routing_type < 0:
@@ -146,6 +148,8 @@ class Destinations:
 
     def jms_name(self, text: str) -> str:
         """Returns a reply destination as JMS clients read it; without a known routing type the plain name."""
+        if self.classic and text not in self.temporary and not self._has_prefix(text):
+            return text  # in Classic it is no destination, but a text for who reads it
         found = self.find(text, None)
         if found.temporary:
             return f"temp-{'queue' if found.routing_type == ANYCAST else 'topic'}://{found.name}"

@@ -14,6 +14,7 @@ from atalanta.kernel.queue.reference import DELIVERING
 from atalanta.message.message import Message
 from atalanta.wire.sender_control import SenderControl
 from atalanta.wire.stomp.body_text import body_of
+from atalanta.wire.stomp.credits import begin_credits
 from atalanta.wire.stomp.delivered_message import message_headers
 from atalanta.wire.stomp.destination import Destinations
 from atalanta.wire.stomp.frame import V10, V12, encoded_head
@@ -56,6 +57,18 @@ class StompTransaction:
         self.lane: str = ""
         self.refusals: list[tuple[Part, int, bool]] = []
         self.dead_letters: list[tuple[Part, int]] = []
+        self._acknowledged: dict[tuple[int, int], bool] = {}  # consumer, message: the first ones of the transaction
+        self._examined: int = 0
+
+    def has_acknowledged(self, part: Part, message_id: int) -> bool:
+        """Returns True for a message that an acknowledgement of this transaction has taken."""
+        taken = self.transaction.acknowledged
+        while self._examined < len(taken):
+            reference = taken[self._examined]
+            self._examined += 1
+            if reference.consumer is not None:
+                self._acknowledged[(reference.consumer.id, int(reference.message.id))] = True
+        return (part.number, message_id) in self._acknowledged
 
     def refuse(self, part: Part, message_id: int, rejected: bool) -> None:
         """Records a NACK. BrokerError if there are too many."""
@@ -96,8 +109,9 @@ class StompSession(SenderControl):
     """The session of a connection. `names`: its destinations. `subscriptions` by the client's key, `parts` by number.
 
     `classic`: what the acceptor's option `stompClassic` says. `copies`: the token of a message with several
-    destinations -> those that are not confirmed, if they are more than one. `lanes`: destination -> the lane of
-    `waiting` where messages for it wait, or have waited.
+    destinations -> those that are not confirmed, if they are more than one. `unconfirmed`: the token of a SUBSCRIBE ->
+    the subscription that waits for it. `lanes`: destination -> the lane of `waiting` where messages for it wait, or
+    have waited.
     """
 
     def __init__(
@@ -114,6 +128,7 @@ class StompSession(SenderControl):
         self.transactions: dict[str, StompTransaction] = {}
         self.receipts: dict[int, str] = {}
         self.copies: dict[int, int] = {}
+        self.unconfirmed: dict[int, Subscription] = {}
         self.lanes: dict[str, str] = {}
         self.last_lane: int = 0
         self.last_token: int = 0
@@ -186,11 +201,26 @@ class StompSession(SenderControl):
         if receipt is None or connection.gone:
             return
         connection.send_frame("RECEIPT", [("receipt-id", receipt)])
+        if self.unconfirmed:
+            self._begin(self.unconfirmed.pop(token, None))
         if self.too_many_receipts and len(self.receipts) <= RECEIPTS_LOW:
             self.too_many_receipts = False
             self.release_input()
         if token == self.last_receipt:
             connection.close_soon()
+
+    def confirm_later(self, subscription: Subscription, token: int) -> None:
+        """Sends the RECEIPT of a SUBSCRIBE once all so far is on disk; its messages follow."""
+        if not subscription.confirmed:
+            self.unconfirmed[token] = subscription
+        self.done_when_durable(token)
+
+    def _begin(self, subscription: Subscription | None) -> None:
+        """Lets the messages of a subscription come that is confirmed now."""
+        if subscription is not None and not self.kernel.closed:
+            subscription.confirm()
+            for part in subscription.parts.values():
+                begin_credits(self, part)
 
     def failed(self, token: int, error: BrokerError) -> None:
         self.waiting.clear()  # what follows was sent in the belief that this succeeds
@@ -335,9 +365,12 @@ class StompSession(SenderControl):
     def disconnect(self, now: int, receipt: str | None) -> None:
         """Processes DISCONNECT: the connection closes once everything of the client is on disk.
 
-        In Classic, messages that it holds count as delivered.
+        In Classic, messages that it holds count as delivered; in Artemis the oldest one of each consumer does
+        (StompProtocolManager.cleanup).
         """
         self.leave()
+        if not self.classic:
+            self.kernel.roll_back(now, self.kernel.transaction, True)
         self.kernel.close(now, self.classic)
         self.connection.leave("the client disconnected")
         if receipt is None:

@@ -96,7 +96,7 @@ def subscribe(session: StompSession, now: int, frame: Frame) -> None:
             raise ProtocolError(f"SUBSCRIBE: the header {name} is not supported: use a selector on a property of yours")
     check_transformation(frame)
     sub_id = frame.get("id")
-    if sub_id is None and session.connection.version != V10:
+    if sub_id is None and session.classic and session.connection.version != V10:  # Artemis asks for none
         raise ProtocolError("SUBSCRIBE without the header id")
     text = frame.required("destination")
     key = text if sub_id is None else sub_id
@@ -111,14 +111,15 @@ def subscribe(session: StompSession, now: int, frame: Frame) -> None:
     usual = _usual_window(session, wish, destinations[0], browser)
     window = window_of(frame, mode, usual)
     wish.take_prefetch(window_of(frame, CLIENT, usual))
-    subscription = Subscription(sub_id, text, mode, window, browser)
+    receipt = frame.get("receipt")
+    subscription = Subscription(sub_id, text, mode, window, browser, browser or receipt is None)
     session.subscriptions[key] = subscription
     looked = session.wildcard_queues.looked
     for destination in destinations:
         _add(session, now, subscription, wish, destination)
     if len(destinations) > 1:
         subscription.order_parts()
-    session.done_when_durable(session.token_for(frame.get("receipt")))
+    session.confirm_later(subscription, session.token_for(receipt))
     if browser:
         if not subscription.parts:
             session.end_browser(subscription)
@@ -274,13 +275,16 @@ def _add_part(
         kernel.count_messages(number, wish.prefetch, wish.pending_max)
     if destination.selector_aware and not subscription.browser:
         take_selectors(kernel, now, split_fqqn(destination.name)[1])
-    begin_credits(session, part)
+    if subscription.confirmed:
+        begin_credits(session, part)
 
 
 # -- the end --------------------------------------------------------------------------------------
 def unsubscribe(session: StompSession, now: int, frame: Frame) -> None:
     """Ends a subscription, by its id or destination. With the name of a durable one its queue is deleted, too."""
     durable_name = frame.first(DURABLE_NAMES)
+    if durable_name is None and session.classic and session.connection.version != V10:
+        frame.required("id")
     key = _key_of(session, frame)
     subscription = None if key is None else session.subscriptions.pop(key, None)
     if subscription is not None:

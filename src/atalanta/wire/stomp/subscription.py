@@ -108,16 +108,19 @@ class Subscription:
 
     `parts` by the kernel's number: a composite destination and one with wildcards have several, each with a `window` of
     its own; `names` are their destinations. `ordered`: an acknowledgement takes all before it, in all parts; `order`
-    has the deliveries of all.
+    has the deliveries of all. `confirmed`: False until its RECEIPT, which comes before its first message.
     """
 
-    def __init__(self, sub_id: str | None, text: str, mode: str, window: Window, browser: bool) -> None:
+    def __init__(
+        self, sub_id: str | None, text: str, mode: str, window: Window, browser: bool, confirmed: bool
+    ) -> None:
         self.id = sub_id
         self.text = text
         self.automatic: bool = mode == AUTO
         self.cumulative: bool = mode == CLIENT
         self.window = window
         self.browser = browser
+        self.confirmed = confirmed
         self.parts: dict[int, Part] = {}
         self.names: dict[str, bool] = {}
         self.ordered: bool = False
@@ -130,6 +133,10 @@ class Subscription:
     def order_parts(self) -> None:
         """Records that it has several parts: their deliveries are kept in order if an acknowledgement needs that."""
         self.ordered = self.cumulative
+
+    def confirm(self) -> None:
+        """Records that its RECEIPT is sent."""
+        self.confirmed = True
 
     def add_part(self, part: Part) -> None:
         """Adds a part."""

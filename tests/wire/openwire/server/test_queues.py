@@ -7,7 +7,7 @@ import pytest
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.wire.openwire.commands.connections import ConnectionError, RemoveInfo
 from atalanta.wire.openwire.commands.consumers import ConsumerControl
-from atalanta.wire.openwire.commands.deliveries import MessageDispatch
+from atalanta.wire.openwire.commands.deliveries import MessageAck, MessageDispatch
 from atalanta.wire.openwire.commands.destinations import ActiveMQQueue, ActiveMQTopic
 from atalanta.wire.openwire.commands.identifiers import ConnectionId, ProducerId, SessionId
 from atalanta.wire.openwire.commands.producers import ProducerAck, ProducerInfo
@@ -58,6 +58,9 @@ def test_an_acknowledgement_without_its_consumer_is_not_the_end_of_a_connection(
     client.send(client.ack_info(dispatch))
     assert client.output() == []
     assert "does not exist" in client.fails(client.ack_info(dispatch))[1]
+    client.send(MessageAck())
+    assert client.output() == []
+    assert "does not exist" in client.fails(MessageAck())[1]
     client.consume("a")
     assert client.texts() == ["1"]
 

@@ -8,6 +8,7 @@ from atalanta.kernel.routing.divert_config import DivertConfig
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
+from atalanta.wire.openwire.bodies import properties_of
 from atalanta.wire.openwire.commands.connections import ConnectionInfo, RemoveInfo
 from atalanta.wire.openwire.commands.consumers import ConsumerInfo, RemoveSubscriptionInfo
 from atalanta.wire.openwire.commands.destinations import (
@@ -208,6 +209,41 @@ def test_the_queue_of_a_topic_is_consumed_by_its_full_name(server: OpenWireServe
     assert client.texts() == ["2"]
     queue = server.broker.queues["Consumer.Y"]
     assert (queue.spec.address, queue.spec.routing_type) == ("Plain.G", 0)
+
+
+def test_a_topic_with_the_full_name_of_an_anycast_queue_is_that_queue(server: OpenWireServer) -> None:
+    server.login().create_queue("any.q", "any.a", routing_type=1)
+    client = server.openwire_client()
+    client.publish("1", "any.a::any.q")
+    client.publish("2", ActiveMQTopic("any.a::any.q"))
+    client.consume("any.a::any.q")
+    assert client.texts() == ["1", "2"]
+
+
+@pytest.mark.parametrize("name", ["a::", "::"])
+@pytest.mark.parametrize("kind", [ActiveMQQueue, ActiveMQTopic])
+def test_a_full_name_without_its_queue_is_refused(
+    server: OpenWireServer, name: str, kind: type[ActiveMQDestination]
+) -> None:
+    client = server.openwire_client()
+    client.publish("1", "a")
+    for refused in (client.consumer_info(kind(name)), client.message("2", kind(name))):
+        kind_of_error, why = client.fails(refused)
+        assert kind_of_error == "javax.jms.InvalidDestinationException"
+        assert why == f"{name}: a full name is ADDRESS::QUEUE"
+    client.consume("::a")
+    assert client.texts() == ["1"]
+
+
+def test_notifications_say_what_has_happened(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    client.consume(ActiveMQTopic("activemq.notifications"))
+    client.publish("1", "a", properties={"x": 1})
+    client.consume("a")
+    seen = [properties_of(each.message) for each in client.dispatches() if each.message is not None]
+    added = [each for each in seen if each.get("_AMQ_NotifType") == "BINDING_ADDED"]
+    assert [(each["_AMQ_Address"], each["_AMQ_RoutingName"]) for each in added][-1] == ("a", "a")
+    assert [each for each in seen if "_AMQ_NotifType" not in each] == [{"x": 1}]
 
 
 def test_a_composite_topic_shows_the_topic_to_which_a_message_was_sent(server: OpenWireServer) -> None:

@@ -173,3 +173,25 @@ def test_without_the_option_it_is_not() -> None:
     other.consume(ActiveMQTopic("ActiveMQ.Advisory.VirtualDestination.>"))
     client.consume("Consumer.A.VirtualTopic.T")
     assert other.dispatches() == []
+
+
+def test_a_message_of_a_virtual_topic_says_to_which_topic_it_was_sent(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    queue = "Consumer.A.VirtualTopic.T"
+    client.consume(queue)
+    for text in ("1", "2", "3"):
+        client.publish(text, ActiveMQTopic("VirtualTopic.T"))
+    client.publish("4", ActiveMQTopic("VirtualTopic.T,other"))
+    client.publish("only this queue", queue)
+    messages = [each.message for each in client.dispatches()]
+    assert [each and each.destination for each in messages] == [ActiveMQQueue(queue)] * 5
+    assert [each and each.original_destination for each in messages] == [ActiveMQTopic("VirtualTopic.T")] * 4 + [None]
+
+
+def test_a_wildcard_consumer_of_a_virtual_topic_sees_each_topic(server: OpenWireServer) -> None:
+    client = server.openwire_client()
+    client.consume("Consumer.A.VirtualTopic.>")
+    topics = [ActiveMQTopic(f"VirtualTopic.{name}") for name in ("a", "b", "a", "b")]
+    for topic in topics:
+        client.publish("m", topic)
+    assert [each.message and each.message.original_destination for each in client.dispatches()] == topics

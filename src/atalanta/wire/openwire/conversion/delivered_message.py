@@ -50,6 +50,7 @@ from atalanta.wire.openwire.encoding.primitives import encode_map
 INT_MIN: Final = -(1 << 31)
 INT_MAX: Final = (1 << 31) - 1
 ORIGINAL_ADDRESS: Final = "_AMQ_ORIG_ADDRESS"
+NOTIFICATION: Final = "_AMQ_NotifType"  # of a message that is one; OpenWireMessageConverter hides others' properties
 ORIGINAL_ROUTING_TYPE: Final = "_AMQ_ORIG_ROUTING_TYPE"
 # Told to an OpenWire client that gets the encoded body of a message that cannot be converted.
 NOT_CONVERTED: Final = "AtalantaNotConverted"
@@ -77,6 +78,7 @@ class Fields:
         self.original_destination: ActiveMQDestination | None = None
         self.original_address: str | None = None
         self.broker_path: list[BrokerId] | None = None
+        self.notification: bool = False
         self.properties: dict[str, object] = {}
         self.kept: bytes | None = None  # the maps and lists of the properties
 
@@ -85,6 +87,7 @@ class Fields:
         reader = properties_reader(message)
         if reader.uint8("properties") == 0:
             return
+        self.notification = message.has_property(NOTIFICATION)
         for _ in range(reader.count("properties.count", ENTRY_BYTES_MIN)):
             key = reader.blob("property name")
             code = reader.uint8("property name")
@@ -96,7 +99,9 @@ class Fields:
 
     def take(self, name: str, code: int, value: PropertyValue) -> None:
         """Takes a property of type `code`."""
-        if not (name in OWN_FIELDS or name.startswith((BROKERS_PREFIX, OPENWIRE_PREFIX))):
+        if self.notification and name.startswith(BROKERS_PREFIX):
+            self.properties[name] = value.hex() if isinstance(value, bytes) else primitive_of(code, value)
+        elif not (name in OWN_FIELDS or name.startswith((BROKERS_PREFIX, OPENWIRE_PREFIX))):
             self.properties[name] = value.hex() if isinstance(value, bytes) else primitive_of(code, value)
         elif isinstance(value, bytes) and name == CORRELATION_ID:
             self.correlation_id = value.decode("utf-8", "replace")

@@ -45,8 +45,8 @@ class BrokerDestination:
     """A destination in the broker. `queue` is that part of a fully qualified name, or "".
 
     `temporary`: it ends with the connection that created it. `again`: a part of a composite destination before it has
-    the same address, as in `queue://a,topic://a`. `selector_aware`: its queue takes only what its consumers select.
-    `encoded` is its name, `encoded_routing_type` its routing
+    the same address, as in `queue://a,topic://a`. `virtual`: its queue is one of a virtual topic; `selector_aware`: one
+    that takes only what its consumers select. `encoded` is its name, `encoded_routing_type` its routing
     type, both as headers of messages have them.
     """
 
@@ -56,6 +56,7 @@ class BrokerDestination:
         self.temporary = temporary
         self.queue = queue
         self.again: bool = False
+        self.virtual: bool = False
         self.selector_aware: bool = False
         self._name = join_fqqn(address, queue) if queue else address
         self.encoded = encoded_address(self._name)
@@ -216,11 +217,14 @@ def target_of(
         return BrokerDestination(name, ANYCAST if is_queue(destination) else MULTICAST, True)
     address, found, queue = name.partition("::")
     if found:
+        if not queue:
+            raise BrokerError(ADDRESS_DOES_NOT_EXIST, f"{name}: a full name is ADDRESS::QUEUE")
         return BrokerDestination(address, ANYCAST if is_queue(destination) else MULTICAST, False, queue)
     if is_queue(destination):
         topic = topics.topic_of(name)
         if topic is not None:
             made = BrokerDestination(wildcard_name(topic.name, wildcard), MULTICAST, False, name)
+            made.virtual = True
             made.selector_aware = topic.selector_aware
             return made
     if has_wildcard(name):

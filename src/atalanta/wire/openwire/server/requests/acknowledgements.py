@@ -27,12 +27,11 @@ CAUSE_CHARACTERS_MAX: Final = 1_000
 def acknowledge(session: OpenWireSession, now: int, ack: MessageAck) -> None:
     """Processes MessageAck."""
     consumer_id = ack.consumer_id
-    if consumer_id is None:
-        raise ProtocolError("MessageAck without ConsumerId")
-    subscription = session.subscriptions.get(consumer_id)
+    subscription = None if consumer_id is None else session.subscriptions.get(consumer_id)
     if subscription is None:
-        if consumer_id not in session.watchers:
-            error = BrokerError(ILLEGAL_STATE, f"the consumer of an acknowledgement does not exist: {consumer_id}")
+        if consumer_id is None or consumer_id not in session.watchers:
+            named = consumer_id or "without an id"
+            error = BrokerError(ILLEGAL_STATE, f"the consumer of an acknowledgement does not exist: {named}")
             fail(session, ack.transaction_id, error)
             if ack.response_required:
                 raise error

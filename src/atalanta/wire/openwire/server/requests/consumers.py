@@ -204,7 +204,7 @@ def _add_part(session: OpenWireSession, now: int, subscription: Subscription, pa
     target = session.target(part)
     queue = _queue_of(session, now, info, part, target)
     number = session.take_consumer_number()
-    made = SubscribedDestination(number, part, queue.name if queue.own else None)
+    made = SubscribedDestination(number, part, queue.name if queue.own else None, target.virtual)
     session.add_part(subscription, made)
     try:
         kernel.create_consumer(now, number, queue.name, queue.selector, info.browser, info.priority, info.exclusive)

@@ -127,6 +127,9 @@ class Dispatches:
             made = delivered_message(
                 message, body, destination, delivery.message_id, redeliveries, temporary, self.correlations
             )
+            topic = delivery.part.topic_of(message.address)
+            if topic is not None:
+                made.original_destination = topic
         except Exception as error:  # nothing was changed, whatever it is
             self._set_aside(kernel, consumer, subscription, delivery, f"{error.__class__.__name__}: {error}")
             return

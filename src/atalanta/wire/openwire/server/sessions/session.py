@@ -99,6 +99,10 @@ class OpenWireSession(SenderControl):
                 multicast = address.multicast and not address.anycast
             if multicast:
                 return BrokerDestination(found.address, MULTICAST, False, found.queue)
+        elif found.queue and not found.virtual:
+            known = services.queue_registry.by_name.get(found.queue)
+            if known is not None and known.spec.address == found.address and known.spec.routing_type == ANYCAST:
+                return BrokerDestination(found.address, ANYCAST, False, found.queue)
         return found
 
     # -- registers ------------------------------------------------------------------------------

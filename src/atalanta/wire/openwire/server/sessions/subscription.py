@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.message.fqqn import split_fqqn
+from atalanta.wire.openwire.commands.destinations import ActiveMQTopic
 from atalanta.wire.openwire.conversion.destination import has_wildcard, of_kind
 from atalanta.wire.openwire.conversion.message_id import same_message
 from atalanta.wire.openwire.server.sessions.dispatch_pattern import DispatchPatterns
@@ -23,20 +25,26 @@ NOT_KNOWN: Final = -2
 class SubscribedDestination:
     """One destination of a consumer. `number` is that of the kernel's consumer, `held` counts its deliveries.
 
-    `own_queue` is the queue that ends with the consumer, None if its queue stays.
+    `own_queue` is the queue that ends with the consumer, None if its queue stays. `virtual`: the queue of a virtual
+    topic, whose messages say to which topic they were sent.
     """
 
-    def __init__(self, number: int, destination: ActiveMQDestination, own_queue: str | None) -> None:
+    def __init__(self, number: int, destination: ActiveMQDestination, own_queue: str | None, virtual: bool) -> None:
         self.number = number
         self.destination = destination
         self.own_queue = own_queue
+        self.virtual = virtual
         self.held: int = 0
-        self.wildcard: bool = has_wildcard(destination.physical_name or "")
+        self.wildcard: bool = not virtual and has_wildcard(destination.physical_name or "")
         self.patterns = DispatchPatterns()
 
     def shown(self, address: str) -> ActiveMQDestination:
         """Returns the destination of a message: its true address, if the consumer has named it with wildcards."""
         return of_kind(self.destination.code(), address) if self.wildcard else self.destination
+
+    def topic_of(self, address: str) -> ActiveMQDestination | None:
+        """Returns the virtual topic to which a message was sent; None without one, or if it was sent to the queue."""
+        return ActiveMQTopic(address) if self.virtual and not split_fqqn(address)[1] else None
 
     def count(self, change: int) -> None:
         """Counts deliveries that are held, or no more."""
