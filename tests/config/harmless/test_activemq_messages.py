@@ -216,10 +216,17 @@ def test_each_group_stays_with_its_consumer(tmp_path: Path) -> None:
                 one.publish(f"{group}{turn}", "q", group_id=group, group_sequence=turn + 1)
         return sorted(one.texts(), key=str), sorted(two.texts(), key=str)
 
-    forgets = "<messageGroupMapFactory><cachedMessageGroupMapFactory cacheSize='2'/></messageGroupMapFactory>"
+    def files(size: int) -> list[ClassicFile]:
+        element = f"<messageGroupMapFactory><cachedMessageGroupMapFactory cacheSize='{size}'/></messageGroupMapFactory>"
+        return [
+            ClassicFile(children=element),
+            ClassicFile(policy=f'messageGroupMapFactoryType="cached?cacheSize={size}"'),
+        ]
+
     expected = (["a0", "a1", "c0", "c1"], ["b0", "b1", "d0", "d1"])
-    files = [ClassicFile(children=forgets), ClassicFile(policy='messageGroupMapFactoryType="cached?cacheSize=2"')]
-    assert same(tmp_path, scenario, ClassicFile(), *files) == expected
+    assert same(tmp_path, scenario, ClassicFile(), *files(1024)) == expected
+    for number, each in enumerate(files(3)):  # it forgets the idle groups, and Classic counts them no more
+        assert warned(tmp_path / f"few-{number}", each, "messageGroupMapFactory cacheSize")
 
 
 @case("RECOVERY_SILENT", *tables.RECOVERY_SILENT)

@@ -92,11 +92,12 @@ class Policies:
         def factory(child: XmlElement) -> None:
             each = only(child)
             if each is not None:
-                self._groups(each, each.name, each.attributes.get("bucketCount", ""), found)
+                self._groups(each, each.name, each.attributes, found)
 
         if "messageGroupMapFactoryType" in values:
             kind, _, query = values["messageGroupMapFactoryType"].partition("?")
-            self._groups(node, kind, query.partition("bucketCount=")[2], found)
+            options = dict(each.partition("=")[::2] for each in query.split("&"))
+            self._groups(node, kind, options, found)
         of_topic = found if "topic" in node.attributes else {}  # in Classic they have no effect for queues either
         self.elements.children(
             node,
@@ -193,13 +194,17 @@ class Policies:
             found[f"auto-delete-{what}"] = "true"
             found[f"auto-delete-{what}-delay"] = delay
 
-    def _groups(self, node: XmlElement, kind: str, buckets: str, found: dict[str, str]) -> None:
+    def _groups(self, node: XmlElement, kind: str, options: Mapping[str, str], found: dict[str, str]) -> None:
         """Reads how message groups are kept: by name, or by the hash in buckets."""
         if kind in ("bucket", "messageGroupHashBucketFactory"):
-            found["default-group-buckets"] = buckets or "1024"
+            found["default-group-buckets"] = options.get("bucketCount") or "1024"
         elif kind in ("cached", "cachedMessageGroupMapFactory"):
-            name = "messageGroupMapFactory cached"
-            self.elements.finding(node, name, tables.GROUPS_SILENT[name])
+            size = self.elements.whole(node, options, "cacheSize", tables.GROUPS_CACHED)
+            if size < tables.GROUPS_CACHED:
+                self.elements.finding(node, "messageGroupMapFactory cacheSize", tables.GROUPS_WHY, True)
+            else:
+                name = "messageGroupMapFactory cached"
+                self.elements.finding(node, name, tables.GROUPS_SILENT[name])
         elif kind not in ("simple", "simpleMessageGroupMapFactory"):
             self.elements.problem(node, f"messageGroupMapFactory: '{kind}' is none of simple, bucket, cached")
 

@@ -401,6 +401,11 @@ DISPATCH_LOST: Final[dict[str, str]] = {
     "clientIdFilterDispatchPolicy": "a message goes to all subscribers, whatever its property PTP_CLIENTID says",
 }
 EVICTION_SILENT: Final = {"evictExpiredMessagesHighWatermark": "expired messages always go first"}
+GROUPS_CACHED: Final = 1024  # Classic's default
+GROUPS_WHY: Final = (
+    "all groups are remembered, the idle ones, too: new groups go to the consumers with the fewest of all, not of the"
+    " latest"
+)
 GROUPS_SILENT: Final = {"messageGroupMapFactory cached": "all groups are remembered"}
 RECOVERY_SILENT: Final = {"useSharedBuffer": "all subscriptions of a topic share its buffer"}
 GC_SILENT: Final = {
