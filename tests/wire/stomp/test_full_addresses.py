@@ -346,3 +346,13 @@ def test_large_commits_that_wait_for_room_go_one_after_the_other() -> None:
     assert receipts(client) == ["s1", "c1", "s2", "c2", "s3"]
     found = [reference.message.text() or "" for reference in server.broker.queues["orders"].live()]
     assert [text.split()[0] for text in found] == [f"{name}-{n}" for name in "12" for n in range(count)]
+
+
+def test_messages_with_large_heads_are_bounded_too() -> None:
+    server = full_server()
+    client = server.stomp_client()
+    for number in range(100):
+        client.send("SEND", destination="/queue/a", receipt=str(number), more="h" * 60_000)
+    session = server.connection(client.conn)
+    assert isinstance(session, StompConnection) and session.session is not None
+    assert sum(len(lane) for lane in session.session.waiting.lanes.values()) < 20

@@ -15,6 +15,7 @@ from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.commands.producers import ProducerAck, ProducerInfo, SessionInfo
 from atalanta.wire.openwire.commands.responses import ExceptionResponse, Response
 from atalanta.wire.openwire.commands.transactions import TransactionInfo
+from atalanta.wire.openwire.server.connection import OpenWireConnection
 from tests.wire.openwire.server.openwire_rig import (
     COMMIT_ONE_PHASE,
     ROLLBACK,
@@ -242,3 +243,36 @@ def test_a_composite_message_waits_until_each_part_has_room(full: OpenWireServer
     texts = consumed(receiver)
     assert number in answered(client)
     assert texts.count("to both") == 1 and full.broker.queues["a"].message_count == 1
+
+
+def test_messages_of_long_headers_are_bounded_too(full: OpenWireServer) -> None:
+    client = full.openwire_client()
+    fill(client)
+    for _ in range(100):
+        empty = of_session(client, 2, queue="a", correlation_id="c" * 30_000)
+        empty.content = None
+        client.send(empty, True)
+    connection = full.connection(client.conn)
+    assert isinstance(connection, OpenWireConnection) and connection.session is not None
+    assert sum(len(lane) for lane in connection.session.waiting.lanes.values()) < 40
+    assert connection.unfinished > 1_000_000  # of the share of its user
+
+
+def test_one_end_of_a_transaction_waits_at_a_time(full: OpenWireServer) -> None:
+    """Else a client could send any number of them."""
+    client = full.openwire_client()
+    fill(client)
+    transaction = client.begin()
+    message = client.send(of_session(client, 2, transaction_id=transaction), True)
+    for _ in range(100):
+        client.send(TransactionInfo(ConnectionId(client.id), transaction, COMMIT_ONE_PHASE), True)
+    connection = full.connection(client.conn)
+    assert isinstance(connection, OpenWireConnection) and connection.session is not None
+    assert sum(len(lane) for lane in connection.session.waiting.lanes.values()) == 3
+    receiver = full.openwire_client("r")
+    receiver.consume("a")
+    consumed(receiver)
+    found = client.of_kind(Response)
+    done = [each.correlation_id for each in found if not isinstance(each, ExceptionResponse)]
+    assert message in done and message + 1 in done
+    assert sum(isinstance(each, ExceptionResponse) for each in found) == 99

@@ -41,6 +41,7 @@ from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
 from atalanta.wire.openwire.server.cluster_copies import comes_again
 from atalanta.wire.openwire.server.redirect import OpenWireRedirect
 from atalanta.wire.openwire.server.requests.commands import answer, remove_all
+from atalanta.wire.openwire.server.requests.sends import held_bytes
 from atalanta.wire.openwire.server.sessions.errors import (
     ClientIdError,
     bridge_throwable,
@@ -119,7 +120,7 @@ class OpenWireConnection(OpenWireOutput):
         if session is not None:
             size += session.waiting.bytes
         if isinstance(waiting, OpenWireMessage):
-            size += len(waiting.content or b"") + len(waiting.marshalled_properties or b"")
+            size += held_bytes(waiting)
             if session is not None and session.inflation is not None:
                 size += session.inflation.inflater.size
         return size
