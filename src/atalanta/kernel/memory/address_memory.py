@@ -94,6 +94,11 @@ class Account:
         self.page_policy = -1
         self.disk_policy = -1
 
+    def lift_limits(self) -> None:
+        """Lifts the limits, also that of an operator: the address is removed."""
+        self.limit_bytes = self.limit_messages = UNLIMITED
+        self.blocked_by_operator = False
+
     def full(self) -> bool:
         """Returns true if the address is full by its own limits; the node's limits are in Memory."""
         return self.bytes >= self.limit_bytes or self.messages >= self.limit_messages

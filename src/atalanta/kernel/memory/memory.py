@@ -253,6 +253,14 @@ class Memory:
         self.refusal(account)
         self.freed = True
 
+    def end_account(self, account: Account) -> None:
+        """Ends the account of an address that is removed: its senders wait for nothing any more, and ask again."""
+        account.lift_limits()
+        if account.refusing:
+            account.refusing = False
+            self.refusing -= 1
+        self.freed = True
+
     def set_disk_full(self, full: bool) -> None:
         """Records the result of a disk check."""
         if full != self.disk_full:

@@ -276,3 +276,17 @@ def test_one_end_of_a_transaction_waits_at_a_time(full: OpenWireServer) -> None:
     done = [each.correlation_id for each in found if not isinstance(each, ExceptionResponse)]
     assert message in done and message + 1 in done
     assert sum(isinstance(each, ExceptionResponse) for each in found) == 99
+
+
+def test_senders_to_an_address_that_is_deleted_while_an_operator_blocks_it_go_on(full: OpenWireServer) -> None:
+    client = full.openwire_client()
+    client.publish("first", "b")
+    account = full.broker.address_registry.by_name["b"].account
+    account.blocked_by_operator = True
+    full.broker.memory.refuse(account)
+    window = [client.send(client.message(BODY, "b"), True) for _ in range(90)]  # more than the credits it has
+    assert window[-1] not in answered(client)
+    full.broker.queue_registry.delete(full.now, "b", "an operator deletes it")
+    full.settle()
+    assert window[-1] in answered(client)
+    assert full.broker.memory.refusing == 0
