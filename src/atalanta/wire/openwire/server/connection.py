@@ -248,6 +248,7 @@ class OpenWireConnection(OpenWireOutput):
             remove_all(session, now, command.last_delivered_sequence_id)
             session.leave(now)
             session.kernel.close(now, False)
+            self._end_bridge(now)
             if token != SILENT:
                 session.done_when_durable(token)
 
@@ -392,6 +393,9 @@ class OpenWireConnection(OpenWireOutput):
         if session is not None:
             session.leave(now)
             session.kernel.close(now, True)
+        self._end_bridge(now)
+
+    def _end_bridge(self, now: int) -> None:
         if self.duplex is not None:
             self.duplex.close(now)
             self.duplex = None
