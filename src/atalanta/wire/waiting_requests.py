@@ -53,7 +53,7 @@ class WaitingRequests:
     one at a time (`Session.waits`).
 
     `addresses`: the lanes whose first request waits at an address, in the order in which they came. `ready`: addresses
-    that have room. `bytes` is the sum of the sizes.
+    that have room. `bytes` is the sum of the sizes, `count` the number of the requests.
     """
 
     def __init__(self) -> None:
@@ -62,6 +62,7 @@ class WaitingRequests:
         self.ready: list[str] = []
         self.producers: dict[str, int] = {}
         self.bytes: int = 0
+        self.count: int = 0
 
     def may_add(self, producer: str, size: int) -> bool:
         """Returns whether the producer may have such a message waiting, too."""
@@ -76,6 +77,7 @@ class WaitingRequests:
         else:
             requests.append(request)
         self.bytes += request.size
+        self.count += 1
         self.producers[request.producer] = self.producers.get(request.producer, 0) + request.size
 
     def room_at(self, address: str) -> bool:
@@ -134,7 +136,7 @@ class WaitingRequests:
         self.addresses.clear()
         self.ready.clear()
         self.producers.clear()
-        self.bytes = 0
+        self.bytes = self.count = 0
 
     def _go_on_in(self, now: int, lane: str, address: str, kernel: Session) -> bool:
         """Processes the requests of a lane. Returns False if one waits again, or for the kernel: then at `address`."""
@@ -163,6 +165,7 @@ class WaitingRequests:
 
     def _forget(self, request: WaitingRequest) -> None:
         self.bytes -= request.size
+        self.count -= 1
         left = self.producers.get(request.producer, 0) - request.size
         if left > 0:
             self.producers[request.producer] = left

@@ -356,3 +356,22 @@ def test_messages_with_large_heads_are_bounded_too() -> None:
     session = server.connection(client.conn)
     assert isinstance(session, StompConnection) and session.session is not None
     assert sum(len(lane) for lane in session.session.waiting.lanes.values()) < 20
+
+
+def test_many_receipts_that_wait_for_room_do_not_stop_what_empties_the_queue() -> None:
+    server = full_server()
+    client = server.stomp_client()
+    client.receipt("SUBSCRIBE", destination="/queue/a", id="s", ack="client-individual", consumer_window_size="0")
+    for number in range(950):
+        client.send("SEND", destination="/queue/a", receipt=str(number))
+    for number in range(60):
+        client.send("SEND", destination="/queue/b", receipt=f"b{number}", persistent="true")
+    found = 0
+    idle = 0
+    while idle < 5:
+        messages = [each for each in client.frames() if each.command == "MESSAGE"]
+        idle = 0 if messages else idle + 1
+        for each in messages:
+            client.send("ACK", id=each["ack"], receipt="a")
+        found += len(messages)
+    assert found > 950

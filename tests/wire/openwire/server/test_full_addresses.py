@@ -290,3 +290,19 @@ def test_senders_to_an_address_that_is_deleted_while_an_operator_blocks_it_go_on
     full.settle()
     assert window[-1] in answered(client)
     assert full.broker.memory.refusing == 0
+
+
+def test_many_messages_with_windows_do_not_stop_what_empties_the_queue(full: OpenWireServer) -> None:
+    """The answers that wait for room are no reason to read no further."""
+    client = full.openwire_client()
+    client.consume("a", prefetch=2)
+    for session in (2, 3):
+        producer = ProducerId(client.id, 1, session)
+        client.succeeds(ProducerInfo(producer, window_size=1 << 20))
+        client.producers.add(producer)
+    for number in range(1_200):
+        client.send(of_session(client, 2 + number % 2, "small"))
+    found: list[str] = []
+    while batch := consumed(client):
+        found += batch
+    assert len(found) == 1_200
