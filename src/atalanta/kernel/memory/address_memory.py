@@ -18,17 +18,21 @@ POLICIES: Final = {"PAGE": PAGE, "BLOCK": BLOCK, "FAIL": FAIL, "DROP": DROP}
 
 
 class CreditRequest:
-    """A sender that waits for `amount` credits (bytes) of an address; `due` (ns): until then, -1 for ever."""
+    """A sender that waits for `amount` credits (bytes) of an address; `since` (ns): its wait has an end, -1: none."""
 
     def __init__(self, address: str, amount: int, peer: bool) -> None:
         self.address = address
         self.amount = amount
         self.peer = peer
-        self.due: int = -1
+        self.since: int = -1
 
-    def wait_until(self, due: int) -> None:
-        """Sets the end of the wait (ns); -1: none."""
-        self.due = due
+    def wait_since(self, since: int) -> None:
+        """Sets the begin of a wait that has an end (ns); -1: it has none."""
+        self.since = since
+
+    def due(self, wait_ns: int) -> int:
+        """Returns the end of the wait (ns) at an address that lets its senders wait so long; -1: for ever."""
+        return -1 if self.since < 0 or wait_ns < 0 or self.peer else self.since + wait_ns
 
 
 class Account:
