@@ -98,17 +98,21 @@ class SenderControl(SessionEndpoint):
     def go_on(self, now: int) -> None:
         """Processes what has room, and refuses what has waited for too long. Then the request that stopped the input
         may go on, if it was only behind that.
+
+        While the kernel's session has a request to end, nothing goes on: `release_input` follows.
         """
-        if self.waiting.ready:
-            self.waiting.go_on(now)
+        if self.waiting.ready and not self.kernel.waits():
+            self.waiting.go_on(now, self.kernel)
             self._limit_waits()
             self._go_on_with_input()
-        while self.overdue_at:
+        while self.overdue_at and not self.kernel.waits():
             address, wait_ns = self.overdue_at.popitem()
             self._refuse_overdue(now, address, wait_ns)
 
     def _refuse_overdue(self, now: int, address: str, wait_ns: int) -> None:
-        self.waiting.refuse_overdue(now, address, wait_ns)
+        self.waiting.refuse_overdue(now, address, wait_ns, self.kernel)
+        if self.kernel.waits():
+            self.overdue_at[address] = wait_ns
         if self.stopped_at == address and self.stopped_since + wait_ns <= now:
             self.stopped_too_long = True
         self._limit_waits()
@@ -153,3 +157,5 @@ class SenderControl(SessionEndpoint):
 
     def release_input(self) -> None:
         self._input.release_input()
+        if self.waiting.ready or self.overdue_at:
+            self._input.resume_later()  # though something else may hold the input

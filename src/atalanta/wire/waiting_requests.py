@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mypy_extensions import mypyc_attr
 
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
+
+if TYPE_CHECKING:
+    from atalanta.kernel.sessions.session import Session
 
 # What one producer may have waiting, beside a single message of any size.
 PRODUCER_BYTES_MAX: Final = 1 << 20
@@ -46,8 +49,11 @@ class WaitingRequest:
 class WaitingRequests:
     """The waiting requests of one client by lane: those of a lane keep their order, lanes pass each other.
 
+    A request that the kernel cannot answer yet, as a large commit, holds up all that follow: the kernel's session has
+    one at a time (`Session.waits`).
+
     `addresses`: the lanes whose first request waits at an address, in the order in which they came. `ready`: addresses
-    that have room. `bytes` is the sum of the sizes.
+    that have room. `bytes` is the sum of the sizes, `count` the number of the requests.
     """
 
     def __init__(self) -> None:
@@ -56,6 +62,7 @@ class WaitingRequests:
         self.ready: list[str] = []
         self.producers: dict[str, int] = {}
         self.bytes: int = 0
+        self.count: int = 0
 
     def may_add(self, producer: str, size: int) -> bool:
         """Returns whether the producer may have such a message waiting, too."""
@@ -70,6 +77,7 @@ class WaitingRequests:
         else:
             requests.append(request)
         self.bytes += request.size
+        self.count += 1
         self.producers[request.producer] = self.producers.get(request.producer, 0) + request.size
 
     def room_at(self, address: str) -> bool:
@@ -79,32 +87,32 @@ class WaitingRequests:
         self.ready.append(address)
         return True
 
-    def go_on(self, now: int) -> None:
+    def go_on(self, now: int, kernel: Session) -> None:
         """Processes what has room, in each lane up to the first request that waits again."""
-        while self.ready:
+        while self.ready and not kernel.waits():
             address = self.ready.pop(0)
             lanes = self.addresses.pop(address, [])
             tried = 0
             for lane in lanes:
                 tried += 1
-                if not self._go_on_in(now, lane) and address in self.addresses:
-                    break  # it is full again
+                if not self._go_on_in(now, lane, address, kernel) and address in self.addresses:
+                    break  # it is full again, or the kernel has to end a request first
             if tried < len(lanes):
                 self.addresses[address] = [*self.addresses.get(address, []), *lanes[tried:]]
 
-    def refuse_overdue(self, now: int, address: str, wait_ns: int) -> None:
+    def refuse_overdue(self, now: int, address: str, wait_ns: int, kernel: Session) -> None:
         """Refuses what has waited at an address for `wait_ns`; what is behind it goes on."""
         overdue = True
-        while overdue:
+        while overdue and not kernel.waits():
             overdue = False
             for lane in self.addresses.get(address, []):
                 request = self.lanes[lane][0]
                 if request.since + wait_ns <= now:
-                    self._refuse(now, address, lane, request)
+                    self._refuse(now, address, lane, request, kernel)
                     overdue = True
                     break
 
-    def _refuse(self, now: int, address: str, lane: str, request: WaitingRequest) -> None:
+    def _refuse(self, now: int, address: str, lane: str, request: WaitingRequest, kernel: Session) -> None:
         lanes = self.addresses[address]
         lanes.remove(lane)
         if not lanes:
@@ -112,7 +120,7 @@ class WaitingRequests:
         self.lanes[lane].pop(0)
         self._forget(request)
         request.refuse(BrokerError(ADDRESS_FULL, full_text(address)))
-        self._go_on_in(now, lane)
+        self._go_on_in(now, lane, address, kernel)
 
     def waits_since(self, address: str) -> int:
         """Returns since when (ns) the first request waits for room at the address; -1: none does."""
@@ -128,14 +136,18 @@ class WaitingRequests:
         self.addresses.clear()
         self.ready.clear()
         self.producers.clear()
-        self.bytes = 0
+        self.bytes = self.count = 0
 
-    def _go_on_in(self, now: int, lane: str) -> bool:
-        """Processes the requests of a lane. Returns False if one waits again."""
+    def _go_on_in(self, now: int, lane: str, address: str, kernel: Session) -> bool:
+        """Processes the requests of a lane. Returns False if one waits again, or for the kernel: then at `address`."""
         requests = self.lanes.get(lane)
         if requests is None:
             return True  # the client has gone meanwhile
         while requests:
+            if kernel.waits():
+                self.addresses.setdefault(address, []).insert(0, lane)
+                self.ready.insert(0, address)
+                return False
             request = requests[0]
             waits = not request.proceed(now)
             if lane not in self.lanes:
@@ -153,6 +165,7 @@ class WaitingRequests:
 
     def _forget(self, request: WaitingRequest) -> None:
         self.bytes -= request.size
+        self.count -= 1
         left = self.producers.get(request.producer, 0) - request.size
         if left > 0:
             self.producers[request.producer] = left

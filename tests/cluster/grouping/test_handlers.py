@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from atalanta.kernel.queue.spec import MULTICAST
 from tests.cluster.cluster_rig import Rig, count, node_of, queue_of
 from tests.cluster.grouping.grouping_rig import (
@@ -184,6 +186,25 @@ def test_a_group_goes_on_elsewhere_after_the_timeout_if_its_node_left_after_the_
         group_stored(rig, host, "red", f"by {host.name}")
     assert bodies_at(hosts[1]) == [b"1"], "what was there before is there, and nothing new"
     assert bodies_at(holder) == [b"2", b"by n1", b"by n0", b"by n2"]
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_a_local_node_that_starts_twice_within_the_timeout_still_gives_the_groups_up(rig: Rig, crash: bool) -> None:
+    hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 2_000))
+    group_stored(rig, hosts[1], "red", "1")
+    hosts[0].stop()
+    hosts[1].stop()
+    hosts[0].start()
+    rig.run(1)
+    if crash:
+        hosts[0].crash()
+    else:
+        hosts[0].stop()
+    hosts[0].start()
+    rig.run(3)
+    sender = rig.client(hosts[0])
+    send_group(sender, "red", "2")
+    rig.until(lambda: sender.answers == [1], 4)
 
 
 def test_a_node_that_is_back_within_the_timeout_keeps_its_groups(rig: Rig) -> None:

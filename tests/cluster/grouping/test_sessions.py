@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from atalanta.cluster.grouping.config import LOCAL, REMOTE
 from atalanta.cluster.grouping.handler import UNPROPOSAL
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.message.properties import Byte
+from atalanta.sim.nodes import queue
 from atalanta.wire.core.packets.message import ReceiveMessage
 from atalanta.wire.core.packets.session import SessionClose
 from atalanta.wire.core.packets.transaction import Commit, Rollback
 from tests.cluster.cluster_rig import Client, Rig, count, node_of
+from tests.cluster.connection.overlapping_rig import StompUser
 from tests.cluster.grouping.grouping_rig import (
     bodies_at,
     group_stored,
     grouped_cluster,
     grouping_of,
+    handler,
     holders,
     pins_of,
     send_group,
@@ -180,3 +184,20 @@ def test_the_empty_text_is_a_group_too(rig: Rig) -> None:
     sender.publish("orders", b"1", _AMQ_GROUP_ID="", _AMQ_ROUTING_TYPE=Byte(ANYCAST))
     rig.until(lambda: sender.answers)
     assert pins_of(hosts[0]) == {".orders": "ordersnode-1"}
+
+
+def test_each_copy_of_a_composite_message_waits_for_its_group(rig: Rig) -> None:
+    queues = [queue(name, name, ANYCAST) for name in ("orders", "orders2")]
+    hosts = [rig.node(queues=queues, grouping=handler(kind)) for kind in (LOCAL, REMOTE)]
+    rig.form()
+    names = "/queue/orders,/queue/orders2"
+    sender = StompUser(rig.world, rig.network, "sender", hosts[1].name)
+    sender.start()
+    rig.until(lambda: sender.ready)
+    for text in (b"1", b"2"):
+        headers = {"destination": names, "JMSXGroupID": "red", "persistent": "true", "receipt": "r"}
+        sender.frame("SEND", {**headers, "content-length": "1"}, text)
+    rig.until(lambda: sender.receipts == 2)
+    rig.run(1)
+    for name in ("orders", "orders2"):
+        assert [bodies_at(host, name) for host in hosts] == [[], [b"1", b"2"]]

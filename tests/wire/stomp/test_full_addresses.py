@@ -326,3 +326,52 @@ def test_a_send_that_gets_room_in_time_is_stored() -> None:
     assert emptied(server, "a") == ["1"]
     passes(server, 20)
     assert receipts(client) == ["1"]
+
+
+def test_large_commits_that_wait_for_room_go_one_after_the_other() -> None:
+    """A commit of many bytes goes in steps: what stands behind it in the same turn has to wait for its end."""
+    server = full_server()
+    client = server.stomp_client()
+    count = 300  # messages of 90,000 bytes: more than the work of one step
+    for name in ("1", "2"):
+        client.receipt("BEGIN", transaction=name)
+        for number in range(count):
+            body = f"{name}-{number} " + "x" * 90_000
+            client.send("SEND", body, destination="/queue/orders", transaction=name, persistent="true")
+        client.send("SEND", name, destination="/queue/a", transaction=name, receipt=f"s{name}")
+        client.send("COMMIT", transaction=name, receipt=f"c{name}")
+    client.send("SEND", "3", destination="/queue/a", receipt="s3")
+    assert receipts(client) == []
+    assert emptied(server, "a") == ["1", "2", "3"]
+    assert receipts(client) == ["s1", "c1", "s2", "c2", "s3"]
+    found = [reference.message.text() or "" for reference in server.broker.queues["orders"].live()]
+    assert [text.split()[0] for text in found] == [f"{name}-{n}" for name in "12" for n in range(count)]
+
+
+def test_messages_with_large_heads_are_bounded_too() -> None:
+    server = full_server()
+    client = server.stomp_client()
+    for number in range(100):
+        client.send("SEND", destination="/queue/a", receipt=str(number), more="h" * 60_000)
+    session = server.connection(client.conn)
+    assert isinstance(session, StompConnection) and session.session is not None
+    assert sum(len(lane) for lane in session.session.waiting.lanes.values()) < 20
+
+
+def test_many_receipts_that_wait_for_room_do_not_stop_what_empties_the_queue() -> None:
+    server = full_server()
+    client = server.stomp_client()
+    client.receipt("SUBSCRIBE", destination="/queue/a", id="s", ack="client-individual", consumer_window_size="0")
+    for number in range(950):
+        client.send("SEND", destination="/queue/a", receipt=str(number))
+    for number in range(60):
+        client.send("SEND", destination="/queue/b", receipt=f"b{number}", persistent="true")
+    found = 0
+    idle = 0
+    while idle < 5:
+        messages = [each for each in client.frames() if each.command == "MESSAGE"]
+        idle = 0 if messages else idle + 1
+        for each in messages:
+            client.send("ACK", id=each["ack"], receipt="a")
+        found += len(messages)
+    assert found > 950

@@ -79,15 +79,19 @@ class LocalGrouping(ClusterGrouping):
         self._arm_reaper(now)
         present = values.get(PRESENT)
         if present is not None:
-            values.forget(PRESENT)
             self.awaited = present.decode().split("\n")
             self.timers.set(LEFT_TIMER, now + self.timeout_ns)
 
     def stop(self, now: int) -> None:
         """Stores which nodes with groups are connected: they may leave while this node does not see it."""
-        present = [each for each in self.complete if any(name.endswith(each) for name in self.by_queue)]
-        if present:
-            self.values.set(PRESENT, "\n".join(present).encode())
+        seen = dict.fromkeys([*self.awaited, *self.complete])
+        self._store_present([each for each in seen if any(name.endswith(each) for name in self.by_queue)])
+
+    def _store_present(self, nodes: list[str]) -> None:
+        if nodes:
+            self.values.set(PRESENT, "\n".join(nodes).encode())
+        elif self.values.get(PRESENT) is not None:
+            self.values.forget(PRESENT)
 
     def _keep(self, full_id: str, pin: Pin) -> None:
         self.pins[full_id] = pin
@@ -198,6 +202,9 @@ class LocalGrouping(ClusterGrouping):
     def peer_complete(self, now: int, node_id: str) -> None:
         """Frees the groups of queues that were deleted while this node was stopped."""
         super().peer_complete(now, node_id)
+        if node_id in self.awaited:
+            self.awaited.remove(node_id)
+            self._store_present(self.awaited)
         self._release_restored(now, node_id)
 
     def _release_restored(self, now: int, node_id: str) -> None:
@@ -214,6 +221,7 @@ class LocalGrouping(ClusterGrouping):
             for node_id in self.awaited:
                 self._release_restored(now, node_id)
             self.awaited = []
+            self._store_present([])
             return
         if key != REAP_TIMER:
             super().on_timer(now, key)

@@ -18,17 +18,21 @@ POLICIES: Final = {"PAGE": PAGE, "BLOCK": BLOCK, "FAIL": FAIL, "DROP": DROP}
 
 
 class CreditRequest:
-    """A sender that waits for `amount` credits (bytes) of an address; `due` (ns): until then, -1 for ever."""
+    """A sender that waits for `amount` credits (bytes) of an address; `since` (ns): its wait has an end, -1: none."""
 
     def __init__(self, address: str, amount: int, peer: bool) -> None:
         self.address = address
         self.amount = amount
         self.peer = peer
-        self.due: int = -1
+        self.since: int = -1
 
-    def wait_until(self, due: int) -> None:
-        """Sets the end of the wait (ns); -1: none."""
-        self.due = due
+    def wait_since(self, since: int) -> None:
+        """Sets the begin of a wait that has an end (ns); -1: it has none."""
+        self.since = since
+
+    def due(self, wait_ns: int) -> int:
+        """Returns the end of the wait (ns) at an address that lets its senders wait so long; -1: for ever."""
+        return -1 if self.since < 0 or wait_ns < 0 or self.peer else self.since + wait_ns
 
 
 class Account:
@@ -93,6 +97,11 @@ class Account:
         self.policy = PAGE
         self.page_policy = -1
         self.disk_policy = -1
+
+    def lift_limits(self) -> None:
+        """Lifts the limits, also that of an operator: the address is removed."""
+        self.limit_bytes = self.limit_messages = UNLIMITED
+        self.blocked_by_operator = False
 
     def full(self) -> bool:
         """Returns true if the address is full by its own limits; the node's limits are in Memory."""

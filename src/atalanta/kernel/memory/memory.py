@@ -207,14 +207,15 @@ class Memory:
 
     def _limit_wait(self, account: Account, request: CreditRequest, since: int) -> None:
         """Sets the timer of a request that waits since then."""
-        if since < 0 or account.wait_ns < 0 or request.peer:
-            return
-        due = since + account.wait_ns
-        if request.due < 0 or due < request.due:
-            request.wait_until(due)
-            if self.due < 0 or due < self.due:
-                self.due = due
-                self.timers.set(SENDERS_TIMER, due)
+        if since >= 0 and (request.since < 0 or since < request.since):
+            request.wait_since(since)
+            self._arm(request.due(account.wait_ns))
+
+    def _arm(self, due: int) -> None:
+        """Sets the timer of the requests that wait, unless it is due earlier; -1: there is no need for it."""
+        if due >= 0 and (self.due < 0 or due < self.due):
+            self.due = due
+            self.timers.set(SENDERS_TIMER, due)
 
     def on_timer(self, now: int) -> None:
         """Ends the requests that have waited as long as their address lets them."""
@@ -222,18 +223,17 @@ class Memory:
         following = -1
         for account in self.waiting:
             for endpoint, request in list(account.waiting.items()):
-                if request.due < 0:
+                due = request.due(account.wait_ns)
+                if due < 0:
                     continue
-                if request.due > now:
-                    following = request.due if following < 0 else min(following, request.due)
+                if due > now:
+                    following = due if following < 0 else min(following, due)
                     continue
-                request.wait_until(-1)
+                request.wait_since(-1)
                 if endpoint.overdue(request.address, request.amount, account.wait_ns):
                     del account.waiting[endpoint]
                     self._waits_less(endpoint)
-        if following >= 0 and (self.due < 0 or following < self.due):
-            self.due = following
-            self.timers.set(SENDERS_TIMER, following)
+        self._arm(following)
 
     def withheld(self, account: Account, peer: bool) -> bool:
         """Returns true if requests for credits of the address must wait now."""
@@ -248,9 +248,21 @@ class Memory:
         return False
 
     def apply_limits(self, account: Account) -> None:
-        """Applies changed limits of an account: refuses messages if it is full, and lets waiting requests be tried."""
+        """Applies changed limits of an account: refuses messages if it is full, and lets waiting requests be tried, or
+        end at another time.
+        """
         self.refuse(account)
         self.refusal(account)
+        self.freed = True
+        for request in account.waiting.values():
+            self._arm(request.due(account.wait_ns))
+
+    def end_account(self, account: Account) -> None:
+        """Ends the account of an address that is removed: its senders wait for nothing any more, and ask again."""
+        account.lift_limits()
+        if account.refusing:
+            account.refusing = False
+            self.refusing -= 1
         self.freed = True
 
     def set_disk_full(self, full: bool) -> None:

@@ -167,6 +167,7 @@ class AddressRegistry:
         self.command.begin_change()
         del self.by_name[address.name]
         address.gone = True
+        self.memory.end_account(address.account)
         self.implied.clear()
         self.wildcards.leave(address, self.by_name)
 

@@ -51,8 +51,8 @@ class RequestWait(GroupWaiter):
     """The wait of a session's request.
 
     `retry` processes it again, and may call `wait` again; `fail` closes the connection if that fails by a mistake of
-    ours. `handler` is the node's grouping handler. `body` is that of the request's large message. `active` is False
-    after the end.
+    ours. `handler` is the node's grouping handler. `body` is that of the request's large message. `following`: the
+    body and `retry` of what the client has sent with it. `trying` is True during `retry`, `active` False after the end.
     """
 
     def __init__(
@@ -79,6 +79,8 @@ class RequestWait(GroupWaiter):
         self.asked: bool = False  # the handler will call `decided`
         self.listed: bool = False  # `unfinished` will
         self.active: bool = True
+        self.trying: bool = False
+        self.following: list[tuple[LargeBody | None, Callable[[int], None]]] = []
         self.endpoint.hold_input()
         if body is not None:
             self.large.hold(body, 1)
@@ -93,6 +95,12 @@ class RequestWait(GroupWaiter):
             self.listed = True
             self.unfinished.add(now, self)
 
+    def add(self, body: LargeBody | None, retry: Callable[[int], None]) -> None:
+        """Adds what is processed behind the request."""
+        self.following.append((body, retry))
+        if body is not None:
+            self.large.hold(body, 1)
+
     def decided(self, now: int) -> None:
         """As in GroupWaiter. Timers and other connections call it: a mistake of ours costs this client's one only."""
         self.asked = False
@@ -101,12 +109,17 @@ class RequestWait(GroupWaiter):
         before = command.enter()
         try:
             command.begin()
+            self.trying = True
             self.retry(now)
+            while self.following and not self.asked and not self.listed:
+                self._take_next()
+                self.retry(now)
         except Exception as error:
             if command.changing:
                 raise
             self.endpoint.hold_input()  # nothing that follows the request is processed
             self.fail(now, error)
+        self.trying = False
         command.leave(before)
         if not self.asked and not self.listed:
             self.end()
@@ -120,6 +133,18 @@ class RequestWait(GroupWaiter):
             self.handler.forget(self)
         if self.listed:
             self.unfinished.forget(self)
+        self._release_body()
+        while self.following:
+            self.body = self.following.pop(0)[0]
+            self._release_body()
+        self.endpoint.release_input()
+
+    def _take_next(self) -> None:
+        self._release_body()
+        self.body, self.retry = self.following.pop(0)
+        self.since = 0
+
+    def _release_body(self) -> None:
         if self.body is not None:
             self.large.release(self.body)
-        self.endpoint.release_input()
+            self.body = None

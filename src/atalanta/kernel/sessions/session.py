@@ -208,15 +208,23 @@ class Session(TransactionOwner):
         self.wait(now, undecided, message.large, retry)
 
     def wait(self, now: int, postponed: Postponed, body: LargeBody | None, retry: Callable[[int], None]) -> None:
-        """Holds the client's input until `retry` has processed its request; `body`: of the request's large message."""
-        if self.request_wait is None or not self.request_wait.active:
+        """Holds the client's input until `retry` has processed its request; `body`: of the request's large message.
+
+        The copies of one message for several destinations wait one after the other.
+        """
+        wait = self.request_wait
+        if wait is None or not wait.active:
             services, client = self.services, self.client
-            self.request_wait = RequestWait(
+            wait = RequestWait(
                 services.unfinished, services.publisher.router.grouping, self.endpoint, services.command,
                 services.large, body, retry,
                 lambda then, error: services.close_failed(then, client, "a request that has waited", error),
             )  # fmt: skip
-        self.request_wait.wait(now, postponed)
+            self.request_wait = wait
+        elif not wait.trying:
+            wait.add(body, retry)
+            return
+        wait.wait(now, postponed)
 
     def waits(self) -> bool:
         """Returns True while a request waits, and holds the client's input."""

@@ -99,7 +99,7 @@ class StompConnection(StompOutput):
     def unfinished_bytes(self) -> int:
         size = self.decoder.kept_bytes()
         if self.waiting is not None:
-            size += len(self.waiting.body)
+            size += len(self.waiting.body) + self.waiting.head_size()
         if self.session is not None:
             size += self.session.waiting.bytes
         return size

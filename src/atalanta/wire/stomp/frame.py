@@ -33,6 +33,10 @@ class Frame:
         self.body: bytes = b""
         self.sized: bool = "content-length" in headers
 
+    def head_size(self) -> int:
+        """Returns the size of the headers in characters."""
+        return sum([len(name) + len(value) for name, value in self.headers.items()])
+
     def get(self, name: str) -> str | None:
         """Returns the value of a header, None without it."""
         return self.headers.get(name)

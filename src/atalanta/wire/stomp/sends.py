@@ -42,7 +42,7 @@ def send(session: StompSession, now: int, frame: Frame) -> bool:
             raise ProtocolError(f"SEND to {destination.text[:100]}: only the broker sends advisories")
         if full is None and not session.may_send(destination.name, room):
             full = destination.name
-    size = room + COPY_BYTES * len(destinations)
+    size = room + (frame.head_size() + COPY_BYTES) * len(destinations)
     if full is not None:
         if len(lanes) > 1 or "receipt" not in frame.headers or not session.waiting.may_add(PRODUCER, size):
             session.stop_for_room(now, full, frame)
@@ -120,11 +120,11 @@ class WaitingMessage(WaitingRequest):
 
     def proceed(self, now: int) -> bool:
         session = self.session
-        for message in self.messages:
-            if not session.may_send(message.address, self.room):
-                self.address = message.address
-                return False
         try:
+            for message in self.messages:
+                if not session.may_send(message.address, self.room):
+                    self.address = message.address
+                    return False
             _deliver(session, now, self.transaction, self.messages, self.token)
         except BrokerError as error:
             self.refuse(error)

@@ -185,10 +185,14 @@ class StompSession(SenderControl):
         if copies > 1:
             self.copies[self.last_token] = copies
         self.receipts[self.last_token] = receipt
-        if len(self.receipts) >= RECEIPTS_MAX and not self.too_many_receipts:
+        if self._receipts_at_disk() >= RECEIPTS_MAX and not self.too_many_receipts:
             self.too_many_receipts = True
             self.hold_input()
         return self.last_token
+
+    def _receipts_at_disk(self) -> int:
+        """Returns how many receipts wait for the disk: the others wait for room, and have limits of their own."""
+        return len(self.receipts) - self.waiting.count
 
     def done(self, token: int) -> None:
         if self.copies and token in self.copies:
@@ -203,7 +207,7 @@ class StompSession(SenderControl):
         connection.send_frame("RECEIPT", [("receipt-id", receipt)])
         if self.unconfirmed:
             self._begin(self.unconfirmed.pop(token, None))
-        if self.too_many_receipts and len(self.receipts) <= RECEIPTS_LOW:
+        if self.too_many_receipts and self._receipts_at_disk() <= RECEIPTS_LOW:
             self.too_many_receipts = False
             self.release_input()
         if token == self.last_receipt:

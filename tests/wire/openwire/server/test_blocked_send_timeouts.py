@@ -175,3 +175,21 @@ def test_a_client_that_has_gone_is_not_answered(full: OpenWireServer) -> None:
     full.lost(client.conn)
     passes(full, 20)
     assert stored(full, "a") == []
+
+
+@pytest.mark.parametrize(("wait_ms", "before_s", "after_s"), [(2_000, 1, 2), (20_000, 19, 21), (-1, 100, 0)])
+def test_a_changed_timeout_counts_for_what_waits(
+    full: OpenWireServer, wait_ms: int, before_s: int, after_s: int
+) -> None:
+    client = full.openwire_client()
+    number = client.send(client.message("1", "a"), True)
+    limits: dict[str, SettingValue] = {"max_size_bytes": 5_000, "blocked_send_timeout_ms": wait_ms}
+    addresses = full.broker.address_registry
+    addresses.settings.add("a", {"address_full_policy": "BLOCK", **limits})
+    addresses.apply_settings(addresses.by_name["a"])
+    full.settle()
+    passes(full, before_s)
+    assert answers(client) == {}
+    if after_s:
+        passes(full, after_s - before_s)
+        assert answers(client) == {number: FULL}

@@ -15,6 +15,7 @@ from atalanta.wire.openwire.commands.messages import OpenWireMessage
 from atalanta.wire.openwire.commands.producers import ProducerAck, ProducerInfo, SessionInfo
 from atalanta.wire.openwire.commands.responses import ExceptionResponse, Response
 from atalanta.wire.openwire.commands.transactions import TransactionInfo
+from atalanta.wire.openwire.server.connection import OpenWireConnection
 from tests.wire.openwire.server.openwire_rig import (
     COMMIT_ONE_PHASE,
     ROLLBACK,
@@ -242,3 +243,66 @@ def test_a_composite_message_waits_until_each_part_has_room(full: OpenWireServer
     texts = consumed(receiver)
     assert number in answered(client)
     assert texts.count("to both") == 1 and full.broker.queues["a"].message_count == 1
+
+
+def test_messages_of_long_headers_are_bounded_too(full: OpenWireServer) -> None:
+    client = full.openwire_client()
+    fill(client)
+    for _ in range(100):
+        empty = of_session(client, 2, queue="a", correlation_id="c" * 30_000)
+        empty.content = None
+        client.send(empty, True)
+    connection = full.connection(client.conn)
+    assert isinstance(connection, OpenWireConnection) and connection.session is not None
+    assert sum(len(lane) for lane in connection.session.waiting.lanes.values()) < 40
+    assert connection.unfinished > 1_000_000  # of the share of its user
+
+
+def test_one_end_of_a_transaction_waits_at_a_time(full: OpenWireServer) -> None:
+    """Else a client could send any number of them."""
+    client = full.openwire_client()
+    fill(client)
+    transaction = client.begin()
+    message = client.send(of_session(client, 2, transaction_id=transaction), True)
+    for _ in range(100):
+        client.send(TransactionInfo(ConnectionId(client.id), transaction, COMMIT_ONE_PHASE), True)
+    connection = full.connection(client.conn)
+    assert isinstance(connection, OpenWireConnection) and connection.session is not None
+    assert sum(len(lane) for lane in connection.session.waiting.lanes.values()) == 3
+    receiver = full.openwire_client("r")
+    receiver.consume("a")
+    consumed(receiver)
+    found = client.of_kind(Response)
+    done = [each.correlation_id for each in found if not isinstance(each, ExceptionResponse)]
+    assert message in done and message + 1 in done
+    assert sum(isinstance(each, ExceptionResponse) for each in found) == 99
+
+
+def test_senders_to_an_address_that_is_deleted_while_an_operator_blocks_it_go_on(full: OpenWireServer) -> None:
+    client = full.openwire_client()
+    client.publish("first", "b")
+    account = full.broker.address_registry.by_name["b"].account
+    account.blocked_by_operator = True
+    full.broker.memory.refuse(account)
+    window = [client.send(client.message(BODY, "b"), True) for _ in range(90)]  # more than the credits it has
+    assert window[-1] not in answered(client)
+    full.broker.queue_registry.delete(full.now, "b", "an operator deletes it")
+    full.settle()
+    assert window[-1] in answered(client)
+    assert full.broker.memory.refusing == 0
+
+
+def test_many_messages_with_windows_do_not_stop_what_empties_the_queue(full: OpenWireServer) -> None:
+    """The answers that wait for room are no reason to read no further."""
+    client = full.openwire_client()
+    client.consume("a", prefetch=2)
+    for session in (2, 3):
+        producer = ProducerId(client.id, 1, session)
+        client.succeeds(ProducerInfo(producer, window_size=1 << 20))
+        client.producers.add(producer)
+    for number in range(1_200):
+        client.send(of_session(client, 2 + number % 2, "small"))
+    found: list[str] = []
+    while batch := consumed(client):
+        found += batch
+    assert len(found) == 1_200

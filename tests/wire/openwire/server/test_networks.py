@@ -282,3 +282,17 @@ def test_a_bridge_puts_aside_what_is_never_accepted(server: OpenWireServer) -> N
         assert message.startswith("temp-") and why in message.lower()
     client = server.openwire_client()
     assert client.fails(client.message("1", ActiveMQTempQueue("ID:gone:1")))[0].startswith("javax.jms.")
+
+
+def test_the_duplex_end_of_a_connection_that_is_cleaned_up_ends(server: OpenWireServer) -> None:
+    """Else each further login of a broker would leave consumers that nobody ends."""
+    other, _ = duplex(server)
+    advise(other, ConsumerInfo(ConsumerId("ID:there", 1, 1), destination=ActiveMQQueue("q"), prefetch_size=10))
+    server.openwire_client().publish("1", "q")
+    assert len(other.output()) == 1
+    other.succeeds(RemoveInfo(ConnectionId(other.id)))
+    assert server.broker.queues["q"].consumer_count() == 0
+    other.send(other.login_info("NC_again_outbound", "admin", "admin"))
+    server.verify()
+    assert [each for each in other.output() if isinstance(each, ActiveMQTextMessage)] == []
+    assert server.broker.queues["q"].message_count == 1

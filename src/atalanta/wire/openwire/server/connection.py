@@ -41,6 +41,7 @@ from atalanta.wire.openwire.server.cluster_clients import can_be_told, scheme_of
 from atalanta.wire.openwire.server.cluster_copies import comes_again
 from atalanta.wire.openwire.server.redirect import OpenWireRedirect
 from atalanta.wire.openwire.server.requests.commands import answer, remove_all
+from atalanta.wire.openwire.server.requests.sends import held_bytes
 from atalanta.wire.openwire.server.sessions.errors import (
     ClientIdError,
     bridge_throwable,
@@ -119,7 +120,7 @@ class OpenWireConnection(OpenWireOutput):
         if session is not None:
             size += session.waiting.bytes
         if isinstance(waiting, OpenWireMessage):
-            size += len(waiting.content or b"") + len(waiting.marshalled_properties or b"")
+            size += held_bytes(waiting)
             if session is not None and session.inflation is not None:
                 size += session.inflation.inflater.size
         return size
@@ -247,6 +248,7 @@ class OpenWireConnection(OpenWireOutput):
             remove_all(session, now, command.last_delivered_sequence_id)
             session.leave(now)
             session.kernel.close(now, False)
+            self._end_bridge(now)
             if token != SILENT:
                 session.done_when_durable(token)
 
@@ -391,6 +393,9 @@ class OpenWireConnection(OpenWireOutput):
         if session is not None:
             session.leave(now)
             session.kernel.close(now, True)
+        self._end_bridge(now)
+
+    def _end_bridge(self, now: int) -> None:
         if self.duplex is not None:
             self.duplex.close(now)
             self.duplex = None

@@ -134,7 +134,8 @@ def _send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
             if not session.may_send(target.name(), room):
                 full = target.name()
                 break
-    if full is not None and not _may_be_set_aside(session, command, room):
+    held = (held_bytes(command) + room - size + MESSAGE_BYTES) * len(targets)
+    if full is not None and not _may_be_set_aside(session, command, held):
         session.stop_for_room(now, full, command)
         return False
     original = route.destination if len(targets) > 1 else command.original_destination
@@ -147,7 +148,8 @@ def _send(session: OpenWireSession, now: int, command: OpenWireMessage) -> bool:
             session.kernel.check("send", target.name())
     token = _token(session, command, size, len(messages))
     if full is not None:
-        session.set_aside(now, lane_of(command), WaitingMessage(session, command, targets, messages, token, room, full))
+        request = WaitingMessage(session, command, targets, messages, token, room, held, full)
+        session.set_aside(now, lane_of(command), request)
         return True
     _deliver(session, now, command.transaction_id, messages, token)
     return True
@@ -168,7 +170,7 @@ def _deliver(
 
 # -- full addresses -------------------------------------------------------------------------------
 class WaitingMessage(WaitingRequest):
-    """The messages of a command that waits for room; `transaction_id` is that of the command."""
+    """The messages of a command that wait for `room` bytes at each address; `transaction_id` is that of the command."""
 
     def __init__(
         self,
@@ -178,9 +180,10 @@ class WaitingMessage(WaitingRequest):
         messages: list[Message],
         token: int,
         room: int,
+        size: int,
         address: str,
     ) -> None:
-        super().__init__(_producer_of(command), room, address)
+        super().__init__(_producer_of(command), size, address)
         self.session = session
         self.command_id = command.command_id
         self.wanted = command.response_required
@@ -188,12 +191,13 @@ class WaitingMessage(WaitingRequest):
         self.targets = targets
         self.messages = messages
         self.token = token
+        self.room = room
 
     def proceed(self, now: int) -> bool:
         session = self.session
         try:
             for target in self.targets:
-                if not session.may_send(target.name(), self.size):
+                if not session.may_send(target.name(), self.room):
                     self.address = target.name()
                     return False
             _check_temporary(session, self.targets)
@@ -226,6 +230,15 @@ class WaitingEnd(WaitingRequest):
         return True
 
 
+def held_bytes(command: OpenWireMessage) -> int:
+    """Returns the bytes that a command takes while it waits, without an inflated body."""
+    size = len(command.content or b"") + len(command.marshalled_properties or b"")
+    for text in (command.correlation_id, command.jms_type, command.group_id, command.user_id):
+        size += len(text or "")
+    reply_to = command.reply_to
+    return size if reply_to is None else size + len(reply_to.physical_name or "")
+
+
 def lane_of(command: OpenWireMessage) -> str:
     """Returns the lane of a message: the client's session, whose order is kept."""
     producer_id = command.producer_id
@@ -237,7 +250,7 @@ def _producer_of(command: OpenWireMessage) -> str:
     return "" if producer_id is None else f"{lane_of(command)}:{producer_id.value}"
 
 
-def _may_be_set_aside(session: OpenWireSession, command: OpenWireMessage, room: int) -> bool:
+def _may_be_set_aside(session: OpenWireSession, command: OpenWireMessage, size: int) -> bool:
     """Returns whether a message may wait while its connection goes on: its sender waits for an answer, or keeps to a
     window (Queue.send). Others have nothing but the connection that stops them."""
     if not session.connection.sets_aside():
@@ -246,21 +259,24 @@ def _may_be_set_aside(session: OpenWireSession, command: OpenWireMessage, room: 
         producer = None if command.producer_id is None else session.producers.by_id.get(command.producer_id)
         if producer is None or producer.window_size <= 0:
             return False
-    return session.waiting.may_add(_producer_of(command), room)
+    return session.waiting.may_add(_producer_of(command), size)
 
 
 def end_transaction(session: OpenWireSession, now: int, info: TransactionInfo) -> bool:
     """Processes the end of a transaction, behind its messages. Returns False if it has to wait, as `send`."""
     lanes: list[str] = []
+    ends = False
     for lane, requests in session.waiting.lanes.items():
         for request in requests:
-            if isinstance(request, WaitingMessage) and request.transaction_id == info.transaction_id:
-                lanes.append(lane)
-                break
+            if isinstance(request, WaitingEnd):
+                ends = ends or request.info.transaction_id == info.transaction_id
+            elif isinstance(request, WaitingMessage) and request.transaction_id == info.transaction_id:
+                if lane not in lanes[-1:]:
+                    lanes.append(lane)
     if not lanes:
         answer_transaction(session, now, info)
         return True
-    if len(lanes) > 1 or not info.response_required:
+    if len(lanes) > 1 or ends or not info.response_required:
         session.stop_input()
         return False
     session.set_aside(now, lanes[0], WaitingEnd(session, info))

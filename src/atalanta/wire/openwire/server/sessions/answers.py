@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.identifiers import ProducerId
     from atalanta.wire.openwire.encoding.structure import Command, DataStructure
     from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
+    from atalanta.wire.waiting_requests import WaitingRequests
 
 # Answers that wait for the disk before no more is read from the client, and when it is read again.
 ANSWERS_MAX: Final = 1_000
@@ -53,10 +54,12 @@ class Answer:
 
 
 class Answers:
-    """The answers of one connection that are still to come."""
+    """The answers of one connection that are still to come. `aside`: requests that wait for room, each with its answer.
+    """
 
-    def __init__(self, connection: OpenWireOutput) -> None:
+    def __init__(self, connection: OpenWireOutput, aside: WaitingRequests) -> None:
         self.connection = connection
+        self.aside = aside
         self.waiting: dict[int, Answer] = {}
         self.last_token: int = 0
         self.too_many: bool = False
@@ -69,7 +72,7 @@ class Answers:
         """Returns the token of an answer. Above a limit the client's input is held."""
         self.last_token += 1
         self.waiting[self.last_token] = answer
-        if len(self.waiting) >= ANSWERS_MAX and not self.too_many:
+        if len(self.waiting) - self.aside.count >= ANSWERS_MAX and not self.too_many:
             self.too_many = True
             self.connection.hold_input()
         return self.last_token
@@ -109,6 +112,6 @@ class Answers:
 
     def _remove(self, token: int) -> None:
         del self.waiting[token]
-        if self.too_many and len(self.waiting) <= ANSWERS_LOW:
+        if self.too_many and len(self.waiting) - self.aside.count <= ANSWERS_LOW:
             self.too_many = False
             self.connection.release_input()

@@ -71,7 +71,7 @@ class OpenWireSession(SenderControl):
         self.connection_id = connection_id
         self.sender = sender
         self.patient = sender.bridge
-        self.answers = Answers(connection)
+        self.answers = Answers(connection, self.waiting)
         self.dispatches = Dispatches(connection, advisories, pulls, wildcard_queues, correlations)
         self.sessions: dict[SessionId, bool] = {}
         self.producers = Producers()
