@@ -18,17 +18,18 @@ POLICIES: Final = {"PAGE": PAGE, "BLOCK": BLOCK, "FAIL": FAIL, "DROP": DROP}
 
 
 class CreditRequest:
-    """A sender that waits for `amount` credits (bytes) of an address; `due` (ns): until then, -1 for ever."""
+    """A sender that waits for `amount` credits (bytes) of an address; `since` (ns): its wait has an end where the
+    address sets one, -1: it has none."""
 
     def __init__(self, address: str, amount: int, peer: bool) -> None:
         self.address = address
         self.amount = amount
         self.peer = peer
-        self.due: int = -1
+        self.since: int = -1
 
-    def wait_until(self, due: int) -> None:
-        """Sets the end of the wait (ns); -1: none."""
-        self.due = due
+    def wait_since(self, since: int) -> None:
+        """Sets the beginning of the wait (ns), if it is to have an end; -1: it is not."""
+        self.since = since
 
 
 class Account:

@@ -206,34 +206,37 @@ class Memory:
         return (account.disk_policy if self.disk_full else account.policy) == FAIL
 
     def _limit_wait(self, account: Account, request: CreditRequest, since: int) -> None:
-        """Sets the timer of a request that waits since then."""
-        if since < 0 or account.wait_ns < 0 or request.peer:
+        """Limits the wait of a request since then."""
+        if since < 0 or request.peer:
             return
-        due = since + account.wait_ns
-        if request.due < 0 or due < request.due:
-            request.wait_until(due)
-            if self.due < 0 or due < self.due:
-                self.due = due
-                self.timers.set(SENDERS_TIMER, due)
+        if request.since < 0 or since < request.since:
+            request.wait_since(since)
+            self._set_timer(account, request)
+
+    def _set_timer(self, account: Account, request: CreditRequest) -> None:
+        """Sets the timer for the end of a wait, if it has one."""
+        if request.since < 0 or account.wait_ns < 0:
+            return
+        due = request.since + account.wait_ns
+        if self.due < 0 or due < self.due:
+            self.due = due
+            self.timers.set(SENDERS_TIMER, due)
 
     def on_timer(self, now: int) -> None:
         """Ends the requests that have waited as long as their address lets them."""
         self.due = -1
-        following = -1
         for account in self.waiting:
+            if account.wait_ns < 0:
+                continue
             for endpoint, request in list(account.waiting.items()):
-                if request.due < 0:
-                    continue
-                if request.due > now:
-                    following = request.due if following < 0 else min(following, request.due)
-                    continue
-                request.wait_until(-1)
-                if endpoint.overdue(request.address, request.amount, account.wait_ns):
-                    del account.waiting[endpoint]
-                    self._waits_less(endpoint)
-        if following >= 0 and (self.due < 0 or following < self.due):
-            self.due = following
-            self.timers.set(SENDERS_TIMER, following)
+                if request.since >= 0 and request.since + account.wait_ns <= now:
+                    request.wait_since(-1)
+                    if endpoint.overdue(request.address, request.amount, account.wait_ns):
+                        del account.waiting[endpoint]
+                        self._waits_less(endpoint)
+                else:
+                    self._set_timer(account, request)
+        self._forget_unawaited()
 
     def withheld(self, account: Account, peer: bool) -> bool:
         """Returns true if requests for credits of the address must wait now."""
@@ -251,6 +254,8 @@ class Memory:
         """Applies changed limits of an account: refuses messages if it is full, and lets waiting requests be tried."""
         self.refuse(account)
         self.refusal(account)
+        for request in account.waiting.values():
+            self._set_timer(account, request)
         self.freed = True
 
     def set_disk_full(self, full: bool) -> None:
@@ -339,6 +344,10 @@ class Memory:
         del self.waits[endpoint]
         for account in self.waiting:
             account.waiting.pop(endpoint, None)
+        self._forget_unawaited()
+
+    def _forget_unawaited(self) -> None:
+        """Forgets the accounts without waiting requests, if there are many: of addresses that do not exist, perhaps."""
         if len(self.waiting) > WAITING_ADDRESSES_MAX:
             still: list[Account] = []
             for account in self.waiting:
