@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from atalanta.kernel.endpoint import SILENT
+from atalanta.kernel.tasks import TASKS_TIMER
 from atalanta.management.statistics import REQUESTS_MAX
 from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.commands.destinations import (
@@ -128,7 +129,8 @@ def test_many_answers_go_in_turns_and_none_is_lost(server: ThreeProtocols) -> No
     assert len(server.broker.store.tasks.waiting) == 1
     turns = 0
     while server.broker.store.tasks.waiting:
-        server.turn()
+        server.broker.on_timer(server.now, TASKS_TIMER)
+        server.broker.flush(server.now)
         turns += 1
     server.settle()
     assert turns > 1 and server.broker.queues["replies"].message_count == 300
