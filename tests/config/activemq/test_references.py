@@ -122,12 +122,13 @@ def test_elements_that_name_each_other_again_and_again_are_bounded(tmp_path: Pat
     assert found == [f"5: references put more than {PLACED_MAX} elements into the broker"]
 
 
-@pytest.mark.parametrize("elements", ["", "<bean id='rights' class='org.apache.activemq.security.LDAPAuthorizationMap'/>"])
+@pytest.mark.parametrize("elements", ["", "<bean id='rights' class='org.apache.activemq.security.LDAPMap'/>"])
 def test_permissions_that_are_named_and_not_there_are_an_error(tmp_path: Path, elements: str) -> None:
     """Without a word nobody would know why everybody is refused."""
     path = beside(tmp_path, "", "<a:plugins><a:authorizationPlugin map='#rights'/></a:plugins>", elements)
     assert problems(path) == [
-        "3: map of <authorizationPlugin>: no element of Classic in this file has the id 'rights' (write it as <map> in it)"
+        "3: map of <authorizationPlugin>: no element of Classic in this file has the id 'rights'"
+        " (write it as <map> in it)"
     ]
 
 
