@@ -151,3 +151,18 @@ def test_of_core() -> None:
     assert 0 < len(found) < 10 and found == numbers(1, len(found))
     assert server.broker.queues["s"].message_count == len(found) + 2
     validate(server.broker)
+
+
+# -- dead letters -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", [">", "ActiveMQ.>", "ActiveMQ.DLQ"])
+def test_dead_letters_do_not_go_round_by_a_slow_subscriber_that_gets_them(name: str) -> None:
+    server = server_with(dead_letter_address="ActiveMQ.DLQ", dead_letter_non_durable=True)
+    server.login().create_queue("ActiveMQ.DLQ")
+    client, slow = server.openwire_client(), server.openwire_client("d")
+    client.consume(ActiveMQTopic(name), prefetch=3)
+    slow.consume(TOPIC, prefetch=3)
+    send(server, 1, 30)
+    dead = server.broker.queues["ActiveMQ.DLQ"]
+    found = [str(each.message.text()) for each in dead.live()]
+    assert len(found) >= 22 and found == numbers(4, 3 + len(found))  # each once
+    validate(server.broker)

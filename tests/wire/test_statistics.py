@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from atalanta.kernel.endpoint import SILENT
+from atalanta.kernel.tasks import TASKS_TIMER
+from atalanta.management.statistics import REQUESTS_MAX
 from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.commands.destinations import (
     ActiveMQDestination,
@@ -113,3 +116,51 @@ def test_without_the_plugin_it_is_a_queue(tmp_path: Path) -> None:
     client = server.openwire_client()
     assert asked(client, "ActiveMQ.Statistics.Broker") == []
     assert server.broker.queues["ActiveMQ.Statistics.Broker"].message_count == 1
+
+
+def test_many_answers_go_in_turns_and_none_is_lost(server: ThreeProtocols) -> None:
+    core = server.login()
+    for number in range(300):
+        core.create_queue(f"q{number}")
+    core.create_queue("replies")
+    request = server.message("ActiveMQ.Statistics.Destination.q*")
+    request.put_property("JMSReplyTo", "replies")
+    server.session().send(server.now, request, SILENT)
+    assert len(server.broker.store.tasks.waiting) == 1
+    turns = 0
+    while server.broker.store.tasks.waiting:
+        server.broker.on_timer(server.now, TASKS_TIMER)
+        server.broker.flush(server.now)
+        turns += 1
+    server.settle()
+    assert turns > 1 and server.broker.queues["replies"].message_count == 300
+
+
+def test_a_client_cannot_have_any_number_of_answers_made(server: ThreeProtocols) -> None:
+    client = server.openwire_client()
+    replies = client.temporary_queue()
+    handler = server.broker.session_services.request_prefixes["ActiveMQ.Statistics."]
+    handler.__self__.unanswered = REQUESTS_MAX  # type: ignore[attr-defined]
+    _, text = client.fails(client.message("", "ActiveMQ.Statistics.Broker", reply_to=replies))
+    assert "100 requests" in text
+
+
+def test_a_full_address_gets_no_answers(tmp_path: Path) -> None:
+    full = "<destinationPolicy><policyMap><policyEntries><policyEntry queue='replies' memoryLimit='20kb'>"
+    full += "<pendingQueuePolicy><vmQueueCursor/></pendingQueuePolicy></policyEntry></policyEntries></policyMap>"
+    server = ClassicFile(inside=PLUGIN + full + "</destinationPolicy>").node(tmp_path)
+    core, client = server.login(), server.openwire_client()
+    for number in range(100):
+        core.create_queue(f"q{number}")
+    core.create_queue("replies")
+    request = client.message("", "ActiveMQ.Statistics.Destination.>", reply_to=ActiveMQQueue("replies"))
+    client.succeeds(request)
+    assert 0 < server.broker.addresses["replies"].account.bytes < 25_000
+    assert "statistics_reply_lost" in [name for name, _ in server.trace.events]
+
+
+def test_requests_are_answered_although_somebody_consumes_from_their_queue(server: ThreeProtocols) -> None:
+    thief = server.openwire_client("t")
+    thief.consume("ActiveMQ.Statistics.Broker")
+    assert len(asked(server.openwire_client(), "ActiveMQ.Statistics.Broker")) == 1
+    assert thief.dispatches() == []

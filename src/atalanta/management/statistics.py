@@ -7,15 +7,16 @@ map messages, one for the broker, for each destination, or for each consumer. NA
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.errors import BrokerError
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import MULTICAST
 from atalanta.kernel.routing.wildcard import WildcardMatch
 from atalanta.kernel.security.security import SEND
+from atalanta.kernel.tasks import Task
 from atalanta.management.request.replies import strip_scheme
 from atalanta.message.encoding.buffer import Writer
+from atalanta.message.fqqn import split_fqqn
 from atalanta.message.message import MAP, Message
 from atalanta.message.properties import Int, TypedProperties
 
@@ -33,6 +34,10 @@ OF_SUBSCRIPTION: Final = "ActiveMQ.Statistics.Subscription"
 END: Final = "ActiveMQ.Statistics.Destination.List.End.With.Null"  # a property, or behind the name: an empty map ends
 INTERNAL: Final = ("$", "activemq.", PREFIX)
 ANSWERS_MAX: Final = 1_000  # to one request: what is beyond is left out, and an event says so
+REQUESTS_MAX: Final = 100  # whose answers are not all sent
+# The cost of an answer, and of looking at a destination, in steps of tasks.
+ANSWER_STEPS: Final = 100
+LOOK_STEPS: Final = 5
 CORRELATION_ID: Final = "JMSCorrelationID"
 
 Figures = dict[str, "PropertyValue"]
@@ -43,6 +48,7 @@ class StatisticsRequests:
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
+        self.unanswered: int = 0
         broker.session_services.request_prefixes[PREFIX] = self.handle
 
     def handle(self, now: int, request: Message, session: Session) -> None:
@@ -53,13 +59,17 @@ class StatisticsRequests:
             return
         address = strip_scheme(reply_to)
         session.check(SEND, address)
-        answers = self._answers(request)
-        for figures in islice(answers, ANSWERS_MAX):
-            self._reply(now, request, address, figures)
-        if next(answers, None) is not None:
-            self.broker.trace.event("statistics_cut", {"request": request.address, "answers": ANSWERS_MAX})
+        if self.unanswered >= REQUESTS_MAX:
+            raise BrokerError(ILLEGAL_STATE, f"{REQUESTS_MAX} requests for statistics wait for their answers")
+        self.unanswered += 1
+        self.broker.store.tasks.add(now, Answers(self, request, address, self._answers(request)))
 
-    def _answers(self, request: Message) -> Iterator[Figures]:
+    def count_answered(self) -> None:
+        """Counts a request that has all of its answers."""
+        self.unanswered -= 1
+
+    def _answers(self, request: Message) -> Iterator[Figures | None]:
+        """Yields the answers, and None for what was looked at and is not answered."""
         name = request.address
         if name.startswith(OF_DESTINATION):
             wanted = name.removeprefix(OF_DESTINATION).removeprefix(".")
@@ -116,7 +126,7 @@ class StatisticsRequests:
             **dict.fromkeys(("openwire", "stomp", "ssl", "stomp+ssl", "vm", "dataDirectory"), ""),
         }
 
-    def _destinations(self, pattern: str, request: Message) -> Iterator[Figures]:
+    def _destinations(self, pattern: str, request: Message) -> Iterator[Figures | None]:
         """Yields the figures of queues, or of topics if the request went to a topic."""
         try:
             match = WildcardMatch(pattern, self.broker.config.wildcard)
@@ -125,11 +135,12 @@ class StatisticsRequests:
         producers = self._producers()
         topics = request.routing_type == MULTICAST
         for address in list(self.broker.addresses.values()):
+            yield None
             if address.name.startswith(INTERNAL) or address.internal:
                 continue
             if topics and address.multicast and match.matches(address.name):
                 yield self._of_destination("topic", address.name, address, address.queues(), producers)
-            for queue in [] if topics else address.queues():
+            for queue in [] if topics else list(address.queues()):
                 if queue.spec.routing_type != MULTICAST and match.matches(queue.name):
                     yield self._of_destination("queue", queue.name, address, [queue], producers)
 
@@ -143,8 +154,9 @@ class StatisticsRequests:
             **self._memory(address.account.bytes, address.account.limit_bytes),
         }
 
-    def _subscriptions(self) -> Iterator[Figures]:
-        for session in self.broker.clients.sessions():
+    def _subscriptions(self) -> Iterator[Figures | None]:
+        for session in list(self.broker.clients.sessions()):
+            yield None
             for consumer in list(session.consumers.values()):
                 spec = consumer.queue.spec
                 if spec.internal:
@@ -169,7 +181,13 @@ class StatisticsRequests:
                 }
 
     # -- replies ------------------------------------------------------------------------------------
-    def _reply(self, now: int, request: Message, address: str, figures: Figures) -> None:
+    def reply(self, now: int, request: Message, address: str, figures: Figures) -> bool:
+        """Sends one answer. Returns False if its address is full or takes none."""
+        broker = self.broker
+        known = broker.addresses.get(split_fqqn(address)[0])
+        if known is not None and broker.memory.refusal(known.account) >= 0:
+            broker.trace.event("statistics_reply_lost", {"to": address, "why": "the address is full"})
+            return False
         entries = TypedProperties()
         for name, value in figures.items():
             entries.put(name, value)
@@ -182,8 +200,55 @@ class StatisticsRequests:
         reply.properties.put("JMSType", "Advisory")
         reply.properties_changed()
         try:
-            plan = self.broker.publisher.prepare(now, reply)
+            plan = broker.publisher.prepare(now, reply)
         except BrokerError as error:
-            self.broker.trace.event("statistics_reply_lost", {"to": address, "why": error.text})
-            return
-        self.broker.plans.commit(plan, None, 0)
+            broker.trace.event("statistics_reply_lost", {"to": address, "why": error.text})
+            return False
+        broker.plans.commit(plan, None, 0)
+        return True
+
+
+class Answers(Task):
+    """The answers to one request. Those that a turn has no room for follow in the next ones."""
+
+    def __init__(
+        self, service: StatisticsRequests, request: Message, address: str, found: Iterator[Figures | None]
+    ) -> None:
+        self.service = service
+        self.request = request
+        self.address = address
+        self.found = found
+        self.sent = 0
+        self.over = False
+
+    def do(self, now: int, most: int) -> int:
+        done = 0
+        while done < most and not self.over:
+            done += self._step(now)
+        return done
+
+    def ended(self) -> bool:
+        return self.over
+
+    def _step(self, now: int) -> int:
+        """Looks at the next destination or consumer, and sends its answer; returns the cost."""
+        try:
+            figures = next(self.found)
+        except StopIteration:
+            self._end()
+            return 1
+        if figures is None:
+            return LOOK_STEPS
+        if self.sent == ANSWERS_MAX:
+            event = {"request": self.request.address, "answers": ANSWERS_MAX}
+            self.service.broker.trace.event("statistics_cut", event)
+            self._end()
+            return LOOK_STEPS
+        self.sent += 1
+        if not self.service.reply(now, self.request, self.address, figures):
+            self._end()
+        return ANSWER_STEPS
+
+    def _end(self) -> None:
+        self.over = True
+        self.service.count_answered()

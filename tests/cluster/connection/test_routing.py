@@ -23,6 +23,7 @@ from atalanta.kernel.routing.bindings import (
 )
 from atalanta.message.message import Message
 from atalanta.message.selector.selector import parse
+from atalanta.sim.nodes import queue
 from tests.cluster.cluster_rig import Rig, count, node_of
 
 HERE = -1
@@ -217,3 +218,13 @@ def test_where_nothing_is_shared_a_queue_that_only_others_have_is_made_for_the_m
     client.publish("work", b"here", ANYCAST)
     rig.until(lambda: client.answers == [1])
     assert (count(first, "work"), count(second, "work")) == (1, 1)
+
+
+def test_members_learn_all_queues_although_slow_subscribers_keep_few_messages(rig: Rig) -> None:
+    """More notifications wait than the window of the link takes at once."""
+    a = rig.node(queues=[queue(f"q{number}", f"q{number}", ANYCAST) for number in range(3_000)])
+    b = rig.node()
+    for host in (a, b):
+        host.start()
+        node_of(host).broker.settings.add("#", {"pending_message_limit": 5})
+    rig.until(lambda: sum(len(each.remotes()) for each in node_of(b).broker.addresses.values()) == 3_000)

@@ -145,7 +145,7 @@ def test_prefetches_and_the_wait_for_consumers_of_policies(tmp_path: Path) -> No
     )
     every, topic, wait = (settings(found, name) for name in ("q", "t.a", "wait"))
     assert (every.openwire_queue_prefetch, every.openwire_topic_prefetch) == (1, 32_766)
-    assert (topic.openwire_queue_prefetch, topic.openwire_topic_prefetch) == (1_000, 4)
+    assert (topic.openwire_queue_prefetch, topic.openwire_topic_prefetch) == (1, 4)
     assert topic.openwire_durable_prefetch == 5
     assert wait.openwire_queue_prefetch == 1000  # the nearest policy counts alone
     assert (wait.default_consumers_before_dispatch, wait.default_delay_before_dispatch_ms) == (5, 1_000)

@@ -122,3 +122,18 @@ def test_elements_that_name_each_other_again_and_again_are_bounded(tmp_path: Pat
         lists += f"<u:list id='l{number}'>{inside}</u:list>"
     found = problems(beside(tmp_path, "destinations='#l0'", "", lists))
     assert found == [f"5: references put more than {PLACED_MAX} elements into the broker"]
+
+
+@pytest.mark.parametrize("elements", ["", "<bean id='rights' class='org.apache.activemq.security.LDAPMap'/>"])
+def test_permissions_that_are_named_and_not_there_are_an_error(tmp_path: Path, elements: str) -> None:
+    """Without a word nobody would know why everybody is refused."""
+    path = beside(tmp_path, "", "<a:plugins><a:authorizationPlugin map='#rights'/></a:plugins>", elements)
+    assert problems(path) == [
+        "3: map of <authorizationPlugin>: no element of Classic in this file has the id 'rights'"
+        " (write it as <map> in it)"
+    ]
+
+
+def test_unknown_attributes_of_sections_are_errors(tmp_path: Path) -> None:
+    path = beside(tmp_path, "", "<a:destinationPolicy strict='true'/>", "")
+    assert problems(path) == ["3: unknown attribute 'strict' of <destinationPolicy>"]

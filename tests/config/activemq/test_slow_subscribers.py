@@ -88,3 +88,19 @@ def test_retained_messages(tmp_path: Path, inside: str, lost: int) -> None:
     assert (found.retroactive_message_count, found.retroactive_on_request) == (1, True)
     assert found.retroactive_marked_only and not settings(configuration, "all").retroactive_marked_only
     assert len([each for each in findings(configuration) if each.startswith("!")]) == lost
+
+
+def test_the_policy_of_a_queue_leaves_the_limits_of_topics_as_they_are(tmp_path: Path) -> None:
+    """In Classic queues and topics have policies apart."""
+    limit = LIMIT.format('<constantPendingMessageLimitStrategy limit="1000"/>')
+    entries = (
+        f'<policyEntry topic="&gt;" topicPrefetch="7">{limit}</policyEntry>'
+        '<policyEntry queue="&gt;" queuePrefetch="9"/>'
+        '<policyEntry queue="shop.&gt;" memoryLimit="1mb"/><policyEntry topic="free.&gt;" memoryLimit="1mb"/>'
+    )
+    configuration = read(classic_file(tmp_path, POLICY.format(entries)))
+    of_queue, of_topic = settings(configuration, "shop.news"), settings(configuration, "free.news")
+    assert (of_queue.pending_message_limit, of_queue.openwire_topic_prefetch) == (1_000, 7)
+    assert of_queue.openwire_queue_prefetch == 1_000
+    assert (of_topic.pending_message_limit, of_topic.openwire_topic_prefetch) == (-1, 32_766)
+    assert of_topic.openwire_queue_prefetch == 9

@@ -8,6 +8,7 @@ from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.disk_limit import DiskLimit
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
+from atalanta.kernel.memory.full_address import AWAITED_MAX
 from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES, SENDERS_TIMER, WAITING_ADDRESSES_MAX
 from atalanta.kernel.security.security import Identity
 from atalanta.kernel.sessions.session import Session
@@ -411,6 +412,39 @@ def test_peers_and_addresses_without_such_a_time_wait_for_ever() -> None:
     peer.identity = Identity("cluster", (), True)
     peer.request_credits("orders", 10, bench.now)
     assert SENDERS_TIMER not in bench.timers.due
+
+
+@pytest.mark.parametrize(("changed_ms", "refused_after_ms"), [(2_000, 2_000), (9_000, 9_000), (-1, -1)])
+def test_a_changed_time_counts_for_those_who_wait(changed_ms: int, refused_after_ms: int) -> None:
+    values: dict[str, SettingValue] = {"address_full_policy": "BLOCK", "max_size_messages": 2}
+    bench = bench_with({**values, "blocked_send_timeout_ms": 5_000})
+    fill(bench, 2)
+    session = bench.session()
+    session.request_credits("orders", 10, bench.now)
+    wait(bench, 1_000)
+    bench.settings.add("orders", {**values, "blocked_send_timeout_ms": changed_ms})
+    registry = bench.broker.address_registry
+    registry.apply_settings(registry.by_name["orders"])
+    waited_ms = 1_000
+    while waited_ms < 20_000 and not endpoint(session).granted:
+        wait(bench, 1_000)
+        waited_ms += 1_000
+    assert endpoint(session).granted == ([] if refused_after_ms < 0 else [("orders", -10)])
+    assert refused_after_ms < 0 or waited_ms == refused_after_ms
+
+
+def test_a_sender_to_addresses_that_do_not_exist_leaves_nothing_behind() -> None:
+    bench = bench_with({"blocked_send_timeout_ms": 1_000})
+    bench.settings.add("#", {"blocked_send_timeout_ms": 1_000})
+    memory = bench.broker.memory
+    memory.set_disk_full(True)
+    session = bench.session()
+    for number in range(2_000):
+        session.request_credits("new" if number % 2 else f"new.{number}", 10, bench.now)
+        wait(bench, 1_000)
+    assert len(endpoint(session).granted) == 2_000
+    assert len(memory.waiting) <= WAITING_ADDRESSES_MAX and not memory.waits
+    assert len(bench.broker.session_services.full_addresses.awaited) <= AWAITED_MAX
 
 
 def wait(bench: Bench, time_ms: int) -> None:

@@ -225,3 +225,22 @@ def test_one_step_of_the_scan_expires_a_bounded_number_of_messages(bench: Bench)
         steps += 1
         assert queue.expired <= steps * 500
     assert queue.expired == 3_000
+
+
+def test_dead_letters_that_expire_do_not_go_round_by_the_queue_of_a_wildcard() -> None:
+    bench = Bench()
+    bench.settings.add("#", {"expiry_address": "DLQ", "dead_letter_expiry_ms": 1_000})
+    dead, _, all_of_it = bench.queue("DLQ"), bench.queue("news", "news", 0), bench.queue("all", "#", 0)
+    message = bench.message("news", b"x")
+    message.expiration = bench.now // 1_000_000 + 500
+    bench.session().send(bench.now, message, 1)
+    bench.settle()
+    found: list[tuple[int, int]] = []
+    for _ in range(5):
+        bench.now += 2 * SECOND
+        bench.broker.set_now(bench.now)
+        while bench.broker.expiry.scan(bench.now):
+            pass
+        bench.settle()
+        found.append((dead.message_count, all_of_it.message_count))
+    assert found[-1] == (0, 0), found

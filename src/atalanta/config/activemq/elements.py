@@ -60,6 +60,8 @@ class Elements:
 
     def __init__(self, report: Report) -> None:
         self.report = report
+        self.attributes_read: set[int] = set()
+        self.sections: list[XmlElement] = []
 
     def values(
         self,
@@ -71,6 +73,7 @@ class Elements:
     ) -> dict[str, str]:
         """Returns the honoured attributes. The others are findings with the reason of their table; `lost` are those
         that ask for a service which this node does not give, `fixed` do so with another value than that of here."""
+        self.attributes_read.add(id(node))
         silent, lost, fixed = silent or {}, lost or {}, fixed or {}
         known = [*honoured, *silent, *lost, *fixed]
         found: dict[str, str] = {}
@@ -107,6 +110,7 @@ class Elements:
         lost: Mapping[str, str] | None = None,
     ) -> None:
         """Reads the children by name. `<bean>` and `<ref>` are findings everywhere."""
+        self.sections.append(node)
         silent, lost = silent or {}, lost or {}
         for child in node.children:
             if child.name in handlers:
@@ -119,6 +123,16 @@ class Elements:
                 text = f"unknown element <{child.name}> in <{node.name}>"
                 hint = nearest(child.name, [*handlers, *silent, *lost])
                 self.report.problem(child.file, child.line, text, hint)
+
+    def finish(self) -> None:
+        """Reports the attributes of elements that have none, but children: a reference, perhaps, that means nothing."""
+        for node in {id(each): each for each in self.sections if id(each) not in self.attributes_read}.values():
+            for name, text in node.attributes.items():
+                if text.startswith("#"):
+                    what = f"no element of Classic in this file has the id '{text[1:].strip()}'"
+                    self.problem(node, f"{name} of <{node.name}>: {what}", f"write it as <{name}> in it")
+                elif name not in EVERYWHERE:
+                    self.problem(node, f"unknown attribute '{name}' of <{node.name}>")
 
     def bean(self, node: XmlElement) -> None:
         """Reports a bean of Spring inside the broker."""

@@ -21,6 +21,7 @@ DEAD_LETTERS: Final = "ActiveMQ.DLQ"
 # The address of individual dead-letter queues. It has no queue of its own, which would get each message again.
 STRATEGY: Final = ("processExpired", "processNonPersistent", "expiration")  # of every dead-letter strategy
 INDIVIDUAL: Final = "ActiveMQ.DLQ.individual"
+KINDS: Final = ("queue", "topic")
 TEMPORARY: Final = ("tempQueue", "tempTopic")
 SEND_TIMEOUT: Final = "sendFailIfNoSpaceAfterTimeout"
 KEPT_MAX: Final = "10000"  # messages of a topic that a time or a size limits
@@ -30,10 +31,18 @@ INT_MAX: Final = 2**31 - 1
 
 @dataclass
 class Setting:
-    """The settings of one match: element -> (value, node that said so)."""
+    """The settings of one match: element -> (value, node that said so). `kinds`: of queues, of topics, or both."""
 
     node: XmlElement
     values: dict[str, tuple[str, XmlElement]] = field(default_factory=dict)
+    kinds: set[str] = field(default_factory=set)
+
+    def states(self, name: str) -> bool:
+        """Returns whether the match has Classic's default for what another policy sets: a queue's policy says nothing
+        of what is of topics alone, and the other way round."""
+        if self.kinds == {"queue"}:
+            return name not in tables.OF_TOPICS
+        return self.kinds != {"topic"} or name not in tables.OF_QUEUES
 
 
 class Policies:
@@ -162,7 +171,7 @@ class Policies:
             found["blocked-send-timeout"] = str(wait_ms if wait_ms > 0 else -1)
 
     def _matches(self, node: XmlElement) -> list[str]:
-        matches = [each for kind in ("queue", "topic") for each in listed(node.attributes.get(kind, ""))]
+        matches = [each for kind in KINDS for each in listed(node.attributes.get(kind, ""))]
         if any(each in node.attributes for each in TEMPORARY):
             why = f"temporary destinations have the settings of {ALL}"
             self.elements.finding(node, f"{node.name} tempQueue", why, True)
@@ -173,6 +182,7 @@ class Policies:
     def _store(self, settings: dict[str, Setting], match: str, node: XmlElement, found: Mapping[str, str]) -> None:
         """Keeps the settings of a match. Of two that differ, the first one counts, and the other is a finding."""
         setting = settings.setdefault(match, Setting(node))
+        setting.kinds.update(kind for kind in KINDS if match in listed(node.attributes.get(kind, "")))
         for name, text in found.items():
             known = setting.values.get(name)
             if known is None:
@@ -388,7 +398,8 @@ class Policies:
             setting = self.policies.get(match) or self.redeliveries[match]
             stated = {name: text for name, (text, _) in setting.values.items()}
             if match in self.policies:
-                stated.update({name: tables.POLICY_DEFAULTS[name] for name in names if name not in stated})
+                missing = [name for name in names if name not in stated and (match == ALL or setting.states(name))]
+                stated.update({name: tables.POLICY_DEFAULTS[name] for name in missing})
             if match in self.redeliveries:
                 stated.update({name: text for name, (text, _) in self.redeliveries[match].values.items()})
             if self.drops:

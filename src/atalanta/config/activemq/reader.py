@@ -169,6 +169,7 @@ class BrokerReader:
         if self.elements.true(broker, values, "schedulerSupport"):
             self.transports.schedules = True
         self._children()
+        self.elements.finish()
         core.put(broker, "persistence-enabled", "true" if self.stores.persistent else "false")
         base = base_folder(self.path)
         data = StoreFolder(self.stores.folder)

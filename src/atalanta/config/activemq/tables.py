@@ -450,6 +450,12 @@ POLICY_DEFAULTS: Final[dict[str, str]] = {
     "auto-delete-queues-delay": "0",
     "auto-delete-addresses-delay": "0",
 }
+# Of topics alone, and of queues alone: the policy of the other kind says nothing of them.
+OF_TOPICS: Final = (
+    "pending-message-limit", "pending-message-prefetch-rate", "pending-message-eviction",
+    "pending-message-eviction-property", "openwire-topic-prefetch", "openwire-durable-prefetch",
+)  # fmt: skip
+OF_QUEUES: Final = ("openwire-queue-prefetch", "openwire-browser-prefetch")
 _EACH_DEAD_LETTER: Final = (
     "a message that several subscriptions reject, or that is rejected again after it was sent again, is a dead letter"
     " each time"

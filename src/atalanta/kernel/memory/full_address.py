@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
 from atalanta.kernel.memory.address_memory import BLOCK, DROP, FAIL, Account
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.transactions.transaction import SessionTransaction
     from atalanta.message.message import Message
 
+AWAITED_MAX: Final = 1_000
+
 
 class FullAddresses:
     """Grants credits to senders, and decides about messages to full addresses.
@@ -30,6 +32,8 @@ class FullAddresses:
         self.memory = memory
         self.trace = trace
         self.unknown = Account()  # of addresses that do not exist yet
+        self.awaited: dict[str, Account] = {}  # of those whose senders wait, by name
+        self.awaited_max: int = AWAITED_MAX  # what has no senders any more is forgotten then
 
     def request_credits(
         self, endpoint: SenderEndpoint, peer: bool, address: str, amount: int, since: int
@@ -46,9 +50,21 @@ class FullAddresses:
         if known is not None:
             account = known.account
         else:
-            account = Account()
+            account = self.awaited.get(name) or Account()
             account.apply(self.addresses.settings.match(name))
         self.memory.request(endpoint, account, address, amount, peer, since)
+        if known is None:
+            self._remember(name, account)
+
+    def _remember(self, name: str, account: Account) -> None:
+        """Keeps the account of an address that does not exist yet while senders wait for it."""
+        if account.waiting:
+            if name not in self.awaited and len(self.awaited) >= self.awaited_max:
+                self.awaited = {other: each for other, each in self.awaited.items() if each.waiting}
+                self.awaited_max = max(AWAITED_MAX, 2 * len(self.awaited))
+            self.awaited[name] = account
+        else:
+            self.awaited.pop(name, None)
 
     def drops(self, message: Message, peer: bool, endpoint: SenderEndpoint) -> bool:
         """Returns True if a full address drops the message; BrokerError ADDRESS_FULL if it fails senders, or if the

@@ -234,6 +234,7 @@ class Memory:
                     del account.waiting[endpoint]
                     self._waits_less(endpoint)
         self._arm(following)
+        self._forget_unawaited()
 
     def withheld(self, account: Account, peer: bool) -> bool:
         """Returns true if requests for credits of the address must wait now."""
@@ -351,6 +352,10 @@ class Memory:
         del self.waits[endpoint]
         for account in self.waiting:
             account.waiting.pop(endpoint, None)
+        self._forget_unawaited()
+
+    def _forget_unawaited(self) -> None:
+        """Forgets the accounts without waiting requests, if there are many: of addresses that do not exist, perhaps."""
         if len(self.waiting) > WAITING_ADDRESSES_MAX:
             still: list[Account] = []
             for account in self.waiting:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 ORIGIN: Final = "_AMQ_ORIG_ADDRESS"  # of a dead letter
+FAILURE_CAUSE: Final = "dlqDeliveryFailureCause"  # why it is one, for clients of ActiveMQ Classic
+SURPLUS: Final = "TopicSubDiscard"  # the cause of a message beyond a limit, as Classic's begins
 
 
 class DeadLetterResources:
@@ -59,7 +61,18 @@ class DeadLetterResources:
         `settings`: those of its address.
         """
         target = settings.expiry_address
-        if target == reference.queue.spec.address and reference.message.property_value(ORIGIN) is not None:
+        if _was_sent_to(target, reference):
+            return None
+        return _target(settings, target, reference)
+
+    def surplus_target(self, settings: AddressSettings, reference: Reference) -> str | None:
+        """Returns the dead-letter address of a message beyond a limit; None if it is dropped, as a dead letter is.
+
+        Subscribers by a wildcard get the dead letters of their own subscription, too: they would go round for ever.
+        """
+        target = settings.dead_letter_address
+        cause = reference.message.property_value(FAILURE_CAUSE)
+        if _was_sent_to(target, reference) or (isinstance(cause, str) and cause.startswith(SURPLUS)):
             return None
         return _target(settings, target, reference)
 
@@ -85,6 +98,15 @@ class DeadLetterResources:
             self.queues.create(now, spec)
         except BrokerError as error:
             self.trace.event("resource_not_created", {"queue": name, "why": error.text})
+
+
+def _was_sent_to(target: str | None, reference: Reference) -> bool:
+    """Returns true if a message is there as a dead letter already: in the address, or in the queue of a wildcard that
+    gets the address' messages."""
+    message = reference.message
+    if target is None or target not in (reference.queue.spec.address, message.address):
+        return False
+    return message.property_value(ORIGIN) is not None
 
 
 def _target(settings: AddressSettings, target: str | None, reference: Reference) -> str | None:

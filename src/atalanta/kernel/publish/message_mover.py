@@ -5,9 +5,10 @@ Every move is one record: the copy in its new queues and the acknowledgement of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from atalanta.kernel.journal import records
+from atalanta.kernel.publish.dead_letter_resources import FAILURE_CAUSE
 from atalanta.kernel.queue.delivery.origin_headers import remember_origin
 from atalanta.kernel.queue.delivery.plan import RoutingPlan
 from atalanta.kernel.queue.paging.paged_queue import paged_queue_of
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.queue.delivery.bridge_origin import Origins
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.registry.addresses import AddressRegistry
-
-FAILURE_CAUSE: Final = "dlqDeliveryFailureCause"
-
 
 class MessageMover:
     """Moves messages between the queues of a node, and removes them."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from atalanta.kernel.publish.dead_letter_resources import SURPLUS
+
 if TYPE_CHECKING:
     from atalanta.kernel.publish.dead_letter_resources import DeadLetterResources
     from atalanta.kernel.publish.message_mover import MessageMover
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 
 # Dead letters that are remembered: other subscribers that are as slow come to them soon.
 REMEMBERED_MAX: Final = 10_000
-CAUSE: Final = "TopicSubDiscard"  # as Classic's dlqDeliveryFailureCause begins
 WHY: Final = "more messages wait than pending-message-limit"
 
 
@@ -45,7 +46,7 @@ class SurplusMessages:
             queue.count_killed(1)
             message = reference.message
             lifetime_ms = self.settings.match(message.address or queue.spec.address).dead_letter_expiry_ms
-            mover.move_to_address(now, reference, target, WHY, False, CAUSE, lifetime_ms)
+            mover.move_to_address(now, reference, target, WHY, False, SURPLUS, lifetime_ms)
         trace.count("messages_dropped_pending_limit", len(dropped))
         mover.store.discard(dropped)
         if limit.is_news():
@@ -58,7 +59,7 @@ class SurplusMessages:
         """Returns the dead-letter address, whose queue exists then; None if the message is to be dropped."""
         message = reference.message
         settings = self.settings.match(message.address or reference.queue.spec.address)
-        target = self.resources.dead_letter_target(settings, reference)
+        target = self.resources.surplus_target(settings, reference)
         if target is None or message.id in self.remembered:
             return None
         if len(self.remembered) >= REMEMBERED_MAX:

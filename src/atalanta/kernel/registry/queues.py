@@ -144,7 +144,8 @@ class QueueRegistry:
         queue = Queue(self.bindings.take_id(), spec, selector, self.ids.uuid().hex())
         queue.usage.create(now)
         queue.take_local(takes_local(self.config.virtual_topic_forms, queue.name))
-        queue.limit_pending(pending_limit_of(spec, self.addresses.settings.match(address.name)))
+        if address.name != self.config.management_notification_address:  # other members need each notification
+            queue.limit_pending(pending_limit_of(spec, self.addresses.settings.match(address.name)))
         self.by_name[queue.name] = queue
         self.by_id[queue.id] = queue
         if self.config.persist_delivery_count_before_delivery:

@@ -129,7 +129,7 @@ class Session(TransactionOwner):
                 services.scale_down_target.redirect(now, message)
         addresses = self.addresses
         address = addresses.by_name.get(message.address)
-        if address is None:
+        if address is None or services.request_prefixes:
             handler = services.request_handler(message.address)
             if handler is not None:
                 handler(now, message, self)

@@ -193,3 +193,17 @@ def test_a_changed_timeout_counts_for_what_waits(
     if after_s:
         passes(full, after_s - before_s)
         assert answers(client) == {number: FULL}
+
+
+def test_a_full_disk_refuses_all_messages_to_a_queue_that_does_not_exist_yet() -> None:
+    settings = AddressSettingsRepository()
+    settings.add("#", {"blocked_send_timeout_ms": 1_000})
+    server = OpenWireServer(settings=settings)
+    server.broker.memory.set_disk_full(True)
+    client = server.openwire_client()
+    for _ in range(1_010):
+        number = client.send(client.message("late", "new"), True)
+        passes(server, 1.1)
+        assert answers(client) == {number: FULL}
+    assert len(server.broker.memory.waiting) == 1
+    validate(server.broker)
