@@ -163,16 +163,46 @@ def test_comments_end_before_strings_and_strings_hold_what_they_like() -> None:
         url="ldap://host:389" /* "not
         this" */ name="a \"b\" \\c" filter="(&(a={0})(b=c));";
     };'''
-    [module] = parse_login_config(text)["a"]
+    [module] = parse_login_config(text).entries["a"]
     assert module.options == {"url": "ldap://host:389", "name": 'a "b" \\c', "filter": "(&(a={0})(b=c));"}
     assert module.line == 1
 
 
-@pytest.mark.parametrize("text", ["", '"', "/* open"])
-def test_a_file_without_entries_is_as_none(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize("text", ["", '"', "/* open", "// activemq { };", "activemq GuestLoginModule required;"])
+def test_a_file_without_entries_lets_in_nobody(tmp_path: Path, text: str) -> None:
+    """In Artemis nobody could log in. The users of the properties files are perhaps others."""
     (tmp_path / "artemis-users.properties").write_text("anna = secret\n")
-    configuration = read_broker_xml(configure(tmp_path, text))
-    assert read_security(configuration).authenticate("anna", "secret") is not None
+    with pytest.raises(ConfigError, match="no entry can be read"):
+        read_security(read_broker_xml(configure(tmp_path, text)))
+
+
+GUESTS_LET_IN = f"activemq {{ {PACKAGE}.GuestLoginModule sufficient; }};\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (GUESTS_LET_IN.replace("activemq", "guests") + "activemq { };", "no login module can be read in the entry"),
+        (AS_CREATED + GUESTS_LET_IN, "login.config:11: the entry 'activemq' is there twice"),
+        (AS_CREATED.replace("};", f" {PACKAGE}.GuestLoginModule sufficient"), "the last entry does not end"),
+        (AS_CREATED + "};", "'}' ends no entry"),
+        (with_guests("credentialsInvalidate true"), "what follows GuestLoginModule|debug cannot be read"),
+        (with_guests('credentialsInvalidate="true'), "what follows credentialsInvalidate cannot be read"),
+    ],
+)
+def test_a_file_that_java_refuses_lets_in_nobody(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        read_security(read_broker_xml(configure(tmp_path, text)))
+
+
+@pytest.mark.parametrize(
+    "value", ["c2VjcmV0==", "c2VjcmV0=more", "two c2VjcmV0", "ab;c2VjcmV0", "'c2VjcmV0'", '"c2VjcmV0', "${c2VjcmV0}"]
+)
+def test_a_password_without_its_quotes_is_told_but_never_shown(tmp_path: Path, value: str) -> None:
+    text = AS_CREATED.replace("PropertiesLoginModule required", f"LDAPLoginModule required connectionPassword={value}")
+    with pytest.raises(ConfigError, match="quotes") as caught:
+        read_security(read_broker_xml(configure(tmp_path, text)))
+    assert "c2VjcmV0" not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["activemq {", "}};;{{", "a = b; c {x"])
@@ -258,7 +288,8 @@ LDAP = """%s {
 
 
 def test_a_url_in_quotes_is_no_comment(tmp_path: Path) -> None:
-    [ldap, other] = parse_login_config(LDAP % "a" + AS_CREATED.replace("activemq {", "b {")).values()
+    text = LDAP % "a" + AS_CREATED.replace("activemq {", "b {")
+    [ldap, other] = parse_login_config(text).entries.values()
     assert ldap[0].options == {"connectionURL": "ldap://localhost:389", "userBase": "ou=users"}
     assert [(each.name.rpartition(".")[2], each.line) for each in other] == [("PropertiesLoginModule", 10)]
 
