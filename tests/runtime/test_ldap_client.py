@@ -76,7 +76,8 @@ def test_who_binds_comes_in_with_the_roles_of_groups(server: LdapServer, directo
     [
         ("anna", "wrong"), ("anna", ""), ("nobody", "secret"), ("", "secret"), ("bert", "secret"),
         ("*", "secret"), ("an*", "secret"), ("anna)(uid=*", "secret"), ("x)(|(uid=anna)", "secret"),
-        ("anna\0", "secret"), ("\ud800", "secret"),
+        ("anna\0", "secret"), ("\ud800", "secret"), ("anna", "\0"), ("anna", "secret\0"), (" ", "secret"),
+        ("anna", "x" * 1_000_000), ("a" * 1_000_000, "secret"),
     ],
 )  # fmt: skip
 def test_who_stays_outside(server: LdapServer, directory: DirectoryConfig, user: str, password: str) -> None:
@@ -173,6 +174,26 @@ def test_a_directory_that_says_nothing_is_away(server: LdapServer, directory: Di
     server.silent = True
     answer = asked(directory)
     assert not answer.accepted and "timed out" in answer.problem
+
+
+@pytest.mark.parametrize("drips", [False, True])
+def test_a_directory_whose_answer_does_not_end_is_away(
+    server: LdapServer, directory: DirectoryConfig, drips: bool
+) -> None:
+    server.endless, server.drips = True, drips
+    answer = asked(directory)
+    assert not answer.accepted and ("timed out" in answer.problem or "larger than" in answer.problem)
+
+
+def test_a_name_that_a_directory_cannot_search_is_no_outage(server: LdapServer, directory: DirectoryConfig) -> None:
+    server.search_code = 21
+    answer = asked(directory)
+    assert not answer.accepted and not answer.problem and "the name has no such syntax" in answer.why
+
+
+def test_blanks_are_no_name_of_an_entry(server: LdapServer, directory: DirectoryConfig) -> None:
+    assert roles(replace(directory, user_filter=""), "  ") is None
+    assert server.binds == []
 
 
 def test_the_next_server_is_asked_when_the_first_is_away(server: LdapServer, directory: DirectoryConfig) -> None:
