@@ -7,7 +7,6 @@ map messages, one for the broker, for each destination, or for each consumer. NA
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import BrokerError
@@ -16,6 +15,7 @@ from atalanta.kernel.routing.wildcard import WildcardMatch
 from atalanta.kernel.security.security import SEND
 from atalanta.management.request.replies import strip_scheme
 from atalanta.message.encoding.buffer import Writer
+from atalanta.message.fqqn import split_fqqn
 from atalanta.message.message import MAP, Message
 from atalanta.message.properties import Int, TypedProperties
 
@@ -53,11 +53,17 @@ class StatisticsRequests:
             return
         address = strip_scheme(reply_to)
         session.check(SEND, address)
-        answers = self._answers(request)
-        for figures in islice(answers, ANSWERS_MAX):
-            self._reply(now, request, address, figures)
-        if next(answers, None) is not None:
-            self.broker.trace.event("statistics_cut", {"request": request.address, "answers": ANSWERS_MAX})
+        for number, figures in enumerate(self._answers(request)):
+            if number == ANSWERS_MAX or self._full(address):
+                self.broker.trace.event("statistics_cut", {"request": request.address, "answers": number})
+                return
+            if not self._reply(now, request, address, figures):
+                return
+
+    def _full(self, reply_to: str) -> bool:
+        """Returns True for a reply address that gives senders no room: one request may have many answers."""
+        address = self.broker.addresses.get(split_fqqn(reply_to)[0])
+        return address is not None and self.broker.memory.withheld(address.account, False)
 
     def _answers(self, request: Message) -> Iterator[Figures]:
         name = request.address
@@ -169,7 +175,8 @@ class StatisticsRequests:
                 }
 
     # -- replies ------------------------------------------------------------------------------------
-    def _reply(self, now: int, request: Message, address: str, figures: Figures) -> None:
+    def _reply(self, now: int, request: Message, address: str, figures: Figures) -> bool:
+        """Sends an answer; returns False, and reports why, if it cannot be sent."""
         entries = TypedProperties()
         for name, value in figures.items():
             entries.put(name, value)
@@ -185,5 +192,6 @@ class StatisticsRequests:
             plan = self.broker.publisher.prepare(now, reply)
         except BrokerError as error:
             self.broker.trace.event("statistics_reply_lost", {"to": address, "why": error.text})
-            return
+            return False
         self.broker.plans.commit(plan, None, 0)
+        return True
