@@ -11,6 +11,7 @@ from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.problems import ConfigError
 from atalanta.config.users.login_config import parse_login_config
 from atalanta.config.users.users import read_security
+from atalanta.config.users.users_file import UsersError, open_user_files
 
 PACKAGE = "org.apache.activemq.artemis.spi.core.security.jaas"
 AS_CREATED = f"""/*
@@ -277,6 +278,48 @@ def test_a_door_whose_users_nobody_knows(tmp_path: Path) -> None:
     (tmp_path / "artemis-users.properties").write_text("anna = secret\n")
     with pytest.raises(ConfigError, match="is missing: securityDomain 'visitor'"):
         read_security(read_broker_xml(path))
+
+
+def bootstrap(folder: Path, inside: str) -> None:
+    server = '<!-- x --><server configuration="file:${x}"/>'
+    text = f'<broker xmlns="http://activemq.apache.org/schema">{inside}{server}</broker>'
+    (folder / "bootstrap.xml").write_text(text)
+
+
+def test_bootstrap_xml_names_the_entry(tmp_path: Path) -> None:
+    path = configure(tmp_path, TWO)
+    (tmp_path / "others.properties").write_text("cleo = c\n")
+    bootstrap(tmp_path, '<jaas-security domain="visitors" certificate-domain="activemq"/>')
+    configuration = read_broker_xml(path)
+    security = read_security(configuration)
+    assert security.authenticate("anna", "secret") is None and security.authenticate("cleo", "c") is not None
+    assert "bootstrap.xml:1: certificate-domain 'activemq' has no effect" in "".join(configuration.warnings)
+    assert open_user_files(tmp_path).users.path.name == "others.properties"
+    assert tmp_path / "bootstrap.xml" in configuration.files
+
+
+@pytest.mark.parametrize("inside", ["", '<jaas-security domain="activemq"/>'])
+def test_bootstrap_xml_as_it_is_created_changes_nothing(tmp_path: Path, inside: str) -> None:
+    path = configure(tmp_path, AS_CREATED)
+    bootstrap(tmp_path, inside)
+    assert read_security(read_broker_xml(path)).authenticate("anna", "secret") is not None
+
+
+@pytest.mark.parametrize(
+    ("inside", "words"),
+    [
+        ('<jaas-security domain="absent"/>', "has no entry 'absent'"),
+        ('<security-manager class-name="a.b.ActiveMQBasicSecurityManager"/>', "ActiveMQBasicSecurityManager is Java"),
+        ("<a>", "bootstrap.xml"),
+    ],
+)
+def test_a_bootstrap_xml_with_other_users_lets_in_nobody(tmp_path: Path, inside: str, words: str) -> None:
+    path = configure(tmp_path, AS_CREATED)
+    bootstrap(tmp_path, inside)
+    with pytest.raises(ConfigError, match=words):
+        read_security(read_broker_xml(path))
+    with pytest.raises(UsersError):
+        open_user_files(tmp_path)
 
 
 LDAP = """%s {

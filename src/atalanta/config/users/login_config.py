@@ -95,8 +95,8 @@ def read_login_config(
 ) -> UserFileNames:
     """Reads the names of the user files; unsupported modules and options are problems.
 
-    `domain` is the entry of an acceptor's securityDomain, which must exist; "" is the default entry. `values` replace
-    `${name}` in the options of a directory; None: the caller needs no directory.
+    `domain` is the entry of an acceptor's securityDomain or of bootstrap.xml, which must exist; "" is the default one.
+    `values` replace `${name}` in the options of a directory; None: the caller needs no directory.
     """
     path = folder / LOGIN_FILE
     found = UserFileNames()
@@ -104,7 +104,8 @@ def read_login_config(
         text = read_regular(path, FILE_BYTES_MAX)[:FILE_BYTES_MAX].decode("utf-8", "replace")
     except FileNotFoundError:
         if domain:
-            report.problem(str(path), 0, f"is missing: securityDomain '{domain}' is an entry of it")
+            text = f"is missing: securityDomain '{domain}', or the domain of bootstrap.xml, is an entry of it"
+            report.problem(str(path), 0, text)
         return found
     except OSError as error:
         report.problem(str(path), 0, f"cannot be read: {error.strerror}")
@@ -120,7 +121,7 @@ def read_login_config(
     modules = modules_of(entries, domain)
     if domain and domain not in entries:
         near = nearest(domain, entries)
-        text = f"has no entry '{domain}', which is an acceptor's securityDomain"
+        text = f"has no entry '{domain}', which is an acceptor's securityDomain, or the domain of bootstrap.xml"
         report.problem(str(path), 0, text, near or "")
         return found
     if not modules:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import Report, nearest
+from atalanta.config.users.bootstrap import BOOTSTRAP_FILE, bootstrap_domain
 from atalanta.config.users.login_config import GUESTS, LOGIN_FILE, UserFileNames, read_login_config
 from atalanta.config.xml.properties import PropertiesError, PropertyEntry, parse_properties
 from atalanta.files.regular import read_regular
@@ -71,6 +72,9 @@ def _read_users(
         return
     if logins is not None:
         domain = domain or logins.domain
+    elif not domain:
+        domain = bootstrap_domain(folder, report, configuration.warnings)
+        configuration.files.append(folder / BOOTSTRAP_FILE)
     names = read_login_config(folder, report, configuration.warnings, domain, configuration.values)
     configuration.files.append(folder / LOGIN_FILE)
     roles = _read_passwords(configuration, names, security, report) if names.passwords else {}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from atalanta.config.problems import Report
+from atalanta.config.users.bootstrap import bootstrap_domain
 from atalanta.config.users.login_config import LOGIN_FILE, PROPERTIES, read_login_config
 from atalanta.config.users.users import FILE_BYTES_MAX, ROLES_FILE, USERS_FILE
 from atalanta.config.xml.properties import (
@@ -214,7 +215,7 @@ class UserFiles:
 def open_user_files(folder: Path) -> UserFiles:
     """Opens the two files of the node whose broker.xml is in `folder`, with the names of its login.config."""
     report = Report()
-    names = read_login_config(folder, report, [])
+    names = read_login_config(folder, report, [], bootstrap_domain(folder, report, []))
     if report.problems:
         raise UsersError(str(report.problems[0]))
     if not names.passwords:
