@@ -428,6 +428,21 @@ def test_a_reload_keeps_the_roles_of_the_same_modules_and_takes_those_of_others(
     assert other.told[0] is not identity and other.who == HERE
 
 
+def test_another_password_of_the_node_takes_nobodys_roles() -> None:
+    door = Door()
+    visitor = door.comes()
+    door.answer(("users",))
+    waiting = door.comes("bert")
+    [identity] = visitor.told
+    assert identity is not None
+    door.security.replace(made(directories=(replace(FIRST, bind_password="new", read_timeout_ms=1),)))
+    assert identity.roles == ("users",)
+    door.answer(("watchers",))
+    assert waiting.who == ("bert", ("watchers",))
+    door.security.replace(made(directories=(replace(FIRST, role_filter="(x={0})"),)))
+    assert not list(identity.roles)
+
+
 def test_an_answer_after_a_change_of_the_modules_lets_in_nobody() -> None:
     door = Door()
     visitor, other = door.comes(), door.comes("bert")
