@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from atalanta.kernel.security.directory import DirectoryAnswer, DirectoryConfig
 pytest.importorskip("ldap3", reason="the extra `ldap` is not installed")
 
 from atalanta.runtime.ldap_client import LdapClient, _parts
+from tests.certificates import Authority
 from tests.runtime.ldap_server import (
     SERVICE,
     SERVICE_PASSWORD,
@@ -183,6 +185,18 @@ def test_a_directory_whose_answer_does_not_end_is_away(
     server.endless, server.drips = True, drips
     answer = asked(directory)
     assert not answer.accepted and ("timed out" in answer.problem or "larger than" in answer.problem)
+
+
+def test_the_authority_of_a_directory_is_read_again_for_each_connection(
+    server: LdapServer, directory: DirectoryConfig, tmp_path: Path
+) -> None:
+    store = Authority().key_pem(tmp_path)
+    secure = replace(directory, urls=(server.url.replace("ldap:", "ldaps:"),), trust_store=str(store))
+    client = LdapClient(secure)
+    assert "cannot be reached" in client.look_up("anna", "secret").problem  # it speaks no TLS
+    store.write_text("none")
+    assert client.look_up("anna", "secret").remedy == "see atalanta.ldap.trustStorePath in login.config"
+    client.close()
 
 
 def test_a_name_that_a_directory_cannot_search_is_no_outage(server: LdapServer, directory: DirectoryConfig) -> None:

@@ -73,7 +73,6 @@ class LdapClient:
 
     def __init__(self, directory: DirectoryConfig) -> None:
         self._directory = directory
-        self._context: ssl.SSLContext | None = None
         self._searches: Any = None  # ldap3 has no types
         self._binds: Any = None
 
@@ -300,10 +299,8 @@ class LdapClient:
         return connection
 
     def _tls(self) -> Any:
-        if self._context is None:
-            self._context = tls_context(self._directory)
         tls: Any = ldap3.Tls(validate=ssl.CERT_REQUIRED)
-        tls.wrap_socket = partial(_wrap_socket, self._context)
+        tls.wrap_socket = partial(_wrap_socket, tls_context(self._directory))  # the file may be another one by now
         return tls
 
 
