@@ -84,7 +84,8 @@ class LdapClient:
 
     def look_up(self, user: str, password: str | None) -> DirectoryAnswer:
         """Returns whether the password is the user's, with his roles; None: the roles of a user."""
-        if not user.strip() or not user.isprintable() or password == "":
+        # Directories ignore blanks around a name: with them one user would have as many names as he likes.
+        if not user or user != user.strip() or not user.isprintable() or password == "":
             return DirectoryAnswer(False)
         # A server that ends a password at a NUL would see none, and one that closes at a large request would seem away.
         if len(user) > CREDENTIAL_CHARS_MAX or "\0" in (password or "") or len(password or "") > CREDENTIAL_CHARS_MAX:
