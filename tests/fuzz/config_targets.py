@@ -106,7 +106,7 @@ class LoginTarget(Target):
         report = Report()
         told: list[str] = []
         repr(read_login_config(self.path.parent, report, told, "", {}))
-        for modules in parse_login_config(data.decode("utf-8", "replace")).values():
+        for modules in parse_login_config(data.decode("utf-8", "replace")).entries.values():
             repr(modules)
 
 

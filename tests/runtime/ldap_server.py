@@ -6,6 +6,7 @@ import contextlib
 import socket
 import socketserver
 import threading
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,7 +54,8 @@ class LdapServer:
     """`with LdapServer() as server:` listens at `port` meanwhile. `binds` are the names of all binds, in order.
 
     `silent`: it takes requests and gives no answers. `code`: of every bind of a user. `refers`: answers of searches
-    have a reference to another server, too.
+    have a reference to another server, too. `endless`: a search's answer goes on until the client closes, slowly if
+    `drips`. `search_code`: of every search.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -62,6 +64,9 @@ class LdapServer:
     silent: bool = False
     code: int = -1
     refers: bool = False
+    endless: bool = False
+    drips: bool = False
+    search_code: int = 0
     port: int = 0
 
     def __post_init__(self) -> None:
@@ -124,6 +129,9 @@ class LdapServer:
                     data = data[size:]
                     for answer in [] if self.silent else self._answers(message):
                         connection.sendall(answer)
+                        while self.endless and message["protocolOp"].getName() == "searchRequest":
+                            connection.sendall(answer)
+                            time.sleep(0.1 if self.drips else 0)
 
     def _answers(self, message: Any) -> list[bytes]:
         operation = message["protocolOp"]
@@ -151,7 +159,7 @@ class LdapServer:
         if base not in folders:
             return [_message(message, "searchResDone", _result(SearchResultDone(), NO_SUCH_OBJECT))]
         found: list[bytes] = []
-        limit, code = int(request["sizeLimit"]), 0
+        limit, code = int(request["sizeLimit"]), self.search_code
         wanted = [str(name).lower() for name in request["attributes"]]
         for entry in self.entries:
             below = entry.name.removesuffix(f",{base}")

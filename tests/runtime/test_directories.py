@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Callable
 
+import pytest
+
 from atalanta.cluster.inputs import NodeInputs
 from atalanta.kernel.security.directory import DirectoryAnswer, DirectoryConfig
 from atalanta.kernel.security.directory_logins import ASKED_MAX
@@ -159,6 +161,24 @@ def test_a_client_that_fails_refuses_that_login_only() -> None:
     odd = node.by_token[1]
     assert not odd.accepted and not odd.problem and "RuntimeError" in odd.why and "secret" not in odd.why
     assert node.by_token[2].accepted
+
+
+def test_who_asks_while_there_are_no_threads_is_answered_and_later_ones_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def use(asked: ThreadDirectories, node: Answers, clients: Clients) -> None:
+        def start(thread: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", start)
+            for token in range(2 * ASKED_MAX):
+                asked.look_up(token, FIRST, "anna", "secret")
+        await reached(lambda: len(node.by_token) == 2 * ASKED_MAX)
+        asked.look_up(100, FIRST, "anna", "secret")
+        await reached(lambda: 100 in node.by_token)
+
+    node = answered(yes, use)
+    assert node.by_token[0].problem == "can't start new thread" and "TasksMax" in node.by_token[0].remedy
+    assert node.by_token[100].accepted
 
 
 def test_the_end_waits_for_no_answer() -> None:

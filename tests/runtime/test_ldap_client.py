@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from atalanta.kernel.security.directory import DirectoryAnswer, DirectoryConfig
 pytest.importorskip("ldap3", reason="the extra `ldap` is not installed")
 
 from atalanta.runtime.ldap_client import LdapClient, _parts
+from tests.certificates import Authority
 from tests.runtime.ldap_server import (
     SERVICE,
     SERVICE_PASSWORD,
@@ -76,7 +78,8 @@ def test_who_binds_comes_in_with_the_roles_of_groups(server: LdapServer, directo
     [
         ("anna", "wrong"), ("anna", ""), ("nobody", "secret"), ("", "secret"), ("bert", "secret"),
         ("*", "secret"), ("an*", "secret"), ("anna)(uid=*", "secret"), ("x)(|(uid=anna)", "secret"),
-        ("anna\0", "secret"), ("\ud800", "secret"),
+        ("anna\0", "secret"), ("\ud800", "secret"), ("anna", "\0"), ("anna", "secret\0"), (" ", "secret"),
+        ("anna ", "secret"), ("anna", "x" * 1_000_000), ("a" * 1_000_000, "secret"),
     ],
 )  # fmt: skip
 def test_who_stays_outside(server: LdapServer, directory: DirectoryConfig, user: str, password: str) -> None:
@@ -173,6 +176,38 @@ def test_a_directory_that_says_nothing_is_away(server: LdapServer, directory: Di
     server.silent = True
     answer = asked(directory)
     assert not answer.accepted and "timed out" in answer.problem
+
+
+@pytest.mark.parametrize("drips", [False, True])
+def test_a_directory_whose_answer_does_not_end_is_away(
+    server: LdapServer, directory: DirectoryConfig, drips: bool
+) -> None:
+    server.endless, server.drips = True, drips
+    answer = asked(directory)
+    assert not answer.accepted and ("timed out" in answer.problem or "larger than" in answer.problem)
+
+
+def test_the_authority_of_a_directory_is_read_again_for_each_connection(
+    server: LdapServer, directory: DirectoryConfig, tmp_path: Path
+) -> None:
+    store = Authority().key_pem(tmp_path)
+    secure = replace(directory, urls=(server.url.replace("ldap:", "ldaps:"),), trust_store=str(store))
+    client = LdapClient(secure)
+    assert "cannot be reached" in client.look_up("anna", "secret").problem  # it speaks no TLS
+    store.write_text("none")
+    assert client.look_up("anna", "secret").remedy == "see atalanta.ldap.trustStorePath in login.config"
+    client.close()
+
+
+def test_a_name_that_a_directory_cannot_search_is_no_outage(server: LdapServer, directory: DirectoryConfig) -> None:
+    server.search_code = 21
+    answer = asked(directory)
+    assert not answer.accepted and not answer.problem and "the name has no such syntax" in answer.why
+
+
+def test_blanks_are_no_name_of_an_entry(server: LdapServer, directory: DirectoryConfig) -> None:
+    assert roles(replace(directory, user_filter=""), "  ") is None
+    assert server.binds == []
 
 
 def test_the_next_server_is_asked_when_the_first_is_away(server: LdapServer, directory: DirectoryConfig) -> None:

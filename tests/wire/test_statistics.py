@@ -102,6 +102,20 @@ def test_only_who_may_send_there_is_answered_and_only_where_it_may_send(tmp_path
     assert kind == "java.lang.SecurityException" and "orders" not in server.broker.queues
 
 
+def test_answers_end_where_their_address_is_full_or_absent(tmp_path: Path) -> None:
+    server = ClassicFile(inside=PLUGIN, policy='memoryLimit="50kb"').node(tmp_path)
+    client = server.openwire_client()
+    for number in range(60):
+        client.publish("text", f"shop.{number}")
+    client.publish("text", "replies")
+    for name in ("replies", "absent"):
+        request = client.message("", ActiveMQQueue("ActiveMQ.Statistics.Destination.>"), reply_to=ActiveMQQueue(name))
+        client.succeeds(request)
+        told = [event for event, _ in server.trace.events if event.startswith("statistics_")]
+        assert told == ["statistics_reply_lost"] * (1 + (name == "absent"))
+    assert 2 < server.broker.queues["replies"].message_count < 60
+
+
 def test_over_stomp(tmp_path: Path) -> None:
     server = ClassicFile(inside=PLUGIN, scheme="auto").node(tmp_path)
     client = server.stomp_client()

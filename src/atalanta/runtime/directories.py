@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 RETRY_S: Final = 1.0
 NOT_UNDERSTOOD: Final = "the answer of the directory is not understood: report this, with the kind of its server"
+NO_THREAD: Final = "let the node have more threads (TasksMax of systemd, ulimit -u)"
 IDLE_S: Final = 60.0  # a thread without work ends, and its connections with it
 
 
@@ -68,8 +69,24 @@ class DirectoryThreads:
             starts = self._threads < min(self._waiting, ASKED_MAX)
             self._threads += starts
             self._questions.put(question)
-        if starts:
+        if not starts:
+            return
+        try:
             threading.Thread(target=self._work, name="atalanta-directory", daemon=True).start()
+        except RuntimeError as error:  # the system gives no thread: those that run take the question
+            self._not_started(str(error))
+
+    def _not_started(self, why: str) -> None:
+        """Counts a thread that is none; answers what waits if there is no other one."""
+        with self._lock:
+            self._threads -= 1
+            left: list[Question | None] = []
+            while not self._threads and not self._questions.empty():
+                left.append(self._questions.get())
+            self._waiting -= len(left)
+        for question in left:
+            if question is not None:
+                self._answer(question[0], DirectoryAnswer(False, problem=why, remedy=NO_THREAD))
 
     def close(self) -> None:
         """Ends the threads when they have their answers; nobody waits for them."""

@@ -21,11 +21,13 @@ from ldap3.utils.dn import parse_dn
 
 from atalanta.kernel.security.directory import DirectoryAnswer, DirectoryConfig
 from atalanta.kernel.security.search_filter import fill
+from atalanta.runtime.answer_socket import AnswerSocket
 from atalanta.tls.context import client_tls
 from atalanta.tls.errors import TlsError
 from atalanta.wire.tls_config import TlsConfig
 
 GROUPS_MAX: Final = 10_000  # of one user
+CREDENTIAL_CHARS_MAX: Final = 16_384  # servers close at requests of some 100,000 bytes
 NO_ATTRIBUTES: Final = "1.1"
 SUCCESS: Final = 0
 SIZE_LIMIT: Final = 4
@@ -33,7 +35,12 @@ REFERRALS: Final = (9, 10)  # parts of the answer that other servers have; those
 NO_SUCH_OBJECT: Final = 32
 REACHED: Final = "see that the directory runs and can be reached"
 # A server that says so has not looked at the password.
-NOT_NOW: Final = {1: "an operations error", 3: "its time limit", 51: "it is busy", 52: "unavailable", 80: "an error"}
+NOT_NOW: Final = {
+    1: "an operations error", 3: "its time limit", 8: "it demands ldaps://", 11: "its limits", 13: "it demands ldaps://",
+    51: "it is busy", 52: "unavailable", 80: "an error",
+}  # fmt: skip
+# A search that a name is the cause of: others are found.
+OF_THE_NAME: Final = {3: "its time limit", 11: "its limits", 18: "no such matching", 21: "the name has no such syntax"}
 BUSY: Final = (51, 52)
 TWO_ENTRIES: Final = "userSearchMatching finds more than one entry of this name: make it narrower"
 MANY_GROUPS: Final = f"the user is in more than {GROUPS_MAX} groups: make roleSearchMatching narrower"
@@ -66,7 +73,6 @@ class LdapClient:
 
     def __init__(self, directory: DirectoryConfig) -> None:
         self._directory = directory
-        self._context: ssl.SSLContext | None = None
         self._searches: Any = None  # ldap3 has no types
         self._binds: Any = None
 
@@ -78,7 +84,11 @@ class LdapClient:
 
     def look_up(self, user: str, password: str | None) -> DirectoryAnswer:
         """Returns whether the password is the user's, with his roles; None: the roles of a user."""
-        if not user or password == "" or not user.isprintable():
+        # Directories ignore blanks around a name: with them one user would have as many names as he likes.
+        if not user or user != user.strip() or not user.isprintable() or password == "":
+            return DirectoryAnswer(False)
+        # A server that ends a password at a NUL would see none, and one that closes at a large request would seem away.
+        if len(user) > CREDENTIAL_CHARS_MAX or "\0" in (password or "") or len(password or "") > CREDENTIAL_CHARS_MAX:
             return DirectoryAnswer(False)
         try:
             return self._look_up(user, password)
@@ -87,6 +97,9 @@ class LdapClient:
         except LdapProblem as error:
             self.close()
             return DirectoryAnswer(False, problem=str(error), remedy=error.remedy)
+        except Exception:  # an answer that the library cannot read: what else comes on this connection is not known
+            self.close()
+            raise
 
     def _look_up(self, user: str, password: str | None) -> DirectoryAnswer:
         directory = self._directory
@@ -176,6 +189,8 @@ class LdapClient:
         code = int(result["result"])
         if code == NO_SUCH_OBJECT:
             raise LdapProblem(f"there is no {option} '{base}'", f"write {option} as the directory names it")
+        if code in OF_THE_NAME:
+            raise UserRefused(f"the search in {option} '{base}' failed: {OF_THE_NAME[code]}")
         if code not in (SUCCESS, SIZE_LIMIT, *REFERRALS):
             raise LdapProblem(
                 f"the search in {option} '{base}' failed: {NOT_NOW.get(code, result['description'])}",
@@ -214,6 +229,7 @@ class LdapClient:
         connection = self._searches if searches else self._binds
         if connection is not None:
             try:
+                connection.socket.begin()
                 return operation(connection)
             except (LDAPCommunicationError, OSError) as error:
                 _close(connection)
@@ -225,6 +241,7 @@ class LdapClient:
         else:
             self._binds = connection
         try:
+            connection.socket.begin()
             return operation(connection)
         except (LDAPCommunicationError, OSError) as error:
             raise LdapProblem(_reason(error), REACHED) from None
@@ -265,6 +282,7 @@ class LdapClient:
                 raise_exceptions=False,
             )
             connection.open(read_server_info=False)
+            connection.socket = AnswerSocket(connection.socket, directory.read_timeout_ms / 1_000)
             if searches and not connection.bind(read_server_info=False):
                 said = connection.result["description"]
                 _close(connection)
@@ -282,10 +300,8 @@ class LdapClient:
         return connection
 
     def _tls(self) -> Any:
-        if self._context is None:
-            self._context = tls_context(self._directory)
         tls: Any = ldap3.Tls(validate=ssl.CERT_REQUIRED)
-        tls.wrap_socket = partial(_wrap_socket, self._context)
+        tls.wrap_socket = partial(_wrap_socket, tls_context(self._directory))  # the file may be another one by now
         return tls
 
 

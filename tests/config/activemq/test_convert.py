@@ -65,7 +65,7 @@ def test_users_of_the_files_beside_and_the_networks(tmp_path: Path) -> None:
         "<networkConnector name='to-b' uri='static:(tcp://b:1)' networkTTL='2'/></networkConnectors>",
     )
     (source.parent / "login.config").write_text(
-        'activemq { org.apache.activemq.jaas.PropertiesLoginModule required\n'
+        'activemq-domain { org.apache.activemq.jaas.PropertiesLoginModule required\n'
         ' org.apache.activemq.jaas.properties.user="users.properties"\n'
         ' org.apache.activemq.jaas.properties.group="groups.properties"; };'
     )

@@ -11,6 +11,7 @@ from atalanta.config.configuration import Configuration
 from atalanta.config.users.users import read_security
 from atalanta.kernel.routing.divert_config import ANYCAST, MULTICAST
 from atalanta.wire.openwire.acceptor import OpenWireAcceptor
+from tests.certificates import Authority
 from tests.config.activemq.classic_files import (
     classic_file,
     copied,
@@ -288,6 +289,25 @@ def test_users_of_files_beside(tmp_path: Path) -> None:
         "admin": (EVERYONE, "admins"),
         "guest": (EVERYONE,),
     }
+
+
+@pytest.mark.parametrize(
+    ("plugin", "main", "secure"),
+    [
+        ("jaasAuthenticationPlugin", "activemq-domain", ""),
+        ("jaasCertificateAuthenticationPlugin", "activemq-domain", ""),
+        ("jaasDualAuthenticationPlugin", "activemq-domain", "activemq-ssl-domain"),
+        ("jaasDualAuthenticationPlugin configuration='a' sslConfiguration='b'", "a", "b"),
+    ],
+)
+def test_the_entries_of_jaas_plugins_are_those_of_classic(tmp_path: Path, plugin: str, main: str, secure: str) -> None:
+    doors = '<transportConnectors><transportConnector name="s" uri="ssl://127.0.0.1:1"/></transportConnectors>'
+    stores = f'<sslContext><sslContext keyStore="{Authority().key_pem(tmp_path)}"/></sslContext>'
+    path = classic_file(tmp_path, f"<plugins><{plugin}/></plugins>{stores}{doors}")
+    (path.parent / "login.config").write_text("x { };")
+    configuration = read(path)
+    assert configuration.logins is not None and configuration.logins.domain == main
+    assert [each.security_domain for each in configuration.acceptors] == [secure]
 
 
 @pytest.mark.parametrize(

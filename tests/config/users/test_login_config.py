@@ -11,6 +11,7 @@ from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.problems import ConfigError
 from atalanta.config.users.login_config import parse_login_config
 from atalanta.config.users.users import read_security
+from atalanta.config.users.users_file import UsersError, open_user_files
 
 PACKAGE = "org.apache.activemq.artemis.spi.core.security.jaas"
 AS_CREATED = f"""/*
@@ -163,16 +164,46 @@ def test_comments_end_before_strings_and_strings_hold_what_they_like() -> None:
         url="ldap://host:389" /* "not
         this" */ name="a \"b\" \\c" filter="(&(a={0})(b=c));";
     };'''
-    [module] = parse_login_config(text)["a"]
+    [module] = parse_login_config(text).entries["a"]
     assert module.options == {"url": "ldap://host:389", "name": 'a "b" \\c', "filter": "(&(a={0})(b=c));"}
     assert module.line == 1
 
 
-@pytest.mark.parametrize("text", ["", '"', "/* open"])
-def test_a_file_without_entries_is_as_none(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize("text", ["", '"', "/* open", "// activemq { };", "activemq GuestLoginModule required;"])
+def test_a_file_without_entries_lets_in_nobody(tmp_path: Path, text: str) -> None:
+    """In Artemis nobody could log in. The users of the properties files are perhaps others."""
     (tmp_path / "artemis-users.properties").write_text("anna = secret\n")
-    configuration = read_broker_xml(configure(tmp_path, text))
-    assert read_security(configuration).authenticate("anna", "secret") is not None
+    with pytest.raises(ConfigError, match="no entry can be read"):
+        read_security(read_broker_xml(configure(tmp_path, text)))
+
+
+GUESTS_LET_IN = f"activemq {{ {PACKAGE}.GuestLoginModule sufficient; }};\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (GUESTS_LET_IN.replace("activemq", "guests") + "activemq { };", "no login module can be read in the entry"),
+        (AS_CREATED + GUESTS_LET_IN, "login.config:11: the entry 'activemq' is there twice"),
+        (AS_CREATED.replace("};", f" {PACKAGE}.GuestLoginModule sufficient"), "the last entry does not end"),
+        (AS_CREATED + "};", "'}' ends no entry"),
+        (with_guests("credentialsInvalidate true"), "what follows GuestLoginModule|debug cannot be read"),
+        (with_guests('credentialsInvalidate="true'), "what follows credentialsInvalidate cannot be read"),
+    ],
+)
+def test_a_file_that_java_refuses_lets_in_nobody(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        read_security(read_broker_xml(configure(tmp_path, text)))
+
+
+@pytest.mark.parametrize(
+    "value", ["c2VjcmV0==", "c2VjcmV0=more", "two c2VjcmV0", "ab;c2VjcmV0", "'c2VjcmV0'", '"c2VjcmV0', "${c2VjcmV0}"]
+)
+def test_a_password_without_its_quotes_is_told_but_never_shown(tmp_path: Path, value: str) -> None:
+    text = AS_CREATED.replace("PropertiesLoginModule required", f"LDAPLoginModule required connectionPassword={value}")
+    with pytest.raises(ConfigError, match="quotes") as caught:
+        read_security(read_broker_xml(configure(tmp_path, text)))
+    assert "c2VjcmV0" not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["activemq {", "}};;{{", "a = b; c {x"])
@@ -249,6 +280,48 @@ def test_a_door_whose_users_nobody_knows(tmp_path: Path) -> None:
         read_security(read_broker_xml(path))
 
 
+def bootstrap(folder: Path, inside: str) -> None:
+    server = '<!-- x --><server configuration="file:${x}"/>'
+    text = f'<broker xmlns="http://activemq.apache.org/schema">{inside}{server}</broker>'
+    (folder / "bootstrap.xml").write_text(text)
+
+
+def test_bootstrap_xml_names_the_entry(tmp_path: Path) -> None:
+    path = configure(tmp_path, TWO)
+    (tmp_path / "others.properties").write_text("cleo = c\n")
+    bootstrap(tmp_path, '<jaas-security domain="visitors" certificate-domain="activemq"/>')
+    configuration = read_broker_xml(path)
+    security = read_security(configuration)
+    assert security.authenticate("anna", "secret") is None and security.authenticate("cleo", "c") is not None
+    assert "bootstrap.xml:1: certificate-domain 'activemq' has no effect" in "".join(configuration.warnings)
+    assert open_user_files(tmp_path).users.path.name == "others.properties"
+    assert tmp_path / "bootstrap.xml" in configuration.files
+
+
+@pytest.mark.parametrize("inside", ["", '<jaas-security domain="activemq"/>'])
+def test_bootstrap_xml_as_it_is_created_changes_nothing(tmp_path: Path, inside: str) -> None:
+    path = configure(tmp_path, AS_CREATED)
+    bootstrap(tmp_path, inside)
+    assert read_security(read_broker_xml(path)).authenticate("anna", "secret") is not None
+
+
+@pytest.mark.parametrize(
+    ("inside", "words"),
+    [
+        ('<jaas-security domain="absent"/>', "has no entry 'absent'"),
+        ('<security-manager class-name="a.b.Ours"/>', "security manager Ours is not supported"),
+        ("<a>", "bootstrap.xml"),
+    ],
+)
+def test_a_bootstrap_xml_with_other_users_lets_in_nobody(tmp_path: Path, inside: str, words: str) -> None:
+    path = configure(tmp_path, AS_CREATED)
+    bootstrap(tmp_path, inside)
+    with pytest.raises(ConfigError, match=words):
+        read_security(read_broker_xml(path))
+    with pytest.raises(UsersError):
+        open_user_files(tmp_path)
+
+
 LDAP = """%s {
    org.example.LDAPLoginModule required
        connectionURL="ldap://localhost:389"
@@ -258,7 +331,8 @@ LDAP = """%s {
 
 
 def test_a_url_in_quotes_is_no_comment(tmp_path: Path) -> None:
-    [ldap, other] = parse_login_config(LDAP % "a" + AS_CREATED.replace("activemq {", "b {")).values()
+    text = LDAP % "a" + AS_CREATED.replace("activemq {", "b {")
+    [ldap, other] = parse_login_config(text).entries.values()
     assert ldap[0].options == {"connectionURL": "ldap://localhost:389", "userBase": "ou=users"}
     assert [(each.name.rpartition(".")[2], each.line) for each in other] == [("PropertiesLoginModule", 10)]
 

@@ -127,3 +127,11 @@ def test_a_user_that_is_there_twice_is_changed_and_removed_as_one(tmp_path: Path
     assert users.read_text() == "# all\nbert = b\nanna = newest\n"
     UserFiles(tmp_path).remove("anna")
     assert (users.read_text(), roles.read_text()) == ("# all\nbert = b\n", "amq = bert\n")
+
+
+def test_a_user_behind_an_entry_that_goes_on_is_none_of_its_lines(tmp_path: Path) -> None:
+    (tmp_path / "artemis-users.properties").write_text("anna = old\\")
+    (tmp_path / "artemis-roles.properties").write_text("# all\nops = anna\\\n")
+    UserFiles(tmp_path).add("bert", "secret", ("amq",))
+    assert UserFiles(tmp_path).listed() == [UserLine("anna", False, ("ops",)), UserLine("bert", False, ("amq",))]
+    assert [entry.value for entry in UserFiles(tmp_path).users.entries()] == ["old", "secret"]

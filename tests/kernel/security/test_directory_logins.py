@@ -95,8 +95,10 @@ class Visitor(LoginWaiter):
 class Door:
     """Logins of a broker: `anna` of the files has the role writer, the certificate of `CLIENT` is carl's."""
 
-    def __init__(self, *modules: tuple[str, str], directories: tuple[DirectoryConfig, ...] = (FIRST,)) -> None:
-        self.security = made(*modules, directories=directories)
+    def __init__(
+        self, *modules: tuple[str, str], directories: tuple[DirectoryConfig, ...] = (FIRST,), strict: bool = True
+    ) -> None:
+        self.security = made(*modules, directories=directories, strict=strict)
         self.directory, self.hashes, self.events = Directory(), Hashes(), Events()
         self.now = 0
         self.logins = Logins(
@@ -121,7 +123,10 @@ class Door:
 
 
 def made(
-    *modules: tuple[str, str], directories: tuple[DirectoryConfig, ...] = (FIRST,), hashed: bool = False
+    *modules: tuple[str, str],
+    directories: tuple[DirectoryConfig, ...] = (FIRST,),
+    hashed: bool = False,
+    strict: bool = True,
 ) -> Security:
     users = CertificateUsers()
     users.add("carl", CLIENT)
@@ -129,7 +134,7 @@ def made(
     found = Security(True, "cluster", "cluster secret")
     found.add_user("anna", hash_password("secret", b"salt", 2) if hashed else "secret", ["writer"])
     found.add_rule("#", {SEND: ["users"]})
-    guest = Guest("guest", "guests", True)
+    guest = Guest("guest", "guests", strict)
     found.chain = LoginChain(modules or [(DIRECTORY, "required")], users, {"anna": ["writer"]}, guest, directories)
     return found
 
@@ -387,6 +392,27 @@ def test_new_roles_count_for_who_is_logged_in() -> None:
     assert identity.roles == ("users",) and door.security.allowed(identity, SEND, "orders")
 
 
+@pytest.mark.parametrize(
+    ("modules", "subject", "name"),
+    [
+        (((CERTIFICATE, "required"), (DIRECTORY, "required")), CLIENT, "carl"),
+        (((GUEST, "optional"), (DIRECTORY, "required")), "", "guest"),
+    ],
+)
+def test_users_of_one_name_have_their_own_roles(
+    modules: tuple[tuple[str, str], ...], subject: str, name: str
+) -> None:
+    door = Door(*modules, strict=False)
+    high, low = door.comes("anna", subject=subject), door.comes("bert", subject=subject)
+    door.answer(("admins",))
+    door.answer(("watchers",))
+    [boss], [watcher] = high.told, low.told
+    assert boss is not None and watcher is not None
+    assert (boss.user, watcher.user) == (name, name)
+    assert "admins" in boss.roles and "admins" not in watcher.roles
+    assert "watchers" in watcher.roles and "watchers" not in boss.roles
+
+
 def test_a_reload_keeps_the_roles_of_the_same_modules_and_takes_those_of_others() -> None:
     door = Door()
     visitor = door.comes()
@@ -400,6 +426,21 @@ def test_a_reload_keeps_the_roles_of_the_same_modules_and_takes_those_of_others(
     other = door.comes()
     door.answer(("users",))
     assert other.told[0] is not identity and other.who == HERE
+
+
+def test_another_password_of_the_node_takes_nobodys_roles() -> None:
+    door = Door()
+    visitor = door.comes()
+    door.answer(("users",))
+    waiting = door.comes("bert")
+    [identity] = visitor.told
+    assert identity is not None
+    door.security.replace(made(directories=(replace(FIRST, bind_password="new", read_timeout_ms=1),)))
+    assert identity.roles == ("users",)
+    door.answer(("watchers",))
+    assert waiting.who == ("bert", ("watchers",))
+    door.security.replace(made(directories=(replace(FIRST, role_filter="(x={0})"),)))
+    assert not list(identity.roles)
 
 
 def test_an_answer_after_a_change_of_the_modules_lets_in_nobody() -> None:
@@ -424,6 +465,24 @@ def test_another_password_in_the_files_ends_what_the_old_one_gave_beside_a_direc
     assert identity.roles == ("writer", "users")
     door.security.replace(made(*modules, hashed=True))
     assert not list(identity.roles)
+
+
+def test_a_user_whose_password_changes_while_the_directory_is_asked_stays_outside() -> None:
+    modules = ((PASSWORD, "required"), (DIRECTORY, "required"))
+    door = Door(*modules)
+    visitor = door.comes()
+    door.security.replace(made(*modules, hashed=True))
+    door.answer(("users",))
+    assert visitor.who is None
+
+
+def test_an_answer_to_a_question_of_before_is_not_remembered_after_the_cache_was_cleared() -> None:
+    door = Door()
+    visitor = door.comes()
+    door.logins.forget()
+    door.answer(("users",))
+    assert visitor.who == HERE
+    assert door.comes().told == [] and len(door.directory.asked) == 1
 
 
 def test_every_user_of_a_classic_broker_has_its_role() -> None:

@@ -89,8 +89,10 @@ class Plugins:
         values = self.elements.values(node, names, {}, {}, tables.JAAS_FIXED)
         if not (self.folder / LOGIN_FILE).exists():
             self.elements.problem(node, f"there is no {LOGIN_FILE} beside this file", "copy it, and the files it names")
-        self.logins = LoginSource(domain=values.get("configuration", "activemq"), everyone=EVERYONE)
-        self.transports.ssl_domain = values.get("sslConfiguration", "")
+        # The defaults of JaasAuthenticationPlugin and JaasDualAuthenticationPlugin.
+        self.logins = LoginSource(domain=values.get("configuration", "activemq-domain"), everyone=EVERYONE)
+        ssl_domain = "activemq-ssl-domain" if node.name == "jaasDualAuthenticationPlugin" else ""
+        self.transports.ssl_domain = values.get("sslConfiguration", ssl_domain)
 
     # -- other plugins ------------------------------------------------------------------------------
     def _discarding(self, node: XmlElement) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from atalanta.config.problems import Report
-from atalanta.config.users.login_config import LOGIN_FILE, parse_login_config
+from atalanta.config.users.login_config import DOMAIN
 from atalanta.files.regular import read_regular
 from atalanta.files.xml import XmlError, xml_root
 
@@ -51,6 +51,12 @@ def read_bootstrap(folder: Path, report: Report, warnings: list[str]) -> Bootstr
         line = element.sourceline or 0
         if kind == "jaas-security":
             found.domain = element.get("domain", "")
+            other = element.get("certificate-domain")
+            if other and other != found.domain:
+                warnings.append(
+                    f"{path}:{line}: certificate-domain '{other}' has no effect, clients with a certificate log in by"
+                    f" the entry '{found.domain}': write securityDomain={other} at their acceptor"
+                )
         elif kind == "security-manager":
             given = {each.get("key", ""): each.get("value", "") for each in element if _name(each) == "property"}
             manager = element.get("class-name", "").rpartition(".")[2]
@@ -62,20 +68,10 @@ def read_bootstrap(folder: Path, report: Report, warnings: list[str]) -> Bootstr
                 report.problem(
                     str(path), line, f"security manager {manager} is not supported", f"{JAAS} and {BASIC} are"
                 )
-    if found.basic is None and found.domain and not _is_entry(folder, found.domain):
-        warnings.append(f"{path}: {LOGIN_FILE} has no entry '{found.domain}': its usual one counts")
+    if found.domain == DOMAIN:
         found.domain = ""
     return found
 
 
 def _name(element: Any) -> str:
     return str(element.tag).rpartition("}")[2]
-
-
-def _is_entry(folder: Path, domain: str) -> bool:
-    """Whether login.config has an entry of that name. Without a file there is none to choose."""
-    try:
-        text = read_regular(folder / LOGIN_FILE, FILE_BYTES_MAX).decode("utf-8", "replace")
-    except OSError:
-        return False
-    return bool(parse_login_config(text).get(domain))

@@ -153,7 +153,8 @@ class _LdapOptions:
             except ValueError:
                 host, port = "", None
             if not host or place.scheme not in ("ldap", "ldaps"):
-                self._problem(f"connectionURL '{text}' is not like ldap://host:389 or ldaps://host:636")
+                shown = text.rpartition("@")[2]  # there may be a password in front of it
+                self._problem(f"connectionURL '{shown}' is not like ldap://host:389 or ldaps://host:636")
                 continue
             secure = place.scheme == "ldaps" or protocol == "ssl"
             base = unquote(place.path.lstrip("/"))

@@ -46,10 +46,12 @@ ROLE_OPTION: Final = "org.apache.activemq.jaas.properties.role"
 CLASSIC_OPTIONS: Final = {
     option: option.removesuffix("role") + "group" for option in (ROLE_OPTION, GUEST_ROLE_OPTION, SUBJECT_ROLE_OPTION)
 }
+QUOTES: Final = 'options are name="value": a value with blanks or signs needs the quotes'
 # A comment without an end extends to the end of the file. There is none in a string: "ldap://host".
 STRING: Final = r'"(?:[^"\\\n]|\\.)*"'
 COMMENT: Final = re.compile(rf"{STRING}|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
-TOKEN: Final = re.compile(rf'{STRING}|[{{}};=]|[^\s{{}};="]+')
+# A quote alone has no end.
+TOKEN: Final = re.compile(rf'{STRING}|[{{}};="]|[^\s{{}};="]+')
 
 
 @dataclass
@@ -73,13 +75,15 @@ class UserFileNames:
 
 @dataclass
 class Module:
-    """A login module of an entry, with its line; `ended` by its semicolon."""
+    """A login module of an entry, with its line; `ended` by its semicolon. `behind`: what follows this option, or the
+    class, cannot be read."""
 
     name: str
     line: int
     options: dict[str, str] = field(repr=False)  # one may be a password
     flag: str = ""
     ended: bool = True
+    behind: str = ""
 
 
 def read_login_config(
@@ -91,8 +95,8 @@ def read_login_config(
 ) -> UserFileNames:
     """Reads the names of the user files; unsupported modules and options are problems.
 
-    `domain` is the entry of an acceptor's securityDomain, which must exist; "" is the default entry. `values` replace
-    `${name}` in the options of a directory; None: the caller needs no directory.
+    `domain` is the entry of an acceptor's securityDomain or of bootstrap.xml, which must exist; "" is the default one.
+    `values` replace `${name}` in the options of a directory; None: the caller needs no directory.
     """
     path = folder / LOGIN_FILE
     found = UserFileNames()
@@ -100,20 +104,28 @@ def read_login_config(
         text = read_regular(path, FILE_BYTES_MAX)[:FILE_BYTES_MAX].decode("utf-8", "replace")
     except FileNotFoundError:
         if domain:
-            report.problem(str(path), 0, f"is missing: securityDomain '{domain}' is an entry of it")
+            text = f"is missing: securityDomain '{domain}', or the domain of bootstrap.xml, is an entry of it"
+            report.problem(str(path), 0, text)
         return found
     except OSError as error:
         report.problem(str(path), 0, f"cannot be read: {error.strerror}")
         return found
-    entries = parse_login_config(text)
+    parsed = parse_login_config(text)
+    entries = parsed.entries
+    for line, fault in parsed.faults:
+        report.problem(str(path), line, fault)
+    if not entries:
+        hint = f"write one, or delete the file: then the users are those of {found.users}"
+        report.problem(str(path), 0, "no entry can be read: nobody could log in", hint)
+        return found
     modules = modules_of(entries, domain)
     if domain and domain not in entries:
         near = nearest(domain, entries)
-        text = f"has no entry '{domain}', which is an acceptor's securityDomain"
+        text = f"has no entry '{domain}', which is an acceptor's securityDomain, or the domain of bootstrap.xml"
         report.problem(str(path), 0, text, near or "")
         return found
-    if entries and not modules:
-        name = domain or next(iter(entries))
+    if not modules:
+        name = domain or (DOMAIN if DOMAIN in entries else next(iter(entries)))
         hint = "a module is its class, a flag and options, and ends with ';'"
         report.problem(str(path), 0, f"no login module can be read in the entry '{name}'", hint)
         return found
@@ -121,17 +133,22 @@ def read_login_config(
         simple = module.name.rpartition(".")[2]
         if not module.ended:
             report.problem(str(path), module.line, f"{simple} does not end with a semicolon")
+        if module.behind and (simple in KINDS or module.flag in FLAGS):
+            text = f"{simple}: what follows {module.behind} cannot be read"
+            report.problem(str(path), module.line, text, QUOTES)
         if simple == LDAP:
             _take_directory(found, module, path, report, warnings, values)
         elif simple in KINDS:
             _take(found, module, simple, path, report)
-        else:
+        elif module.flag in FLAGS:
             report.problem(
                 str(path),
                 module.line,
                 f"login module {simple} is not supported",
                 f"{PROPERTIES}, {CERTIFICATES}, {GUESTS} and {LDAP} are",
             )
+        else:  # it may be the rest of a value: nothing of it is shown
+            report.problem(str(path), module.line, "what follows a ';' is no login module", QUOTES)
     if found.guest is not None and not found.guest.strict:
         warnings.append(
             f"{path}: {GUESTS} also accepts clients with a wrong password, as user '{found.guest.user}':"
@@ -144,7 +161,7 @@ def modules_of(entries: dict[str, list[Module]], domain: str) -> list[Module]:
     """Returns the modules of an entry; "" is the default one, or else the first of the file."""
     if domain:
         return entries.get(domain, [])
-    return entries.get(DOMAIN) or next(iter(entries.values()), [])
+    return entries.get(DOMAIN, next(iter(entries.values()), []))
 
 
 def _take_flag(found: UserFileNames, module: Module, simple: str, path: Path, report: Report) -> None:
@@ -223,32 +240,56 @@ def _take(found: UserFileNames, module: Module, simple: str, path: Path, report:
             report.problem(str(path), module.line, f"{simple} needs {name}")
 
 
-def parse_login_config(text: str) -> dict[str, list[Module]]:
-    """Parses entries by name: `name { Class flag key=value …; … };`. Parsing ends at the first malformed entry."""
+@dataclass
+class LoginText:
+    """The entries of a login.config, and where it is malformed: lines and texts, without any value of an option."""
+
+    entries: dict[str, list[Module]] = field(default_factory=dict)
+    faults: list[tuple[int, str]] = field(default_factory=list)
+
+
+def parse_login_config(text: str) -> LoginText:
+    """Parses entries by name: `name { Class flag key=value …; … };`. Java refuses a file that is malformed anywhere."""
     # Comments keep their line ends, so that line numbers stay correct.
     text = COMMENT.sub(_without_comment, text)
-    entries: dict[str, list[Module]] = {}
+    found = LoginText()
     inside: list[Module] | None = None
     words: list[tuple[str, int]] = []
     line, counted = 1, 0
     for match in TOKEN.finditer(text):
         word = match.group()
+        line += text.count("\n", counted, match.start())
+        counted = match.start()
         if word == "{":
-            inside = entries.setdefault(words[-1][0] if words else "", [])
+            inside = _begin(found, words, inside is not None, line)
         elif word == "}":
-            if inside is not None and words:
+            if inside is None:
+                found.faults.append((line, "'}' ends no entry"))
+            elif words:
                 inside.append(replace(_module(words), ended=False))
             inside = None
         elif word == ";":
-            if inside is not None and words:
+            if words and inside is not None:
                 inside.append(_module(words))
+            elif words:
+                found.faults.append((line, f"a module is in no entry: write {DOMAIN} {{ in front of it"))
         else:
-            line += text.count("\n", counted, match.start())
-            counted = match.start()
-            words.append((_plain(word), line))
+            words.append((word, line))
             continue
         words = []
-    return entries
+    if inside is not None or words:
+        found.faults.append((line, "the last entry does not end: a module ends with ';', an entry with '};'"))
+    return found
+
+
+def _begin(found: LoginText, words: list[tuple[str, int]], within: bool, line: int) -> list[Module]:
+    """Begins an entry; returns its modules."""
+    name = _plain(words[-1][0]) if words else ""
+    if within or len(words) != 1:
+        found.faults.append((line, "'{' is not behind the name of an entry; a value with braces needs quotes"))
+    elif name in found.entries:
+        found.faults.append((line, f"the entry '{name}' is there twice"))
+    return found.entries.setdefault(name, [])
 
 
 def _without_comment(match: re.Match[str]) -> str:
@@ -264,9 +305,15 @@ def _plain(word: str) -> str:
 
 
 def _module(words: list[tuple[str, int]]) -> Module:
-    options: dict[str, str] = {}
-    for at, (word, _) in enumerate(words):
-        if word == "=" and 0 < at < len(words) - 1:
-            options[words[at - 1][0]] = words[at + 1][0]
-    flag = words[1][0].lower() if len(words) > 1 else ""
-    return Module(words[0][0], words[0][1], options, flag)
+    """Returns the module; `behind` names what stands before the part that is no option: it may be one's value."""
+    name = _plain(words[0][0])
+    module = Module(name, words[0][1], {}, _plain(words[1][0]).lower() if len(words) > 1 else "")
+    before = name.rpartition(".")[2]
+    for at in range(2, len(words), 3):
+        option = [word for word, _ in words[at : at + 3]]
+        if len(option) < 3 or option[0] == "=" or option[1] != "=" or option[2][0] in "='" or option[2] == '"':
+            module.behind = before if option[1:2] != ["="] or option[0] == "=" else _plain(option[0])
+            break
+        before = _plain(option[0])
+        module.options[before] = _plain(option[2])
+    return module

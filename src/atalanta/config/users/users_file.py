@@ -20,6 +20,7 @@ from atalanta.config.users.users import FILE_BYTES_MAX, ROLES_FILE, USERS_FILE
 from atalanta.config.xml.properties import (
     PropertiesError,
     PropertyEntry,
+    continues,
     parse_properties,
     property_line,
 )
@@ -99,6 +100,8 @@ class PropertiesText:
             start = entry.line - 1
             self.lines[start : start + entry.lines] = fresh if entry is found[-1] else []
         if not found:
+            if self.lines and continues(self.lines[-1]):
+                self.lines.append("")  # what is added would belong to the last entry
             self.lines += fresh
 
     def save(self) -> None:

@@ -47,7 +47,7 @@ def parse_properties(text: str) -> list[PropertyEntry]:
         at += 1
         if not line or line[0] in "#!":
             continue
-        while _continues(line):
+        while continues(line):
             line = line[:-1]
             if at >= len(lines):
                 break
@@ -138,7 +138,8 @@ def in_capitals(name: str) -> str:
     return "".join(each if each.isalnum() else "_" for each in name).upper()
 
 
-def _continues(line: str) -> bool:
+def continues(line: str) -> bool:
+    """Returns whether the next line belongs to this one, if it is no comment."""
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 

@@ -136,10 +136,15 @@ class Attempt(DirectoryAsker):
         self.waiter.login_done(now, identity)
 
     def _still_asked(self) -> bool:
-        """Returns True if the files still have the same modules: they may have changed since the login began."""
+        """Returns True if the files still have the same modules, and the user of the password that was right: they may
+        have changed since the login began."""
         chain = self.security.chain
         if chain is None or not self.chain.same_directories(chain):
             return False
+        if self.named is not None:
+            known = self.security.users.get(self.named.user)
+            if known is None or known.identity is not self.named:
+                return False
         self.chain = chain
         self.certified = chain.certificates.user_of(self.subject) is not None
         return True

@@ -6,7 +6,7 @@ is a port: `Directories` in kernel/ports.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 CONNECT_TIMEOUT_MS = 5_000
 READ_TIMEOUT_MS = 10_000
@@ -40,6 +40,17 @@ class DirectoryConfig:
     trust_store: str = ""
     trust_store_password: str = field(default="", repr=False)
     more_roles: tuple[str, ...] = ()  # of every user
+
+    def same_users(self, other: DirectoryConfig) -> bool:
+        """Returns True if the other config asks the same servers for the same users and roles, perhaps with another
+        password of the node, or more patience."""
+        return self._users() == other._users()
+
+    def _users(self) -> DirectoryConfig:
+        return replace(
+            self, bind_name="", bind_password="", trust_store="", trust_store_password="",
+            connect_timeout_ms=0, read_timeout_ms=0,
+        )  # fmt: skip
 
     def place(self) -> str:
         """Returns the addresses, for people."""

@@ -110,6 +110,7 @@ class DirectoryLogins:
         self.refusals: RefusalLimit = RefusalLimit()
         self.last_number: int = 0
         self.last_token: int = 0
+        self.forgotten: int = 0  # how often: questions of before are not joined, nor their answers used again
 
     def ask(
         self, now: int, directory: DirectoryConfig, user: str, password: str | None, asker: DirectoryAsker
@@ -187,6 +188,7 @@ class DirectoryLogins:
     def forget(self) -> None:
         """Clears the cache, and what is known of directories that nobody waits for."""
         self.remembered.clear()
+        self.forgotten += 1
         for directory, turns in list(self.by_directory.items()):
             if not turns.turns.checks and not turns.away:
                 del self.by_directory[directory]
@@ -195,6 +197,7 @@ class DirectoryLogins:
         parts = [
             b"directory",
             number.to_bytes(8, "big"),
+            self.forgotten.to_bytes(8, "big"),
             user.encode("utf-8", "surrogatepass"),
         ]
         if password is not None:

@@ -25,17 +25,20 @@ class DirectoryUser:
 
 
 class DirectoryUsers:
-    """The users, by the subject of their certificate, the name of the password's user, whether as a guest, whom the
-    directories accepted, and which of them."""
+    """The users, by the subject of their certificate, the name of the password's user, whether as a guest, the name
+    of the identity, whom the directories were asked about, and which of them accepted him.
+
+    Users of a directory who share a certificate, or are guests too, have one name and each his own roles.
+    """
 
     def __init__(self) -> None:
-        self.known: dict[tuple[str, str, bool, str, tuple[int, ...]], DirectoryUser] = {}
+        self.known: dict[tuple[str, str, bool, str, str, tuple[int, ...]], DirectoryUser] = {}
 
     def identity(
         self, fresh: Identity, subject: str, named: str, guest: bool, results: DirectoryResults
     ) -> Identity:
         """Returns the identity of a login, `fresh` for a new user. Those who are logged in get its roles, too."""
-        key = (subject, named, guest, fresh.user, tuple(results.outcomes))
+        key = (subject, named, guest, fresh.user, results.user, tuple(results.outcomes))
         user = self.known.get(key)
         if user is None:
             if len(self.known) < USERS_MAX:

@@ -155,9 +155,12 @@ class LoginChain:
         self.directory_flags: list[str] = [flag for kind, flag in self.modules if kind == DIRECTORY]
 
     def same_directories(self, other: LoginChain | None) -> bool:
-        """Returns True if the other chain has the same modules and asks the same directories."""
-        if other is None or self.modules != other.modules or self.directories != other.directories:
+        """Returns True if the other chain has the same modules and asks the same directories for the same."""
+        if other is None or self.modules != other.modules or len(self.directories) != len(other.directories):
             return False
+        for mine, its in zip(self.directories, other.directories, strict=True):
+            if not mine.same_users(its):
+                return False
         return other.guest is None if self.guest is None else self.guest.same(other.guest)
 
     def may_be_guest(self, name_given: bool, password_given: bool) -> bool:
