@@ -92,7 +92,7 @@ def test_a_message_that_cannot_be_encoded_is_set_aside_for_a_stomp_client(server
     sender.publish("a", "good")
     for message in server.broker.store.messages.values():
         if message.text() == "spoiled":
-            message.properties.entries[5] = (SHORT, 1)  # type: ignore[index]
+            message.properties.entries["x"] = (SHORT,)  # type: ignore[assignment]
     receiver.subscribe("a", ack="client")
     assert receiver.texts() == ["good"]
     assert sender.closed is None and receiver.closed is None
