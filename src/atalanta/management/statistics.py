@@ -240,8 +240,8 @@ class Answers(Task):
         if figures is None:
             return LOOK_STEPS
         if self.sent == ANSWERS_MAX:
-            event = {"request": self.request.address, "answers": ANSWERS_MAX}
-            self.service.broker.trace.event("statistics_cut", event)
+            trace = self.service.broker.trace
+            trace.event("statistics_cut", {"request": self.request.address, "answers": ANSWERS_MAX})
             self._end()
             return LOOK_STEPS
         self.sent += 1
