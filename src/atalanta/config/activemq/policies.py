@@ -94,16 +94,10 @@ class Policies:
         for name, element in tables.POLICY_PLAIN.items():
             if name in values:
                 found[element] = values[name]
-        for kind, elements in tables.POLICY_PREFETCHES.items():
-            for name, element in elements.items():
-                if name in values and kind in node.attributes:  # that of the other kind has no effect in Classic either
-                    found[element] = str(self.elements.whole(node, values, name, 0))
         if found.get("default-consumers-before-dispatch", "0") != "0":
             if found.get("default-delay-before-dispatch", "0") == "0":
                 found["default-delay-before-dispatch"] = tables.DISPATCH_DELAY_MS
-        if "usePrefetchExtension" in values:
-            extends = self.elements.true(node, values, "usePrefetchExtension", True)
-            found["openwire-prefetch-extension"] = str(extends).lower()
+        self._prefetches(node, values, found)
         self._unused(node, values, found)
         flow = self.elements.true(node, values, "producerFlowControl", True)
         fails = self.elements.true(node, values, "sendFailIfNoSpace", self.fails)
@@ -155,6 +149,16 @@ class Policies:
                 why = "one period for all addresses: that of the policy for >"
                 self.elements.finding(node, "policyEntry expireMessagesPeriod", why, True)
             self._store(self.policies, match, node, found)
+
+    def _prefetches(self, node: XmlElement, values: dict[str, str], found: dict[str, str]) -> None:
+        """Reads how many messages clients may have that leave their own prefetch as it is."""
+        for kind, elements in tables.POLICY_PREFETCHES.items():
+            for name, element in elements.items():
+                if name in values and kind in node.attributes:  # that of the other kind has no effect in Classic either
+                    found[element] = str(self.elements.whole(node, values, name, 0))
+        if "usePrefetchExtension" in values:
+            extends = self.elements.true(node, values, "usePrefetchExtension", True)
+            found["openwire-prefetch-extension"] = str(extends).lower()
 
     def _limit_sends(self, node: XmlElement, values: dict[str, str], fails: bool, found: dict[str, str]) -> None:
         """Reads what happens to a send without room: it is refused at once, or after a time. The disk counts, too."""
