@@ -54,6 +54,7 @@ class NodeMachine(Host):
         self.paused = False
         self.takeovers = 0
         self.losses = 0  # nodes that have learned that their epoch was over
+        self.succeeded_at = 0  # since then another machine serves; 0: none has since this one did
         self._pauses = 0
         self._at_resume: list[Callable[[], None]] = []
 
@@ -79,8 +80,10 @@ class NodeMachine(Host):
         """Begins the clock of a new node, whose predecessor's was at `last`. Connections to the others are left."""
         self.outbox = []
         self.takeovers += 1
+        self.succeeded_at = 0
         for other in self.machines:
             if other is not self:
+                other.succeeded_at = other.succeeded_at or self.world.now
                 self.network.outdate(other)
         self.clock.begin(last)
 

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from atalanta.cluster.links.sent_mark import STEP_IDLE
 from atalanta.cluster.native_config import OwnSettings
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.log.lease import ReaderLease
@@ -186,3 +187,33 @@ def test_the_timeout_can_be_set_and_switched_off() -> None:
         hosts[1].crash()
         rig.run(30 if timeout_ms < 0 else 2)
         assert len(near.bodies) == after_two, timeout_ms
+
+
+@pytest.mark.parametrize("before", ["the member", "the sender"])
+def test_a_copy_for_a_wildcard_queue_goes_to_no_other_queue(rig: Rig, before: str) -> None:
+    """A sender that stopped before the member did does not know any more which of the queues it was for."""
+    queues = [queue("eu", "orders.eu", ANYCAST), queue("all", "orders.#", ANYCAST)]
+    hosts = [rig.node(queues=queues), rig.node(queues=queues)]
+    rig.form()
+    rig.consuming(hosts[1], "all", known_at=hosts[0])
+    near = rig.consuming(hosts[0], "eu")
+    rig.network.block("n0", "n1")
+    sent = numbers(0, 2 * STEP_IDLE)  # more than the link has reserved
+    rig.sender(hosts[0], "orders.eu", sent, ANYCAST)
+    rig.until(lambda: near.bodies == sent and waiting(hosts[0], "node-1") == len(sent))
+    rig.run(1)
+    first, second = (1, 0) if before == "the member" else (0, 1)
+    hosts[first].crash()
+    rig.run(1)
+    hosts[second].crash()
+    rig.network.heal()
+    hosts[0].start()
+    again, near = rig.consuming(hosts[0], "eu"), rig.consuming(hosts[0], "all")
+    rig.run(TIMEOUT + 5)
+    assert again.bodies == []
+    assert near.bodies == (sent if before == "the member" else [])
+    hosts[1].start()
+    far = rig.consuming(hosts[1], "all")
+    rig.until(lambda: waiting(hosts[0], "node-1") == 0)
+    rig.run(1)
+    assert sorted(near.bodies + far.bodies) == sent and again.bodies == []

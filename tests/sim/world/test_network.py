@@ -83,3 +83,17 @@ def test_when_the_other_side_closed_is_known_before_it_is_heard() -> None:
     assert network.left_at(conn) == closed_at
     wait(world)
     assert reader.conn == 0
+
+
+def test_a_connection_to_a_machine_that_was_replaced_counts_as_left_since_then() -> None:
+    """Also one that was opened while the machine stood still: what it sends there it had before."""
+    world, network, sender, reader = connected()
+    early = reader.conn
+    network.outdate(sender)
+    replaced_at = world.now
+    world.run_until(world.now + SECOND)
+    network.dial(sender, "key", "reader", 1)
+    wait(world)
+    assert (network.left_at(early), network.left_at(reader.conn)) == (replaced_at, 0)
+    network.outdate(sender, replaced_at)
+    assert (network.left_at(early), network.left_at(reader.conn)) == (replaced_at, replaced_at)

@@ -354,6 +354,7 @@ class ParkedMessages(Observer):
         """Returns address and routing name of each binding id; empty if one of them is unknown.
 
         A single unknown id means the message's address, if the message is anycast or the address has no multicast.
+        Where queues of wildcard addresses get a copy of their own, it may mean one of those: the message stays.
         """
         ids = binding_names.ids_of(reference.route_to)
         found: list[tuple[str, str]] = []
@@ -362,7 +363,7 @@ class ParkedMessages(Observer):
             if known is None:
                 name = split_fqqn(reference.message.address)[0]
                 address = self.addresses.get(name)
-                if address is None or len(ids) != 1:
+                if address is None or address.wildcards is not None or len(ids) != 1:
                     return []
                 if reference.message.routing_type != ANYCAST and address.multicast:
                     return []

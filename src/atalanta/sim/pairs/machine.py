@@ -323,7 +323,7 @@ class PairMachine(NodeMachine):
 
     def on_accepted(self, conn: int, port: int) -> None:
         if not self.current():
-            self.network.outdate(self)
+            self.network.outdate(self, self.succeeded_at if self.clock.stood_still else 0)
         super().on_accepted(conn, port)
 
 

@@ -277,8 +277,9 @@ class ReplicaMachine(SimMember):
 
     def _turn_node(self, node: Node) -> None:
         if self.clock.stood_still and not self.current():
-            # It does not know yet that its lease is over: what it delivers now does not count.
-            self.network.outdate(self)
+            # It does not know yet that its lease is over: what it delivers now does not count. A client may have
+            # connected while it stood still, when its successor had served for a while.
+            self.network.outdate(self, self.succeeded_at)
         node.flush(self.now())
         if self.confirmed is not None:
             self.confirmed.check()

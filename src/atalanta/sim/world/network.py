@@ -177,11 +177,14 @@ class Network:
         stream = self.streams.get(self.peer_of.get(conn, 0))
         return 0 if stream is None else stream.ends_at
 
-    def outdate(self, machine: Machine) -> None:
-        """Marks the connections of a machine as left: another machine serves in its place."""
+    def outdate(self, machine: Machine, since: int = 0) -> None:
+        """Marks the connections of a machine as left: another machine serves in its place, `since` then (0: now).
+
+        One that was opened later was never of any worth, and counts as left since then, too.
+        """
         for stream in self.streams.values():
             if stream.source is machine:
-                stream.ends_at = stream.ends_at or self.world.now
+                stream.ends_at = stream.ends_at or since or self.world.now
 
     def _forget(self, conn: int) -> None:
         self.streams.pop(conn, None)
