@@ -128,7 +128,7 @@ class LocalGrouping(ClusterGrouping):
         self._keep(full_id, pin)
         return pin
 
-    def on_proposal(self, now: int, full_id: str, value: str | None, distance: int) -> None:
+    def on_proposal(self, now: int, full_id: str, value: str | None, distance: int, asked: str | None) -> None:
         pin = self.pins.get(full_id)
         if pin is None:
             if value is None or self._full():
@@ -136,7 +136,7 @@ class LocalGrouping(ClusterGrouping):
             pin = self._decide(now, full_id, value)
         pin.used_at = now
         self.say(
-            now, PROPOSAL_RESPONSE, full_id, value or pin.cluster_name, pin.cluster_name, 0, pin.lsn
+            now, PROPOSAL_RESPONSE, full_id, value or pin.cluster_name, pin.cluster_name, 0, pin.lsn, asked
         )
 
     def on_response(
@@ -147,6 +147,7 @@ class LocalGrouping(ClusterGrouping):
         value: str | None,
         alternative: str | None,
         distance: int,
+        asked: str | None,
     ) -> None:
         """Reports a second LOCAL handler: only such a handler sends responses."""
         if node_id != self.rival:
