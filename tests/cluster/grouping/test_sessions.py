@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.grouping.config import LOCAL, REMOTE
+from atalanta.cluster.grouping.config import LOCAL, REMOTE, GroupingHandlerConfig
 from atalanta.cluster.grouping.handler import UNPROPOSAL
+from atalanta.kernel.broker.notifications import Properties
 from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.message.properties import Byte
+from atalanta.message.properties import Byte, Int, PropertyValue
 from atalanta.sim.nodes import queue
 from atalanta.wire.core.packets.message import ReceiveMessage
 from atalanta.wire.core.packets.session import SessionClose
@@ -151,6 +152,50 @@ def test_a_response_to_somebody_else_decides_for_us_too(rig: Rig) -> None:
     hosts[0].flush_later()
     rig.until(lambda: sender.answers)
     rig.until(lambda: holders(hosts) == ["n1"])
+
+
+def test_an_answer_counts_from_its_request_on_however_late_it_comes(rig: Rig) -> None:
+    """A LOCAL node that waited for its disk or its replicas may have freed the group meanwhile."""
+
+    def soon(config: GroupingHandlerConfig) -> None:
+        config.timeout_ms = 500
+        config.group_timeout_ms = 2_000
+
+    hosts = grouped_cluster(rig, change=soon)
+    grouping = grouping_of(hosts[0])
+    node_of(hosts[0]).broker.router.grouping = None  # a LOCAL node that we play
+    sender = rig.client(hosts[2])
+
+    def requests() -> list[PropertyValue]:
+        heard = [packet.message.properties for _, packet in rig.packets(hosts[2], hosts[0])
+                 if isinstance(packet, ReceiveMessage)]  # fmt: skip
+        return [each.get("_ATALANTA_Asked") for each in heard if each.get("_AMQ_NotifType") == "PROPOSAL"]
+
+    def answer(request: PropertyValue, queue: str) -> None:
+        properties: Properties = {
+            "_JBM_ProposalGroupId": "red.orders", "_JBM_ProposalValue": queue, "_JBM_ProposalAltValue": queue,
+            "_AMQ_Address": grouping.config.address, "_AMQ_Binding_Type": Int(0), "_AMQ_Distance": Int(0),
+            "_ATALANTA_Asked": request,
+        }  # fmt: skip
+        grouping.notifications.publish(rig.world.now, "PROPOSAL_RESPONSE", properties)
+        hosts[0].flush_later()
+        rig.run(0.1)
+
+    send_group(sender, "red", "1")
+    rig.until(lambda: len(sender.errors) == 1)
+    old = requests()[0]
+    rig.run(3)
+    answer(old, "ordersnode-1")
+    send_group(sender, "red", "2")
+    rig.until(lambda: len(sender.errors) == 2 or sender.answers)
+    assert sender.answers == [], "the answer of 3 s ago decides nothing"
+    answer(requests()[-1], "ordersnode-0")
+    send_group(sender, "red", "3")
+    rig.until(lambda: sender.answers)
+    rig.until(lambda: bodies_at(hosts[0]) == [b"3"])
+    answer(old, "ordersnode-1")
+    send_group(sender, "red", "4")
+    rig.until(lambda: bodies_at(hosts[0]) == [b"3", b"4"])
 
 
 def test_our_responses_always_name_the_winner_as_real_nodes_want_it(rig: Rig) -> None:

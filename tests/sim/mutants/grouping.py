@@ -14,12 +14,12 @@ def group_goes_where_it_was_proposed(patch: Patch) -> None:
 
     def hasty(
         self: RemoteGrouping, now: int, node_id: str, full_id: str,
-        value: str | None, alternative: str | None, distance: int,
+        value: str | None, alternative: str | None, distance: int, asked: str | None,
     ) -> None:  # fmt: skip
         question = self.questions.get(full_id)
         if question is not None and question.proposed:
             value = alternative = question.proposed
-        on_response(self, now, node_id, full_id, value, alternative, distance)
+        on_response(self, now, node_id, full_id, value, alternative, distance, asked)
 
     patch.setattr(RemoteGrouping, "on_response", hasty)
 

@@ -34,6 +34,8 @@ UNPROPOSAL: Final = "UNPROPOSAL"
 GROUP_ID: Final = "_JBM_ProposalGroupId"
 VALUE: Final = "_JBM_ProposalValue"
 ALTERNATIVE: Final = "_JBM_ProposalAltValue"
+# Atalanta's own: who asks, and when by its clock. The answer has it, too. Artemis ignores it, and answers without it.
+ASKED: Final = "_ATALANTA_Asked"
 LOCAL_QUEUE: Final = 0
 ASK_TIMER: Final = "grouping.ask"
 ASK_AGAIN_NS: Final = 250_000_000  # a proposal may be lost while a link is being connected
@@ -236,6 +238,7 @@ class ClusterGrouping(GroupingHandler, Part):
         full_id = properties.get(GROUP_ID)
         value = properties.get(VALUE)
         alternative = properties.get(ALTERNATIVE)
+        asked = properties.get(ASKED)
         distance = distance_of(properties)
         if not isinstance(full_id, str) or distance is None:
             self.trace.event(
@@ -244,14 +247,15 @@ class ClusterGrouping(GroupingHandler, Part):
             return
         said = value if isinstance(value, str) else None
         other = alternative if isinstance(alternative, str) else None
+        request = asked if isinstance(asked, str) else None
         if kind == PROPOSAL:
-            self.on_proposal(now, full_id, said, distance)
+            self.on_proposal(now, full_id, said, distance, request)
         elif kind == PROPOSAL_RESPONSE:
-            self.on_response(now, node_id, full_id, said, other, distance)
+            self.on_response(now, node_id, full_id, said, other, distance, request)
         else:
             self.on_unproposal(now, full_id, said, distance)
 
-    def on_proposal(self, now: int, full_id: str, value: str | None, distance: int) -> None:
+    def on_proposal(self, now: int, full_id: str, value: str | None, distance: int, asked: str | None) -> None:
         raise NotImplementedError
 
     def on_response(
@@ -262,6 +266,7 @@ class ClusterGrouping(GroupingHandler, Part):
         value: str | None,
         alternative: str | None,
         distance: int,
+        asked: str | None,
     ) -> None:
         raise NotImplementedError
 
@@ -277,6 +282,7 @@ class ClusterGrouping(GroupingHandler, Part):
         alternative: str | None,
         distance: int,
         after_lsn: int = 0,
+        asked: str | None = None,
     ) -> None:
         """Sends a notification to all peers, but not before `after_lsn` is durable."""
         properties: Properties = {
@@ -286,6 +292,8 @@ class ClusterGrouping(GroupingHandler, Part):
             "_AMQ_Address": self.config.address,
             DISTANCE: Int(distance),
         }
+        if asked is not None:
+            properties[ASKED] = asked
         if kind == PROPOSAL_RESPONSE:
             properties[ALTERNATIVE] = alternative
         self.notifications.publish(now, kind, properties, after_lsn)

@@ -132,7 +132,7 @@ class LocalGrouping(ClusterGrouping):
         self._keep(full_id, pin)
         return pin
 
-    def on_proposal(self, now: int, full_id: str, value: str | None, distance: int) -> None:
+    def on_proposal(self, now: int, full_id: str, value: str | None, distance: int, asked: str | None) -> None:
         pin = self.pins.get(full_id)
         if pin is None:
             if value is None or self._full():
@@ -140,7 +140,7 @@ class LocalGrouping(ClusterGrouping):
             pin = self._decide(now, full_id, value)
         pin.used_at = now
         self.say(
-            now, PROPOSAL_RESPONSE, full_id, value or pin.cluster_name, pin.cluster_name, 0, pin.lsn
+            now, PROPOSAL_RESPONSE, full_id, value or pin.cluster_name, pin.cluster_name, 0, pin.lsn, asked
         )
 
     def on_response(
@@ -151,6 +151,7 @@ class LocalGrouping(ClusterGrouping):
         value: str | None,
         alternative: str | None,
         distance: int,
+        asked: str | None,
     ) -> None:
         """Reports a second LOCAL handler: only such a handler sends responses."""
         if node_id != self.rival:

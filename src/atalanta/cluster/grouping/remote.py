@@ -1,7 +1,9 @@
 """The REMOTE grouping handler: asks the LOCAL handler and caches its answers (RemoteGroupingHandler).
 
-With a group-timeout an answer is valid for that time from the request on. While the group is in use, the answer is
-renewed at half of that time. The LOCAL handler frees no group earlier, so both always mean the same queue.
+With a group-timeout an answer is valid for that time from its request on, which it names: a LOCAL node that waits for
+its disk or its replicas answers late. While the group is in use, the answer is renewed at half of that time. The LOCAL
+handler frees no group earlier, so both always mean the same queue. A LOCAL handler of Artemis names no request: its
+answer counts from the first request that is open.
 
 Three things differ from Artemis. The queue in the response counts, never the one that this node proposed. If the
 queue is not known here yet, the sender waits for it. Without an answer within `timeout` the send is refused, as
@@ -10,7 +12,7 @@ Artemis' manual says; Artemis' code asks ten times more and then routes the mess
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.grouping.handler import (
     GROUPS_MAX,
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.journal.named_values import NamedValues
     from atalanta.kernel.ports import Timers
     from atalanta.kernel.registry.queues import QueueRegistry
+
+DIGITS_MAX: Final = 20  # of a time in nanoseconds
 
 
 class CachedDecision:
@@ -76,12 +80,12 @@ class RemoteGrouping(ClusterGrouping):
         half = self.group_timeout_ns // 2
         if now - answer.since > half and now - answer.renewed_at > half // 2:
             answer.renewed_at = now
-            self.say(now, PROPOSAL, full_id, answer.cluster_name, None, 0)
+            self._ask(now, full_id, answer.cluster_name)
 
     def propose(self, now: int, full_id: str, cluster_name: str) -> str | None:
         if full_id not in self.questions:
             self.questions[full_id] = Question(now, cluster_name, "")
-            self.say(now, PROPOSAL, full_id, cluster_name, None, 0)
+            self._ask(now, full_id, cluster_name)
             self.arm(now)
         return None
 
@@ -89,14 +93,17 @@ class RemoteGrouping(ClusterGrouping):
         """Asks the LOCAL handler, since the queue may have been deleted."""
         if full_id not in self.questions:
             super().not_found(now, full_id, cluster_name)
-            self.say(now, PROPOSAL, full_id, cluster_name, None, 0)
+            self._ask(now, full_id, cluster_name)
 
     def ask(self, now: int, full_id: str, question: Question) -> None:
-        self.say(now, PROPOSAL, full_id, question.proposed or question.chosen, None, 0)
+        self._ask(now, full_id, question.proposed or question.chosen)
+
+    def _ask(self, now: int, full_id: str, cluster_name: str) -> None:
+        self.say(now, PROPOSAL, full_id, cluster_name, None, 0, asked=f"{self.node_id} {now}")
 
     # -- notifications --------------------------------------------------------------------------
-    def on_proposal(self, now: int, full_id: str, value: str | None, distance: int) -> None:
-        self.say(now, PROPOSAL, full_id, value, None, distance + 1)
+    def on_proposal(self, now: int, full_id: str, value: str | None, distance: int, asked: str | None) -> None:
+        self.say(now, PROPOSAL, full_id, value, None, distance + 1, asked=asked)
 
     def on_response(
         self,
@@ -106,15 +113,19 @@ class RemoteGrouping(ClusterGrouping):
         value: str | None,
         alternative: str | None,
         distance: int,
+        asked: str | None,
     ) -> None:
-        self.say(now, PROPOSAL_RESPONSE, full_id, value, alternative, distance + 1)
+        self.say(now, PROPOSAL_RESPONSE, full_id, value, alternative, distance + 1, asked=asked)
         if distance == 0:
             self.arbiter = node_id
         winner = alternative or value
         if not winner:
             return
         question = self.questions.get(full_id)
-        self._remember(now, full_id, winner, question)
+        since = self._since(now, full_id, winner, asked)
+        if since < 0:
+            return
+        self._remember(full_id, winner, since)
         if question is None:
             return
         if self.located(winner):
@@ -123,14 +134,28 @@ class RemoteGrouping(ClusterGrouping):
             question.proposed = ""
             question.chosen = winner
 
-    def _remember(self, now: int, full_id: str, winner: str, question: Question | None) -> None:
-        """Caches the answer. The validity starts not later than the request, as at the LOCAL handler."""
+    def _since(self, now: int, full_id: str, winner: str, asked: str | None) -> int:
+        """Returns the time of an answer's request; -1 if it is not valid here: another node asked, or too long ago."""
+        if self.group_timeout_ns <= 0:
+            return now
         known = self.answers.get(full_id)
-        since = now - self.group_timeout_ns // 2 if self.group_timeout_ns > 0 else now
-        if question is not None:
-            since = question.first_asked_at
-        elif known is not None and known.cluster_name == winner:
-            since = max(known.since, known.renewed_at)
+        if asked is None:
+            question = self.questions.get(full_id)
+            if question is not None:
+                return question.first_asked_at
+            if known is not None and known.cluster_name == winner:
+                return max(known.since, known.renewed_at)
+            return now - self.group_timeout_ns // 2
+        asker, _, asked_at = asked.rpartition(" ")
+        if asker != self.node_id or not asked_at.isdecimal():
+            return -1
+        since = min(int(asked_at[:DIGITS_MAX]), now)
+        if now - since >= self.group_timeout_ns or (known is not None and since < known.since):
+            return -1
+        return since
+
+    def _remember(self, full_id: str, winner: str, since: int) -> None:
+        """Caches the answer."""
         self._forget(full_id)
         if len(self.answers) >= GROUPS_MAX:
             self._forget(next(iter(self.answers)))

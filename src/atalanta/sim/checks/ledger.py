@@ -47,6 +47,7 @@ class Ledger:
         self.read: dict[tuple[str, str], int] = {}
         self.read_order: dict[tuple[str, str, str], int] = {}
         self.reordered: dict[str, bool] = {}  # senders with messages that were refused and sent again
+        self.refused: dict[str, bool] = {}  # these messages: what was sent after them may be before them
         self.redelivered: int = 0
         # Returns True if a node's log may have a producer's messages out of order (sim/checks/scale_down.py).
         self.excuses: Callable[[str, str], bool] = never
@@ -73,6 +74,12 @@ class Ledger:
         self.confirmed[key] = True
         if not alerts_known:
             self.alerting.pop(key, None)
+
+    def refuse(self, sender: str, key: str) -> None:
+        """Records that a full disk has refused the message, which its sender sends again later."""
+        self.tell(key, f"{key} is refused, since the disk is full")
+        self.reordered[sender] = True
+        self.refused[key] = True
 
     # -- consumers ------------------------------------------------------------------------------
     def deliver(self, queue: str, key: str, who: str, left_at: int) -> None:

@@ -87,7 +87,7 @@ class Sender(SimClient):
     def failed(self, number: int, error: ClientError) -> None:
         """Handles an error instead of the confirmation."""
         if error.code == ADDRESS_FULL:
-            self.ledger.reordered[self.name] = True
+            self.ledger.refuse(self.name, f"{self.name}/{number}")
             self.in_session(FULL_NS, lambda: self._send_again(number))
         elif not self.cut_short(error):
             raise Violation(f"{self.name}: {error.text}")

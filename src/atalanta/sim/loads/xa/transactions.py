@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from atalanta.kernel import ADDRESS_FULL
 from atalanta.kernel.queue import ANYCAST
 from atalanta.message import Byte, Message
 from atalanta.node import NodeConfig
@@ -222,14 +223,22 @@ class XaWorker(QueueClient):
         self.waiting.append(delivery)
         self.later(self.random.randint(1, 30) * 1_000_000, self._begin)
 
-    def _call(self, packet: Packet, call: Callable[[object], None]) -> None:
-        """Makes a call, and passes on its answer. A call that a lost connection ended is not reported."""
+    def _call(
+        self, packet: Packet, call: Callable[[object], None], refused: Callable[[], None] | None = None
+    ) -> None:
+        """Makes a call, and passes on its answer. A call that a lost connection ended is not reported.
+
+        `refused` is called instead if the node's disk is full.
+        """
         self.calls += 1
 
         def answered(reply: Reply) -> None:
             if reply.error is None:
                 self.calls -= 1
                 call(reply.value)
+            elif refused is not None and reply.error.code == ADDRESS_FULL:
+                self.calls -= 1
+                refused()
             elif not self.cut_short(reply.error):
                 raise Violation(f"{self.name}: {reply.error.text}")
 
@@ -257,9 +266,9 @@ class XaWorker(QueueClient):
         self._tell(name, "end", XaEnd(xid, False))
         if self.random.random() < 0.15:
             branch.state = WHOLE
-            self._tell(name, "one phase", XaCommit(xid, True))
+            self._tell(name, "one phase", XaCommit(xid, True), lambda: self._commit_refused(name))
         else:
-            self._tell(name, "prepare", XaPrepare(xid))
+            self._tell(name, "prepare", XaPrepare(xid), lambda: self._prepare_refused(name))
 
     def _copy(self, key: str, name: str) -> Message:
         copy = Message.create(SOLD, key.encode(), 4, True, self.world.now // 1_000_000, 4)
@@ -269,8 +278,18 @@ class XaWorker(QueueClient):
         copy.properties_changed()
         return copy
 
-    def _tell(self, name: str, step: str, packet: Packet) -> None:
-        self._call(packet, lambda answer: self._told(name, step, answer))
+    def _tell(self, name: str, step: str, packet: Packet, refused: Callable[[], None] | None = None) -> None:
+        self._call(packet, lambda answer: self._told(name, step, answer), refused)
+
+    def _prepare_refused(self, name: str) -> None:
+        """Rolls back a branch that is not prepared, since the node's disk is full."""
+        self.subject.branches[name].state = ROLLBACK
+        self._carry_out(name)
+
+    def _commit_refused(self, name: str) -> None:
+        """Records that the branch is rolled back, and connects anew, as a client whose resource manager fails."""
+        self.subject.ended(name, False)
+        self.restart()
 
     def _told(self, name: str, step: str, packet: object) -> None:
         branch = self.subject.branches[name]
