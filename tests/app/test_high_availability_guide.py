@@ -174,5 +174,5 @@ def test_the_colocated_nodes_of_the_guide_serve_for_each_other(tmp_path: Path) -
         asyncio.run(example.send())
         one.end(signal.SIGKILL)
         two.until_logged("node_active role=backup")
-        example.url = f"tcp://127.0.0.1:{ports['61617'] + ports['100']}?reconnectAttempts=-1"
+        example.url = f"tcp://127.0.0.1:{ports['61617'] + 100}?reconnectAttempts=-1"
         assert asyncio.run(example.receive()) == "one coffee"

@@ -95,6 +95,7 @@ class StompConnection(StompOutput):
         self.waiting = self.processed = None
         if self.session is not None:
             self.session.waiting.clear()
+            self.session.end_stop()
 
     def unfinished_bytes(self) -> int:
         size = self.decoder.kept_bytes()

@@ -113,6 +113,7 @@ class OpenWireConnection(OpenWireOutput):
         self.waiting = self.processed = None
         if self.session is not None:
             self.session.waiting.clear()
+            self.session.end_stop()
 
     def unfinished_bytes(self) -> int:
         waiting, session = self.waiting, self.session
