@@ -312,7 +312,8 @@ def test_large_messages_are_replicated(tmp_path: Path) -> None:
 def test_an_operator_sees_the_group(tmp_path: Path) -> None:
     with Group(tmp_path) as group:
         group.start()
-        assert group.primary.lines() == [f"ready role=active artemis=127.0.0.1:{group.primary.port}"]
+        # It says first that it is passive if its backup was faster and gave back.
+        assert group.primary.lines()[-1] == f"ready role=active artemis=127.0.0.1:{group.primary.port}"
         assert group.backup.lines() == ["ready role=passive"]
         assert "founded=True" in group.primary.log() and "founded=False" in group.backup.log()
         seen = status(group.primary)
