@@ -30,7 +30,7 @@ IDLE_S: Final = 60.0  # a thread without work ends, and its connections with it
 
 
 class DirectoryClient(Protocol):
-    """One thread's connections to a directory."""
+    """The connections of one thread to a directory."""
 
     def look_up(self, user: str, password: str | None) -> DirectoryAnswer:
         """Returns the answer, with `problem` if there is none."""

@@ -69,7 +69,7 @@ def tls_context(directory: DirectoryConfig) -> ssl.SSLContext:
 
 
 class LdapClient:
-    """One thread's client of a directory."""
+    """The client of a directory that one thread uses."""
 
     def __init__(self, directory: DirectoryConfig) -> None:
         self._directory = directory

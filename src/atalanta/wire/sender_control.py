@@ -124,7 +124,7 @@ class SenderControl(SessionEndpoint):
             self._limit_wait(address, self.waiting.waits_since(address))
 
     def overdue(self, address: str, amount: int, wait_ns: int) -> bool:
-        """Lets the input go on behind what is processed now: what has waited for too long is refused there."""
+        """Requests that the input goes on later: what has waited for too long is refused then."""
         self.overdue_at[address] = wait_ns
         self._input.resume_later()
         return False

@@ -41,22 +41,12 @@ TIMEOUT_MS_MAX: Final = 600_000
 Tell = Callable[[str, str], None]
 
 
-def read_ldap_options(
-    name: str,
-    options: Mapping[str, str],
-    folder: Path,
-    values: Mapping[str, str],
-    problem: Tell,
-    warn: Callable[[str], None],
-) -> DirectoryConfig:
-    """Returns the directory. `name` is the module's class; `problem` gets a text and a hint, or "".
+class LdapOptions:
+    """The options of one module. `name` is the module's class; `problem` gets a text and a hint, or "".
 
     `folder` is that of the login.config: a path is relative to it. `values` may have the key of masked passwords.
     """
-    return _LdapOptions(name, options, folder, values, problem, warn).read()
 
-
-class _LdapOptions:
     def __init__(
         self,
         name: str,
@@ -74,6 +64,7 @@ class _LdapOptions:
         self.classic = name.startswith(CLASSIC_PACKAGE)
 
     def read(self) -> DirectoryConfig:
+        """Returns the directory to ask."""
         if find_spec("ldap3") is None:
             self._problem(MISSING)
         self._names()

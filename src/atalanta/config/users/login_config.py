@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from atalanta.config.problems import Report, nearest
-from atalanta.config.users.ldap_options import LDAP, read_ldap_options
+from atalanta.config.users.ldap_options import LDAP, LdapOptions
 from atalanta.config.xml.properties import substitute
 from atalanta.files.regular import read_regular
 from atalanta.kernel.security.directory import DirectoryConfig
@@ -197,14 +197,14 @@ def _take_directory(
         except ValueError as error:
             problem(f"{name}: {error}", "")
     found.directories.append(
-        read_ldap_options(
+        LdapOptions(
             module.name,
             options,
             path.parent,
             values,
             problem,
             lambda text: warnings.append(f"{path}:{module.line}: {text}"),
-        )
+        ).read()
     )
 
 

@@ -111,7 +111,7 @@ class Guest:
 
 
 class DirectoryResults:
-    """What the directories of a chain have said about one login, in the order of their modules.
+    """The results of the directories of a chain for one login, in the order of their modules.
 
     `user`: whom they were asked about. `roles`: of each, also of one that is left out and knows the user whom a module
     before it has found.

@@ -220,7 +220,7 @@ class StompSession(SenderControl):
         self.done_when_durable(token)
 
     def _begin(self, subscription: Subscription | None) -> None:
-        """Lets the messages of a subscription come that is confirmed now."""
+        """Begins the deliveries of a subscription that is confirmed now."""
         if subscription is not None and not self.kernel.closed:
             subscription.confirm()
             for part in subscription.parts.values():
