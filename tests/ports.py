@@ -10,6 +10,7 @@ import fcntl
 import os
 import socket
 import tempfile
+from collections import deque
 from collections.abc import Iterator
 from functools import cache
 from itertools import cycle
@@ -29,10 +30,15 @@ def free_port() -> int:
     for _ in range(PORTS):
         port = next(ports)
         with socket.socket() as probe:
+            # As brokers do: connections that have ended do not keep a port.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+        if port in _given:
+            break  # it may be for a broker that is not started yet
+        _given.append(port)
         return port
     raise AssertionError(f"all {PORTS} ports of this process of tests are in use")
 
@@ -55,3 +61,4 @@ def _ports() -> Iterator[int]:
 
 
 _locks: list[object] = []
+_given: deque[int] = deque(maxlen=PORTS // 2)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,7 +41,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("management/controls",),
     ("management",),
     ("wire",),
-    ("wire/core", "wire/openwire/encoding"),
+    ("wire/core", "wire/jgroups", "wire/openwire/encoding"),
     ("wire/core/packets", "wire/amqp", "wire/stomp", "wire/openwire/commands"),
     ("wire/core/server/requests", "wire/openwire"),
     ("wire/core/client", "wire/core/server", "wire/openwire/conversion"),
@@ -64,12 +64,16 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 
 @dataclass(frozen=True, eq=False)
 class SourceFile:
-    """One parsed Python file; `name` is its path below the root, for messages."""
+    """One Python file; `name` is its path below the root, for messages."""
 
     path: Path
     name: str
     text: str
-    tree: ast.Module
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The parsed text; a syntax error fails the caller's test with its place."""
+        return ast.parse(self.text, filename=self.name)
 
     @property
     def module(self) -> str:
@@ -91,10 +95,8 @@ class SourceFile:
 
 @cache
 def parse(path: Path) -> SourceFile:
-    """One file; a syntax error in it fails the caller's test with its place."""
-    text = path.read_text(encoding="utf-8")
-    name = path.relative_to(ROOT).as_posix()
-    return SourceFile(path, name, text, ast.parse(text, filename=name))
+    """One file."""
+    return SourceFile(path, path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
 
 
 def below(folder: Path, pattern: str) -> Iterator[Path]:

@@ -62,7 +62,12 @@ def sources() -> tuple[tuple[str, SourceFile], ...]:
     return (*inside, ("pyspark_atalanta", spark))
 
 
-def uses(source: SourceFile) -> Iterator[Use]:
+@cache
+def uses(source: SourceFile) -> tuple[Use, ...]:
+    return tuple(found_uses(source))
+
+
+def found_uses(source: SourceFile) -> Iterator[Use]:
     """What a file imports of the project, and the attributes of modules that it imports whole."""
     whole: dict[str, str] = {}
     for node in ast.walk(source.tree):
@@ -113,7 +118,8 @@ def face_of(package: str) -> tuple[str, ...]:
 def of_the_rest(separate: Separate, source: SourceFile) -> Iterator[Use]:
     """What a file of a separate part takes from the rest of the project."""
     for use in uses(source):
-        ours = use.module.partition(".")[0] in {"atalanta", "pyspark_atalanta"}
+        # How a face is made is no part of one: each distribution has a copy of these lines.
+        ours = use.module.partition(".")[0] in {"atalanta", "pyspark_atalanta"} and use.module != "atalanta.face"
         if ours and not separate.has(use.module) and not separate.has(f"{use.module}.{use.name}"):
             yield use
 

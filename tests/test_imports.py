@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "runtime": {"files", "ha", "message", "kernel", "store", "wire", "cluster", "node", "tls"},
     "sim": {"message", "kernel", "management", "store", "ha", "wire", "cluster", "node"},
     "client": {"files", "message", "wire", "tls"},
-    "spark": {"client", "message.encoding"},
+    "spark": {"client", "message.dataclass", "message.encoding"},
     "web": {"management", "runtime.net.connections_by_host"},
 }  # fmt: skip
 

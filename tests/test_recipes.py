@@ -27,6 +27,7 @@ from atalanta.spark.arrow import schema
 from atalanta.spark.arrow.chunk import ArrowChunk, texts
 from atalanta.spark.arrow.columns import COLUMN_MAKERS, BatchBuilder
 from atalanta.spark.dead_letters import SENT_AGAIN
+from atalanta.spark.kafka_names import SINK_ALIASES
 from tests.management.management_rig import Desk, Refused
 from tests.source_tree import ROOT, SOURCE
 from tests.spark.fake_node import chunk_of, message
@@ -131,7 +132,7 @@ def test_the_guide_has_every_column() -> None:
     rows = re.findall(r"^\| (`[^|]*) \|", reading.partition("### Columns")[2].partition("### Options")[0], re.MULTILINE)
     assert set(re.findall(r"`(\w+)`", " ".join(rows))) == set(schema.TYPES)
     rows = re.findall(r"^\| (`[^|]*) \|", writing.partition("Any other column")[0], re.MULTILINE)
-    assert set(re.findall(r"`(\w+)`", " ".join(rows))) == set(schema.SINK_COLUMNS)
+    assert set(re.findall(r"`(\w+)`", " ".join(rows))) == {*schema.SINK_COLUMNS, *SINK_ALIASES}
 
 
 def test_what_a_dead_letter_keeps_can_be_written() -> None:
@@ -140,7 +141,8 @@ def test_what_a_dead_letter_keeps_can_be_written() -> None:
 
 def test_a_column_is_a_row_and_what_fills_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def shouted(kind: pa.DataType, rows: ArrowChunk) -> pa.Array:
-        return texts(kind, [None if text is None else text.upper() for text in rows.texts])
+        found = COLUMN_MAKERS["text"](kind, rows).to_pylist()
+        return texts(kind, [None if text is None else text.upper() for text in found])
 
     monkeypatch.setitem(schema.TYPES, "shouted", StringType())
     monkeypatch.setitem(COLUMN_MAKERS, "shouted", shouted)

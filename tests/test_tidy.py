@@ -44,10 +44,10 @@ SHARED_TEST_FOLDERS = {"config/harmless"}
 
 # A name of two classes needs a reason.
 PROTOCOL_FOLDERS = ("wire/core/", "wire/openwire/", "wire/stomp/", "wire/amqp/")
-# The client's two faces: with asyncio, and the same names without (client/blocking.py, client/log/).
+# The client's two faces: with asyncio, and the same names without (client/blocking*.py, client/log/).
 CLIENT_FACES = {
-    "Branch", "Connection", "ConnectionFactory", "Consumer", "LogView", "Management", "Producer", "Transaction",
-    "XaResource",
+    "Branch", "ClusterConsumer", "Connection", "ConnectionFactory", "Consumer", "LogView", "Management", "Producer",
+    "Transaction", "XaResource",
 }  # fmt: skip
 # The client's message and the broker's: users of the client and transformers of bridges import them by that name.
 TWO_MESSAGES = {"Message": ["client/message.py", "message/message.py"]}

@@ -19,7 +19,8 @@ from tests.ports import free_port
 from tests.runtime.ha.guard.guarded_process import alive
 from tests.waiting import DEADLINE_S, until
 
-LEASE = "[ha]\nlease_ms = 500\n"
+# Longer than a loaded machine lets a broker wait for its turn: with 500 ms the backup serves before a test begins.
+LEASE = "[ha]\nlease_ms = 2000\n"
 POLICY = """<ha-policy><replication><{role}>
       {policy}
       <manager>

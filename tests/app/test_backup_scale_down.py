@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from atalanta.client import Message, connect
-from tests.app.group import Group
+from tests.app.group import LEASE, Group
 from tests.app.load import receive, send
 from tests.app.pair import Pair
 from tests.broker_process import BrokerProcess
@@ -20,7 +20,7 @@ from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.process
 
-OWN = "[ha]\nlease_ms = 500\nfailback_after_s = 1\n"
+OWN = LEASE + "failback_after_s = 1\n"
 SCALE_DOWN = "<scale-down/>"
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from atalanta.runtime.process import exit_codes
-from tests.app.group import Group, Member, has_role, in_sync
+from tests.app.group import LEASE, Group, Member, has_role, in_sync
 from tests.app.load import Load, loaded
 from tests.ports import free_port
 from tests.waiting import DEADLINE_S, until
@@ -24,7 +24,6 @@ from tests.waiting import DEADLINE_S, until
 pytestmark = pytest.mark.process
 
 MANAGER = re.compile(r"<manager>.*</manager>", re.DOTALL)
-LEASE = "[ha]\nlease_ms = 500\n"
 
 
 def without_a_manager(folder: Path, *arguments: str) -> Group:

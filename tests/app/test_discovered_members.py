@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.group import Group, Member
+from tests.app.group import LEASE, Group, Member
 from tests.app.load import Load, loaded
 from tests.ports import free_port
 from tests.waiting import until
 
 pytestmark = pytest.mark.process
 
-LEASE = "[ha]\nlease_ms = 500\n"
 UDP = """<local-bind-address>127.0.0.1</local-bind-address><group-address>231.7.7.81</group-address>
       <group-port>{port}</group-port>"""
 JGROUPS = "<jgroups-file>stack.xml</jgroups-file><jgroups-channel>c</jgroups-channel>"

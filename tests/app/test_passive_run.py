@@ -6,6 +6,8 @@ import asyncio
 import errno
 import logging
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,12 +15,15 @@ import pytest
 from atalanta.app.startup_error import StartupError
 from atalanta.app.store import passive_run
 from atalanta.app.store.passive_run import PassiveRun, StoreWait
+from atalanta.ha.folder_lease import FolderRecord
 from atalanta.ha.lease import LeaseTerms
 from atalanta.ha.policy import HaPolicy
 from atalanta.runtime.ha.member_file import MemberRecord
 from atalanta.runtime.ha.pair_members import PairMembers
 from atalanta.runtime.ha.shared_store import HeldEpoch, SharedStore, StoreView
 from atalanta.runtime.process import exit_codes
+
+POLICY = HaPolicy()
 
 
 class FullStore(SharedStore):
@@ -53,7 +58,13 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FullStore:
     )
 
 
-def runs_of(store: SharedStore, store_wait: StoreWait, ports: CountedPorts) -> list[PassiveRun]:
+def runs_of(
+    store: SharedStore,
+    store_wait: StoreWait,
+    ports: CountedPorts,
+    policy: HaPolicy = POLICY,
+    waiting: Callable[[StoreView], None] = lambda view: None,
+) -> list[PassiveRun]:
     """Runs until the store is taken, or nobody waits any more; all runs belong to one wait."""
     own = MemberRecord("own", "primary", {}, "failback", 0)
     members = PairMembers(store.members_folder, own, time.monotonic_ns)
@@ -61,9 +72,9 @@ def runs_of(store: SharedStore, store_wait: StoreWait, ports: CountedPorts) -> l
 
     async def wait() -> None:
         while not runs or runs[-1].again:
-            run = PassiveRun(store, HaPolicy(), members, "test", time.monotonic_ns, store_wait)
+            run = PassiveRun(store, policy, members, "test", time.monotonic_ns, store_wait)
             runs.append(run)
-            held = await run.wait(ports, lambda view: None)
+            held = await run.wait(ports, waiting)
             if held is not None:
                 held.stop("released")
 
@@ -76,7 +87,7 @@ def test_a_store_that_cannot_be_taken_is_told_once(
 ) -> None:
     caplog.set_level(logging.INFO)
     ports = CountedPorts()
-    runs = runs_of(store, StoreWait(HaPolicy(), time.monotonic_ns), ports)
+    runs = runs_of(store, StoreWait(POLICY, time.monotonic_ns), ports)
     assert store.attempts == 4
     # The first attempt has opened the ports: they are bound anew, and wait for an attempt that succeeds.
     assert (len(runs), ports.opened) == (2, 1)
@@ -103,7 +114,7 @@ def test_a_store_that_this_user_may_not_write_ends_a_start_and_not_a_wait(store:
     assert isinstance(store, LockedStore)
     store.looks = looks
     store.full = 1_000_000
-    store_wait = StoreWait(HaPolicy(), time.monotonic_ns, 300)
+    store_wait = StoreWait(POLICY, time.monotonic_ns, 300)
     if looks:
         assert runs_of(store, store_wait, CountedPorts())[-1].timed_out
     else:
@@ -115,6 +126,29 @@ def test_a_store_that_this_user_may_not_write_ends_a_start_and_not_a_wait(store:
 def test_the_longest_wait_counts_from_its_begin(store: FullStore) -> None:
     store.full = 1_000_000
     begin = time.monotonic()
-    runs = runs_of(store, StoreWait(HaPolicy(), time.monotonic_ns, 300), CountedPorts())
+    runs = runs_of(store, StoreWait(POLICY, time.monotonic_ns, 300), CountedPorts())
     assert runs[-1].timed_out and len(runs) == 2
     assert time.monotonic() - begin >= 0.3
+
+
+class FoundStore(FullStore):
+    """A store that another process has just taken: it has made the epoch, and writes its record after `looks` looks."""
+
+    looks = 3
+
+    def look(self) -> StoreView:
+        self.looks -= 1
+        record = FolderRecord(epoch=1, holder="depot", renewals=0, state="active", length_ns=10**9, clock_ns=0, boot="")
+        return StoreView(1, False, None if self.looks > 0 else record, b"%d" % (self.looks > 0))
+
+
+@pytest.mark.parametrize("looks", [3, 1_000_000])
+def test_who_waits_is_told_the_name_of_a_holder_that_has_just_begun(store: FullStore, looks: int) -> None:
+    store.__class__ = FoundStore
+    assert isinstance(store, FoundStore)
+    store.looks = looks
+    told: list[str] = []
+    policy = replace(HaPolicy(), lease_ms=500)
+    store_wait = StoreWait(policy, time.monotonic_ns, 1500)
+    runs_of(store, store_wait, CountedPorts(), policy, lambda view: told.append(view.holder))
+    assert told == (["depot"] if looks == 3 else [""])  # whoever never says its name is told without one

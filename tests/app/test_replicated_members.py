@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from atalanta.client import Connection, Message, connect
-from tests.app.group import Group
+from tests.app.group import LEASE, Group
 from tests.app.load import loaded, send
 from tests.broker_process import BrokerProcess, refused
 from tests.certificates import PASSWORD, Authority
@@ -22,7 +22,6 @@ from tests.waiting import DEADLINE_S, until
 
 pytestmark = pytest.mark.process
 
-LEASE = "[ha]\nlease_ms = 500\n"
 
 
 async def count(url: str) -> int:

@@ -82,6 +82,15 @@ class FakeServer:
         await self.stop()
 
 
+def meet(servers: list[FakeServer]) -> None:
+    """Tells each of the servers of the others."""
+    for number, server in enumerate(servers):
+        server.broker.node_id = f"node-{9 - number}"  # the order of the ids is not that of the list
+    for server in servers:
+        others = [each for each in servers if each is not server]
+        server.broker.members = {each.broker.node_id: each.port for each in others}
+
+
 class ServerThread:
     """A FakeServer with a loop of its own, for clients that block."""
 

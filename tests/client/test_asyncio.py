@@ -12,6 +12,7 @@ from atalanta.client import (
     Closed,
     ConnectFailed,
     ConnectionLost,
+    FirstElement,
     LogViewUnsupported,
     Message,
     NotAuthorized,
@@ -22,6 +23,7 @@ from atalanta.client import (
     connect,
     run,
 )
+from atalanta.client.blocking import connect as connect_blocking
 from atalanta.client.shells.asyncio_shell import AsyncioShell
 from tests.client.fake_server import FakeServer
 from tests.waiting import reached
@@ -302,6 +304,29 @@ def test_the_second_server_serves_when_the_first_is_away() -> None:
             assert connection.server is not None and connection.server.port == server.port
 
     test_on()(body)
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+def test_the_second_server_serves_when_the_first_one_starts_or_stops(blocking: bool) -> None:
+    async def main() -> None:
+        async with FakeServer("q") as stopping, FakeServer("q") as there:
+            stopping.broker.refuse_sessions = 112
+            url = f"({stopping.url()},{there.url()})?user=u&password={PASSWORD}"
+            if blocking:
+                other = await asyncio.to_thread(connect_blocking, url, balancing=FirstElement())
+                assert other.server is not None and other.server.port == there.port
+                await asyncio.to_thread(other.close)
+            else:
+                async with connect(url, balancing=FirstElement()) as connection:
+                    assert connection.server is not None and connection.server.port == there.port
+            there.broker.refuse_sessions = 112
+            with pytest.raises(ConnectFailed, match="the broker refused a session: not now"):
+                await connect(url)
+            stopping.broker.refuse_sessions = 105
+            with pytest.raises(NotAuthorized):
+                await connect(url, balancing=FirstElement())
+
+    asyncio.run(main())
 
 
 def test_without_reconnection_a_loss_ends_everything() -> None:

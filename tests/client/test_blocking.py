@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import resource
+import socket
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 
 import pytest
 
 from atalanta.client import (
+    CallTimedOut,
     ConnectFailed,
     ConnectionLost,
     Message,
@@ -20,7 +23,13 @@ from atalanta.client import (
 from atalanta.client.blocking import connect
 from atalanta.client.options import parse_url
 from atalanta.client.shells import blocking_shell
+from atalanta.client.shells.blocking_shell import (
+    LONG_FRAME_BYTES_MAX,
+    LONG_FRAME_WAIT_S,
+    READ_BYTES,
+)
 from atalanta.wire.core.packets.connection import Ping
+from atalanta.wire.core.packets.logview import LogRead
 from tests.client.fake_server import ServerThread
 from tests.waiting import until
 from tests.wire.core.client.fake_broker import PASSWORD
@@ -125,6 +134,38 @@ def test_an_idle_connection_pings_as_often_as_the_url_says() -> None:
     ):
         peer = server.broker.connections[-1]
         until(lambda: sum(isinstance(packet, Ping) for _, packet in list(peer.seen)) >= 4, seconds=10)
+
+
+def test_a_node_that_does_not_read_by_columns_is_asked_for_rows() -> None:
+    """A node of an older version, whose answer about its log view names no ability, would close the connection."""
+    with ServerThread("$.atalanta.logview") as server, connect(
+        server.url("callTimeout=300"), user="u", password=PASSWORD
+    ) as connection:
+        with pytest.raises(CallTimedOut):  # the fake has no log view: the request counts
+            list(connection.logview("q").read_raw(0, 5, by_columns=True))
+        seen = [packet for _, packet in server.broker.connections[0].seen]
+        assert [type(packet) for packet in seen if isinstance(packet, LogRead)] == [LogRead]
+
+
+def test_a_long_frame_is_read_whole_also_if_it_comes_slowly() -> None:
+    """In one piece if it comes at once, else as it comes; small frames stay between."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        theirs = socket.create_connection(listener.getsockname())
+        mine, _ = listener.accept()
+    with ServerThread("q") as server, connect(server.url(), user="u", password=PASSWORD) as connection, mine, theirs:
+        shell = connection._shell
+        shell._long_frames = True
+        size = READ_BYTES + 1_000
+        theirs.sendall((size - 4).to_bytes(4, "big") + bytes(10_000))
+        begin = time.monotonic()
+        assert shell._long_frame(mine) == size  # not all of it is here
+        assert time.monotonic() - begin >= LONG_FRAME_WAIT_S
+        assert len(mine.recv(size)) == 10_004
+        for length in (0, 100, READ_BYTES - 4, LONG_FRAME_BYTES_MAX, 1 << 31):
+            theirs.sendall(length.to_bytes(4, "big"))
+            assert shell._long_frame(mine) == READ_BYTES  # short, or longer than what is kept free for it
+            mine.recv(4)
+        assert mine.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT) == 1
 
 
 def test_errors_are_the_same() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from atalanta.client import Message, TransactionRolledBack, connect
+from atalanta.client import FirstElement, Message, TransactionRolledBack, connect
 from atalanta.client.blocking import connect as connect_blocking
 from tests.client.fake_server import FakeServer
 from tests.ports import free_port
@@ -107,7 +107,8 @@ def test_another_server_of_the_url_is_not_asked_while_the_pair_fails_over() -> N
     async def body(pair: ServerPair) -> None:
         async with FakeServer("q") as other:
             url = f"({pair.active.url()},{other.url()})?{AGAIN}"
-            async with connect(url, user="u", password=PASSWORD) as connection:
+            order = FirstElement()
+            async with connect(url, user="u", password=PASSWORD, balancing=order) as connection:
                 producer = await connection.producer("q")
                 await producer.send(Message(text="before"))
                 await pair.fail_over(after_s=0.5)

@@ -200,6 +200,11 @@ def test_log_view(tmp_path: Path) -> None:
             assert [message.properties["n"] for _, message in got] == list(range(500))
             assert [sequence for sequence, _ in got] == list(range(start + 1, start + 501))
         assert len(list(view.read_raw(start, position.last, chunk_bytes=50_000))) > 5
+        for chunk_bytes in (50_000, 1 << 20):  # the longer one is read in one piece
+            chunks = list(view.read_raw(start, position.last, chunk_bytes=chunk_bytes, by_columns=True))
+            assert all(chunk.columns is not None for chunk in chunks)
+            read = [(at, message.body, message.properties["n"]) for chunk in chunks for at, message in chunk.messages()]
+            assert read == [(start + 1 + number, b"x" * 1_000, number) for number in range(500)]
         assert len(list(view.read(start, position.last, "n >= 490"))) == 10
         assert view.seek(1_100) == start + 100
         lease = view.lease("group", "first", 60_000)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from atalanta.files.jgroups_stack import StackError, parse_stack, read_stack
-from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MULTICAST, JgroupsStack
+from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MPING, MULTICAST, JgroupsStack
 
 TCP = '<TCP bind_addr="127.0.0.1" bind_port="7900" port_range="5"/>'
 
@@ -35,7 +35,10 @@ def test_defaults_are_those_of_jgroups() -> None:
         1,
     )
     found = stack("<TCP/><MPING/>")
-    assert (found.kind, found.address, found.port) == (MULTICAST, "230.5.6.7", 7555)
+    assert (found.kind, found.address, found.group_port, found.port) == (MPING, "230.5.6.7", 7555, 7800)
+    found = stack("<UDP/><MPING/>")
+    assert (found.kind, found.address, found.port) == (MULTICAST, "228.8.8.8", 7600)
+    assert (found.group_address, found.group_port) == ("230.5.6.7", 7555), "earlier releases met there"
     found = stack("<UDP/><PING/>")
     assert (found.kind, found.address, found.port, found.protocol) == (
         MULTICAST,
@@ -56,7 +59,9 @@ def test_multicast_groups() -> None:
     found = stack(
         '<TCP bind_addr="SITE_LOCAL"/><MPING mcast_addr="231.1.1.2" mcast_port="6" bind_addr="127.0.0.3"/>'
     )
-    assert (found.address, found.port, found.interface) == ("231.1.1.2", 6, "127.0.0.3")
+    assert (found.address, found.group_port, found.group_interface) == ("231.1.1.2", 6, "127.0.0.3")
+    found = stack('<TCP tls.enabled="true"/><MPING mcast_addr="231.1.1.2" mcast_port="6"/>')
+    assert (found.kind, found.address, found.port) == (MULTICAST, "231.1.1.2", 6), "nothing is said to members"
 
 
 def test_file_ping() -> None:

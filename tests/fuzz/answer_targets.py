@@ -20,10 +20,10 @@ from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
 from atalanta.message.message import Message
 from atalanta.runtime.net.resolver import services_of
 from atalanta.tls.errors import TlsError
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.errors import ClientError
 from atalanta.wire.core.client.management import answer_of
 from atalanta.wire.http_upgrade import UpgradeAnswer, UpgradeRequest, accept_of
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.uri import UriError
 from tests.fuzz.target import Target
 from tests.fuzz.wire_targets import PROPERTY_WORDS, wide
@@ -181,7 +181,8 @@ class UrlTarget(Target):
     refusals = (UriError, TlsError)
     words = (
         b"tcp://", b"udp://", b"(", b")", b"?", b"&", b";", b"=", b"%", b"%41", b"[::1]", b":", b",",
-        b"reconnectAttempts=",
+        b"reconnectAttempts=", b"failover:", b"static:", b"discovery:", b"multicast://", b"ssl://", b"jms.",
+        b"timeout=",
         b"retryIntervalMultiplier=", b"sslEnabled=true", b"connectionTTL=", b"nan", b"inf", b"-1", b"1e400",
         b"9" * 5000,
         b"ha=true", b"refreshTimeout=", b"enabledProtocols=", b"minLargeMessageSize=", b"\xc2\xb2",
@@ -194,6 +195,9 @@ class UrlTarget(Target):
             b"udp://231.7.7.7:9876?refreshTimeout=5&localBindAddress=127.0.0.1",
             b"udp://[ff02::77]:9876",
             b"tcp://a?sslEnabled=true&verifyHost=false&trustStorePath=x.p12&enabledProtocols=TLSv1.3",
+            b"failover:(tcp://a:1,nio://b:2)?randomize=false&priorityBackup=true&priorityURIs=tcp://a:1&nested.user=u",
+            b"discovery:(static:(ssl://a:1,ssl://b:2))?maxReconnectAttempts=0&nestedExtraQueryOptions=callTimeout%3D5",
+            b"discovery:(multicast://239.255.2.3:6155?group=g)?initialReconnectDelay=5",
             b"tcp://a?connectionLoadBalancingPolicyClassName=RandomConnectionLoadBalancingPolicy&consumerWindowSize=0",
         ]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from atalanta.kernel.broker.invariants import validate
 from atalanta.message.encoding.buffer import DecodeError
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire import bodies
 from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.commands.connections import (
@@ -48,6 +47,7 @@ from atalanta.wire.openwire.encoding.structure import Command, EncodeError
 from atalanta.wire.openwire.frame_decoder import FrameDecoder
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of, options_of
 from atalanta.wire.openwire.wire_format import WireFormat
+from atalanta.wire.protocol_error import ProtocolError
 from tests.fuzz.mutator import Mutator
 from tests.fuzz.target import Target
 from tests.kernel.broker_rig import SECOND

@@ -27,7 +27,8 @@ class OffsetTarget(Target):
 
     def seeds(self) -> list[bytes]:
         return [
-            b'{"queue": "q", "nodes": {"a": {"incarnation": "i", "from": 0, "sequence": 1234, "server": "h:1"},'
+            b'{"queue": "q", "nodes": {"a": {"incarnation": "i", "from": 0, "sequence": 1234, "server": "h:1",'
+            b' "planned_at": 1767225600000},'
             b' "b": {"incarnation": "j", "sequence": 5, "server": "h:2"}}}',
             b'{"queue": "q", "nodes": {}}',
         ]
@@ -57,7 +58,8 @@ class OptionTarget(Target):
 
     def seeds(self) -> list[bytes]:
         return [
-            b"\x00servers=h:1,h:2\nqueue=q\nstartingOffsets={\"a\": 5}\nleaseTimeout=2m\nmaxBytesPerTrigger=10MB",
+            b"\x00servers=h:1,h:2\nqueue=q\nstartingOffsets={\"a\": 5}\nleaseTimeout=2m\nmaxBytesPerTrigger=10MB"
+            b"\nendingTimestamp={\"a\": 5}",
             b"\x00servers=h:1\naddress=a\nqueue=q\nuser=u\npassword=p\nminPartitions=4\nunreachable=fail",
             b"\x01servers=h:1\naddress=a\nrouting=anycast\npriority=5\npropertyColumns=a,b",
         ]

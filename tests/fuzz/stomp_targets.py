@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atalanta.kernel.broker.invariants import validate
 from atalanta.message.encoding.buffer import DecodeError
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.stomp.decoder import FrameDecoder
 from atalanta.wire.stomp.frame import V10, V11, V12
 from atalanta.wire.web_socket import WebSocket

@@ -15,7 +15,7 @@ from tests.fuzz.answer_targets import (
 from tests.fuzz.config_targets import LoadTarget, LoginTarget, MaskTarget, StoreTarget, TomlTarget
 from tests.fuzz.damage_target import DamageTarget
 from tests.fuzz.ha_targets import MemberTarget, RegisterTarget
-from tests.fuzz.jgroups_targets import JgroupsTarget, StackTarget
+from tests.fuzz.jgroups_targets import JgroupsTarget, MembersTarget, StackTarget
 from tests.fuzz.management_target import ManagementTarget
 from tests.fuzz.node_targets import ClientTarget, MistakenNodeTarget, NodeTarget
 from tests.fuzz.openwire_targets import (
@@ -46,7 +46,8 @@ from tests.fuzz.xml_targets import ClassicTarget, WildFlyTarget, XmlTarget
 TARGETS: dict[str, Callable[[], Target]] = {
     made.name: made
     for made in (
-        FramerTarget, PacketTarget, MessageTarget, ReceivedTarget, DatagramTarget, JgroupsTarget, UpgradeTarget,
+        FramerTarget, PacketTarget, MessageTarget, ReceivedTarget, DatagramTarget, JgroupsTarget, MembersTarget,
+        UpgradeTarget,
         AmqpTarget, EmbeddedTarget, LargeEmbeddedTarget, OpenWireTarget, OpenWireHelloTarget, OpenWireBodyTarget,
         OpenWireServerTarget, StompFrameTarget, StompTarget, WebSocketTarget,
         CoreOrderedTarget, OpenWireOrderedTarget, StompOrderedTarget,

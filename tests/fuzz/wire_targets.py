@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from atalanta.message.codec import decode_message, encode_message
 from atalanta.message.encoding.buffer import DecodeError, Reader
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.broadcast_datagram import (
     Announcement,
     decode_announcement,
     encode_announcement,
 )
 from atalanta.wire.core.client.log_columns import LogColumns
+from atalanta.wire.core.client.log_properties import LogProperties, LogProperty
+from atalanta.wire.core.client.log_texts import LogTexts
 from atalanta.wire.core.frames import FRAME_BYTES_MAX, Framer
 from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
-from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
+from atalanta.wire.core.packets.log_chunk import (
+    LogReadColumnsResponse,
+    LogReadResponse,
+    decode_entries,
+    split_entries,
+)
 from atalanta.wire.core.packets.message import ReceiveMessage, SendMessage
 from atalanta.wire.detect import detect
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.uri import UriError, parse_params, parse_uri, parse_uri_list
 from tests.fuzz.mutator import FrameMutator, Mutator
 from tests.fuzz.target import Target
@@ -85,11 +92,22 @@ def look_at(packet: Packet) -> None:
     repr(packet)
     if isinstance(packet, LogReadResponse):
         decode_entries(packet)
-        LogColumns(packet.entries, packet.count)
+        look_at_columns(LogColumns(packet.entries, packet.count))
+    if isinstance(packet, LogReadColumnsResponse):
+        chunk = packet.chunk
+        split_entries(chunk.count, chunk.rows())
+        look_at_columns(LogColumns(chunk.data, chunk.count, chunk))
     if isinstance(packet, SendMessage | ReceiveMessage):
         message = packet.message
         message.properties.items()
         repr((message.routing_type, message.duplicate_id, message.group_id, message.size))
+
+
+def look_at_columns(columns: LogColumns) -> None:
+    repr((columns.sequences, columns.redelivered, columns.edges, columns.body_bytes))
+    LogTexts(columns)
+    LogProperties(columns.data, columns.heads, lambda name: True)
+    LogProperty(columns.data, columns.heads, "n")
 
 
 class MessageTarget(Target):

@@ -6,9 +6,11 @@ python -m tests.interop.spark_wal_driver SERVERS QUEUE FOLDER
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from atalanta.spark import session
 from tests.interop.harness.jms import PASSWORD, USER
+from tests.spark.checkpoint import drop_unfinished_offsets
 
 BATCH_MESSAGES = 300
 
@@ -23,7 +25,9 @@ def main(servers: str, queue: str, folder: str) -> None:
     )  # fmt: skip
     frame = reader.load().select("queue", "node", "sequence", "message_id", "text")
     writer = frame.writeStream.format("parquet").option("path", f"{folder}/out")
-    writer = writer.option("checkpointLocation", f"{folder}/checkpoint")
+    checkpoint = Path(folder) / "checkpoint"
+    drop_unfinished_offsets(checkpoint)
+    writer = writer.option("checkpointLocation", str(checkpoint))
     writer.trigger(availableNow=True).start().awaitTermination()
     # Files that a killed task has left in the folder are no rows: Spark reads what its batches have committed.
     spark.read.parquet(f"{folder}/out").write.mode("overwrite").parquet(f"{folder}/rows")

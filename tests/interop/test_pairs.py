@@ -2,52 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import socket
 from collections.abc import Iterator
 
 import pytest
 
 from atalanta.client import Message
-from atalanta.client.blocking import Connection, connect
 from tests.interop.harness.broker_xml import Cluster, Shape
-from tests.interop.harness.jms import PASSWORD, USER, until
+from tests.interop.harness.jms import until
 from tests.interop.harness.lineup import KINDS, Lineup
 from tests.interop.harness.node import BrokerProcess
-from tests.interop.harness.shared_store import share
+from tests.interop.harness.shared_store import SHARED, opened, ports, serves, share
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
 ADDRESS = '<address name="prices"><multicast>{queue}</multicast></address>'
 REPORTS = ADDRESS.format(queue='<queue name="reports"/>')
-SHARED = "<ha-policy><shared-store><{role}/></shared-store></ha-policy>"
 REPLICA = "<ha-policy><replication><backup><vote-retries>1</vote-retries></backup></replication></ha-policy>"
 REGISTRATION_SECONDS = 60.0
-
-
-def opened(node: BrokerProcess) -> Connection:
-    """A connection to that node alone."""
-    return connect(f"tcp://127.0.0.1:{node.port}", user=USER, password=PASSWORD)
-
-
-def ports(node: BrokerProcess) -> set[tuple[str, ...]]:
-    """The members as the node's management shows them: the ports of primary and backup."""
-    with opened(node) as connection:
-        text = connection.management().call("broker", "listNetworkTopology")
-    members = json.loads(str(text))
-    return {
-        tuple(each[half].rpartition(":")[2] for half in ("primary", "backup") if half in each)
-        for each in members
-    }
-
-
-def serves(node: BrokerProcess) -> bool:
-    """Whether it accepts connections; a passive node does not."""
-    try:
-        socket.create_connection(("127.0.0.1", node.port), timeout=1).close()
-    except OSError:
-        return False
-    return True
 
 
 def send(node: BrokerProcess, numbers: range) -> None:

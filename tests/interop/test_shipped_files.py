@@ -90,9 +90,9 @@ FORMS = {
 }
 # What is named by a warning, besides the protocols of all acceptors.
 NAMED = {
-    "jdbc": "without effect: store (messages are kept in the journal's files)",
+    "jdbc": "without effect: store (messages are kept in the journal's files, not in that database",
     "jdbc-shared-store": "the pair of <shared-store> has no database in common, <store> is not used",
-    "journal-retention": "without effect: journal-retention-directory (the journal is not retained)",
+    "journal-retention": "without effect: journal-retention-directory (what was consumed is not kept",
     "replicated": "without effect: ha-policy (no manager says who is active, so this node serves alone",
     "replicated-failover-on-shutdown": "without effect: ha-policy (no manager says who is active, so this node serves",
     "allow-anonymous": "GuestLoginModule also accepts clients with a wrong password, as user 'admin'",

@@ -15,6 +15,11 @@ import pytest
 
 from atalanta.client import Message, ReceivedMessage, blocking
 from atalanta.spark.environment.interpreter import quick_python
+from tests.interop.harness.artemis_pair import artemis_pair
+from tests.interop.harness.jms import PASSWORD as PAIR_PASSWORD
+from tests.interop.harness.jms import USER as PAIR_USER
+from tests.interop.harness.lineup import Lineup
+from tests.interop.harness.shared_store import opened
 from tests.source_tree import ROOT
 from tests.spark.nodes import PASSWORD, QUEUE, USER, BrokerCluster
 from tests.spark.pipeline.process import PipelineProcess
@@ -141,3 +146,52 @@ def test_a_queue_becomes_a_table_answers_counts_and_copies(tmp_path: Path) -> No
         run(tmp_path, "--full-refresh-all").ends()
         assert table(tmp_path, "orders") == table(tmp_path, "returned") == Counter(sent)
         assert texts(taken(brokers, "out")) == Counter(f"received {text}" for text in sent)
+
+
+PAIR_SPEC = """
+name: pair
+storage: file://{folder}/storage
+configuration:
+  spark.sql.shuffle.partitions: "2"
+libraries:
+  - glob:
+      include: transformations/**
+"""
+PAIR_FLOWS = """
+from pyspark import pipelines as dp
+
+LOGIN = {{"servers": "{servers}", "user": "{user}", "password": "{password}"}}
+
+@dp.table(table_properties={{"pipelines.reset.allowed": "false"}})
+def orders():
+    rows = spark.readStream.format("atalanta").options(**LOGIN, queue="orders", walLocation="{folder}/received")
+    return rows.schema("text string").load()
+"""
+
+
+def until_running(process: PipelineProcess) -> None:
+    """Waits until a flow of the run reads."""
+    process.until(lambda: "is RUNNING" in process.text())
+
+
+def test_a_real_pair_fails_over_between_runs_and_under_one(brokers: Lineup, tmp_path: Path) -> None:
+    sent: list[str] = []
+    with artemis_pair(brokers, "orders") as pair:
+        servers = "|".join(pair.servers)
+        (tmp_path / "transformations").mkdir()
+        (tmp_path / "spark-pipeline.yml").write_text(PAIR_SPEC.format(folder=tmp_path))
+        flows = PAIR_FLOWS.format(servers=servers, user=PAIR_USER, password=PAIR_PASSWORD, folder=tmp_path)
+        (tmp_path / "transformations" / "orders.py").write_text(flows)
+        for number in range(3):
+            serving = pair.members[0] if number < 2 else pair.members[1]
+            added = [f"{number}-{at}" for at in range(200)]
+            with opened(serving) as connection, connection.producer("orders", routing="anycast") as producer:
+                for text in added:
+                    producer.send(Message(text=text))
+            sent += added
+            process = run(tmp_path)
+            if number == 1:
+                until_running(process)
+                pair.fail_over()
+            process.ends()
+        assert table(tmp_path, "orders") == Counter(sent)

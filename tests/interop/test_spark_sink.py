@@ -9,6 +9,7 @@ import uuid
 import pytest
 
 from atalanta.client.blocking import connect as connect_blocking
+from atalanta.spark.errors import DuplicateRow, GatewayError
 from atalanta.spark.gateway.core_gateway import connect
 from atalanta.spark.gateway.gateway import Credentials, OutMessage
 from atalanta.spark.options import write_options
@@ -27,6 +28,69 @@ def text(value: str) -> OutMessage:
     return OutMessage(
         "spark.out", "anycast", None, value, 3, True, 4, 0, None, {}, None, None, None, None
     )
+
+
+def of(address: str, value: str, duplicate_id: str | None = None) -> OutMessage:
+    return OutMessage(address, "anycast", None, value, 3, True, 4, 0, None, {}, None, None, None, duplicate_id)
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ("DROP", "has the address-full-policy DROP, and this broker confirms messages that it drops"),
+        ("FAIL", "is full.*set its address-full-policy PAGE"),
+        ("BLOCK", r"has taken no message for 2 s \(blockTimeout\).*BLOCK"),
+    ],
+)
+def test_a_full_address_is_told(node: BrokerProcess, policy: str, said: str) -> None:
+    """The batch fills the address by itself; nothing of it arrives."""
+    server, address = f"127.0.0.1:{node.port}", f"spark.full.{policy.lower()}"
+    with connect_blocking(f"tcp://{server}", user=USER, password=PASSWORD) as connection:
+        settings = {"addressFullMessagePolicy": policy, "maxSizeBytes": 20_000, "pageSizeBytes": 10_000}
+        connection.management().call("broker", "addAddressSettings", address, json.dumps(settings))
+        connection.create_queue(address, routing="anycast")
+        gateway = connect(server, Credentials(USER, PASSWORD, 5.0, 10.0, block_timeout_s=2.0))
+        try:
+            # More than the window of credits, which Artemis has granted when the address was empty.
+            rows = [of(address, f"{number}" * 1_000) for number in range(300)]
+            with pytest.raises(GatewayError, match=said) as caught:
+                gateway.prepare(rows, str(BranchName.new("full", 0, 0)))
+            assert address in str(caught.value)
+            assert not [name for name in gateway.prepared_branches() if name.startswith("full/")]
+        finally:
+            gateway.close()
+        assert connection.query_queue(address).message_count == 0
+
+
+def test_a_repeated_duplicate_id_is_told(node: BrokerProcess) -> None:
+    gateway = connect(f"127.0.0.1:{node.port}", Credentials(USER, PASSWORD, 5.0, 10.0))
+    try:
+        first = str(BranchName.new("repeats", 0, 0))
+        gateway.prepare([of("spark.once", "a", "id-1")], first)
+        assert gateway.commit_branch(first)
+        with pytest.raises(DuplicateRow, match="Duplicate message detected.*dropDuplicates"):
+            gateway.prepare([of("spark.once", "b", "id-1")], str(BranchName.new("repeats", 1, 0)))
+        # A branch that a killed driver has left does not keep the repeat of its batch from its ids.
+        left, again = (str(BranchName.new("repeats", 2, 0)) for _ in range(2))
+        for branch in (left, again):
+            gateway.prepare([of("spark.once", "c", "id-2")], branch)
+        assert gateway.commit_branch(again) and gateway.roll_back_branch(left)
+        both = [str(BranchName.new("repeats", 3, number)) for number in range(2)]
+        for branch in both:
+            gateway.prepare([of("spark.once", branch, "id-3")], branch)
+        assert all([gateway.commit_branch(branch) for branch in both])
+        assert not gateway.is_taken_over("repeats", 0)
+        gateway.decide("repeats", 0, "one")
+        gateway.take_over("repeats", 0)
+        assert gateway.is_taken_over("repeats", 0) and not gateway.is_taken_over("repeats", 1)
+        assert gateway.decisions("repeats") == {0: "one"}
+        gateway.forget_decisions("repeats", 1)
+        assert gateway.decisions("repeats") == {} and not gateway.is_taken_over("repeats", 0)
+    finally:
+        gateway.close()
+    with connect_blocking(f"tcp://127.0.0.1:{node.port}", user=USER, password=PASSWORD) as connection:
+        found = [message.text for message in connection.consumer("spark.once", browse=True)]
+    assert found == ["a", "c", *both]  # our nodes drop the second
 
 
 def test_branches_and_decisions(node: BrokerProcess) -> None:

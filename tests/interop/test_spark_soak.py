@@ -41,6 +41,7 @@ class ArtemisProcess:
     def __init__(self, process: BrokerProcess) -> None:
         self.process = process
         self.server = f"127.0.0.1:{process.port}"
+        self.url = f"tcp://{self.server}?stay=true"
 
     def start(self) -> None:
         self.process.start()

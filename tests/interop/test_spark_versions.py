@@ -25,6 +25,8 @@ STEPS = [
     "stream write",
     "select from a view",
     "select from a table",
+    "stream of nodes without the log view",
+    "stream of several queues",
 ]
 
 

@@ -25,6 +25,7 @@ from atalanta.spark.wal.wal_node import open_node
 from tests.interop.harness.jms import PASSWORD, USER
 from tests.interop.harness.node import BrokerProcess
 from tests.interop.wal_steps import query_at
+from tests.spark.wal.limited_batches import EXPECTED, limited_batches
 
 USUAL_TARGET = "artemis"
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,6 +47,12 @@ def fill(server: str, queue: str, count: int) -> None:
 def waiting(server: str, queue: str) -> int:
     with blocking.connect(f"tcp://{server}", user=USER, password=PASSWORD) as connection:
         return connection.query_queue(queue).message_count
+
+
+def test_a_message_without_room_is_in_the_next_batch(node: BrokerProcess, tmp_path: Path) -> None:
+    server, queue = f"127.0.0.1:{node.port}", "spark.limited"
+    assert limited_batches(server, USER, PASSWORD, queue, tmp_path) == EXPECTED
+    assert waiting(server, queue) == 0
 
 
 def test_a_batch_read_leaves_everything_in_place(node: BrokerProcess) -> None:

@@ -17,6 +17,7 @@ from atalanta.sim.loads.divert import Diverts
 from atalanta.sim.loads.full_disk import FullDisks
 from atalanta.sim.loads.groups import GroupsLoad
 from atalanta.sim.loads.large import LargeMessages
+from atalanta.sim.loads.members import MembersLoad
 from atalanta.sim.loads.overlap import Overlaps
 from atalanta.sim.loads.permissions import QueuePermissions
 from atalanta.sim.loads.priorities import PrioritiesLoad
@@ -29,6 +30,7 @@ from tests.sim.crash_points import violations
 from tests.sim.mutants import (
     branches,
     clients,
+    cluster_consumers,
     core_bridges,
     departures,
     diverts,
@@ -99,7 +101,7 @@ BY_SUBJECT = [
     (grouping.group_goes_where_it_was_proposed, GroupsLoad, 1, 4),
     (grouping.group_freed_by_a_crash, GroupsLoad, 1, 12),
     (grouping.groups_forgotten_by_a_restart, GroupsLoad, 1, 8),
-    (grouping.group_read_by_two_consumers, GroupsLoad, 14, 12),
+    (grouping.group_read_by_two_consumers, GroupsLoad, 32, 12),
     (branches.prepared_branches_not_told, Transactions, 7, 8),
     pytest.param(branches.prepared_branch_loses_a_message, Transactions, 7, 8, marks=SOAK),
     pytest.param(core_bridges.core_bridge_trusts_the_link, CoreBridgeLoad, 70, 12, marks=SOAK),
@@ -119,6 +121,9 @@ BY_SUBJECT = [
     (overlaps.peers_get_a_copy_for_each_binding, Overlaps, 37, 4),
     (permissions.queues_have_no_permissions, QueuePermissions, 1, 3),
     (priorities.priorities_share_one_turn, PrioritiesLoad, 29, 3),
+    (cluster_consumers.earlier_ones_stay_unacknowledged, MembersLoad, 6, 2),
+    (cluster_consumers.turn_ends_at_its_first_member, MembersLoad, 6, 3),
+    pytest.param(cluster_consumers.first_members_are_all, MembersLoad, 73, 6, marks=SOAK),
     (replays.retained_for_half_the_time, Replays, 6, 6),
     pytest.param(replays.unread_replay_is_released, Replays, 48, 4, marks=SOAK),
     (replays.past_has_a_gap, Replays, 6, 6),

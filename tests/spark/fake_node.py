@@ -43,6 +43,7 @@ def message(
     body: bytes | str,
     properties: dict[str, PropertyValue] | None = None,
     timestamp_ms: int = 0,
+    expires_at_ms: int = 0,
 ) -> bytes:
     """A CORE message as it comes out of a queue."""
     if isinstance(body, str):
@@ -51,6 +52,7 @@ def message(
         made = Message.create("flights", body, BYTES, True, timestamp_ms)
     for name, value in (properties or {}).items():
         made.put_property(name, value)
+    made.expiration = expires_at_ms
     return encode_message(made, 77)
 
 
@@ -74,14 +76,17 @@ class FakeQueue:
     group: str = ""
     owner: str = ""
     lease_ms: int = 0  # 0: no lease, or released
+    begun: set[str] = field(default_factory=set)  # groups that have acknowledged
     lost: list[tuple[int, int, str]] = field(default_factory=list)
     dead: list[tuple[bytes, str]] = field(default_factory=list)
     limits: tuple[int, int] = (0, 0)  # of the retention
     past: dict[int, tuple[int, bytes]] = field(default_factory=dict)  # the retained messages
     replay: int = -1
 
-    def add(self, body: bytes | str, timestamp_ms: int = 0, **properties: PropertyValue) -> None:
-        encoded = message(body, properties, timestamp_ms)
+    def add(
+        self, body: bytes | str, timestamp_ms: int = 0, expires_at_ms: int = 0, **properties: PropertyValue
+    ) -> None:
+        encoded = message(body, properties, timestamp_ms, expires_at_ms)
         self.last += 1
         self.messages[self.last] = (timestamp_ms, encoded)
 
@@ -108,12 +113,14 @@ class FakeNode:
         self.sent: list[OutMessage] = []
         self.prepared: dict[str, Sequence[OutMessage]] = {}
         self.decided: dict[str, dict[int, str]] = {}
+        self.taken_over: set[tuple[str, int]] = set()
         self.requests: list[str] = []
         self.asked_bodies: list[bool] = []  # by the reads
         self.is_artemis = False
         # Requests after which the node vanishes by itself, by name.
         self.dies_at: dict[str, int] = {}
         self.port = 0
+        self.backup: str | None = None  # as the topology shows it
         self.stopped = threading.Event()
         self.server: socketserver.ThreadingTCPServer | None = None
         self.sockets: list[socket.socket] = []
@@ -158,6 +165,20 @@ class FakeNode:
                 pass
             one.close()
 
+    def pair(self) -> str:
+        """Makes the node a pair: the topology shows its backup. Returns the servers of both."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.backup = f"127.0.0.1:{free.getsockname()[1]}"
+        return f"{self.address},{self.backup}"
+
+    def fail_over(self) -> None:
+        """Ends the active member for good; the backup serves."""
+        backup = str(self.backup)
+        self.stop()
+        self.port, self.backup = int(backup.rpartition(":")[2]), None
+        self.start()
+
     def queue(self, name: str) -> FakeQueue:
         with self.lock:
             return self.queues.setdefault(name, FakeQueue())
@@ -188,7 +209,9 @@ class FakeNode:
         return found
 
     def do_topology(self) -> list[GatewayMember]:
-        return [GatewayMember(node.node_id, node.address) for node in self.cluster.nodes if node.server]
+        return [
+            GatewayMember(node.node_id, node.address, node.backup) for node in self.cluster.nodes if node.server
+        ]
 
     def do_queues(self, pattern: str) -> list[str]:
         if self.is_artemis:
@@ -231,6 +254,7 @@ class FakeNode:
             raise LeaseTaken(
                 f"the lease of group {group} has epoch {found.epoch} of {found.owner}", 200
             )
+        found.begun.add(group)
         taken = found.live(0, end)
         for at in taken:
             message = found.messages.pop(at)
@@ -260,7 +284,7 @@ class FakeNode:
                 f"the lease of group {group} has epoch {found.epoch} of {found.owner}", 200
             )
         found.lease_ms = ttl
-        return Lease(found.epoch, found.incarnation, found.acked)
+        return Lease(found.epoch, found.incarnation, found.acked, group in found.begun)
 
     def do_retain(
         self, queue: str, incarnation: str, group: str, epoch: int, limits: tuple[int, int], replay: int
@@ -308,6 +332,12 @@ class FakeNode:
 
     def do_decide(self, query: str, batch: int, decision: str) -> None:
         self.decided.setdefault(query, {}).setdefault(batch, decision)
+
+    def do_take_over(self, query: str, batch: int) -> None:
+        self.taken_over.add((query, batch))
+
+    def do_is_taken_over(self, query: str, batch: int) -> bool:
+        return (query, batch) in self.taken_over
 
     def do_forget_decisions(self, query: str, before: int) -> None:
         for batch in [batch for batch in self.decided.get(query, {}) if batch < before]:

@@ -38,6 +38,7 @@ class BrokerNode(BrokerProcess):
         super().__init__(write_broker_xml(folder, port, folder.name, more, security=True), port=port)
         write_users(self.broker_xml, {USER: PASSWORD}, {"all": USER})
         self.server = f"127.0.0.1:{port}"
+        self.url = f"tcp://{self.server}?stay=true"
 
     def start(self) -> None:
         """Returns as soon as it accepts."""

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from atalanta.spark import session
+from tests.spark.checkpoint import drop_unfinished_offsets
 
 BATCH_MESSAGES = 500
 
@@ -28,8 +30,10 @@ def main(text: str) -> None:
     )  # fmt: skip
     rows = reader.load().select("text")
     rows = rows.repartition(partitions) if partitions else rows.repartition("text")
-    writer = rows.writeStream.format("atalanta").options(**login, address="out")
-    writer = writer.option("checkpointLocation", f"{given['folder']}/checkpoint")
+    writer = rows.writeStream.format("atalanta").options(**login, address="out", routing="anycast")
+    checkpoint = Path(given["folder"]) / "checkpoint"
+    drop_unfinished_offsets(checkpoint)
+    writer = writer.option("checkpointLocation", str(checkpoint))
     writer.trigger(availableNow=True).start().awaitTermination()
     spark.stop()
 

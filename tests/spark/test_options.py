@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from atalanta.client import Position
 from atalanta.spark.arrow.schema import default_schema
 from atalanta.spark.errors import OptionError
 from atalanta.spark.options import Start, read_options, write_options
+from atalanta.spark.read.members import Located
+from atalanta.spark.read.starting_offsets import time_of
+from atalanta.spark.source import AtalantaDataSource
+from atalanta.spark.wal.wal_options import check_batch, check_stream
 
 READ = {"servers": "a:61616,b:61617", "queue": "archive"}
 
@@ -83,6 +88,10 @@ def test_the_password_stays_out_of_texts_and_may_come_from_a_file(tmp_path: Path
 def test_the_sink_has_options_of_its_own() -> None:
     options = write_options({"servers": "a:1", "address": "out", "propertyColumns": "x, y"})
     assert options.property_columns == ("x", "y")
+    assert (options.login.block_timeout_s, options.login.credentials(1.0).block_timeout_s) == (120.0, 120.0)
+    assert write_options({"servers": "a:1", "blockTimeout": "5m"}).login.credentials(1.0).block_timeout_s == 300.0
+    with pytest.raises(OptionError, match="unknown option blocktimeout"):
+        read_options(READ | {"blockTimeout": "5m"})
     with pytest.raises(OptionError, match="unknown option selector"):
         write_options({"servers": "a:1", "selector": "x"})
 
@@ -125,3 +134,62 @@ def test_without_any_option_the_remedy_for_a_sql_table_is_told() -> None:
     with pytest.raises(OptionError) as caught:
         read_options({"servers": "a:61616"})
     assert "WITH" not in str(caught.value)
+
+
+def test_times_are_for_all_nodes_or_for_each() -> None:
+    options = read_options(READ | {"startingTimestamp": "5", "endingTimestamp": '{"n1": 7, "b:61617": 8}'})
+    places = [at("n1", "x:1"), at("n2", "b:61617"), at("n3", "c:1"), at("n4", "d:1", "b:61617")]
+    assert [time_of(options.starting_times, place) for place in places] == [5, 5, 5, 5]
+    assert [time_of(options.ending_times, place) for place in places] == [7, 8, None, 8]
+
+
+def at(node_id: str, server: str, *backups: str) -> Located:
+    return Located(server, Position(node_id, "inc-1", 1, 0, 0, 0, 0, 0, 0), backups)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"startingTimestamp": '{"n1": "noon"}'}, 'option startingTimestamp: JSON must be {"node id or host:port": '),
+        ({"endingTimestamp": "{5}"}, "option endingTimestamp: JSON must be"),
+        ({"endingTimestamp": '{"n1": true}'}, "option endingTimestamp: JSON must be"),
+        ({"endingTimestamp": "noon"}, "option endingTimestamp: 'noon' is not a whole number"),
+        ({"endingOffsets": "latest", "endingTimestamp": "1"}, "exclude each other"),
+        ({"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "8"}, "minOffsetsPerTrigger: 9 is more than maxOff"),
+        ({"maxTriggerDelay": "1m"}, "option maxTriggerDelay needs minOffsetsPerTrigger"),
+        ({"maxRecordsPerPartition": "0"}, "option maxRecordsPerPartition: 0 is less than 1"),
+        ({"includeExpired": "maybe"}, "option includeExpired: 'maybe' must be true or false"),
+        ({"startingOffsetsByTimestamp": "{}"}, "its name here is startingTimestamp, with {"),
+        ({"subscribePattern": "orders.*"}, "its name here is queuePattern"),
+        ({"kafka.ssl.truststore.location": "x"}, "its name here is trustStorePath"),
+        ({"kafka.fetch.min.bytes": "1"}, "it is one of Kafka's client, and has no counterpart here"),
+        ({"columns": "key,text"}, "there is no column key: its name here is group_id"),
+    ],
+)
+def test_what_kafka_users_write_has_its_name_here(given: dict[str, str], said: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        options = read_options(READ | given)
+        default_schema(True, options.columns)
+    assert said in str(caught.value)
+
+
+def test_columns_of_kafka_are_named_as_here() -> None:
+    with pytest.raises(OptionError, match="there is no column offset: its name here is sequence"):
+        default_schema(True, ("offset",))
+
+
+@pytest.mark.parametrize("option", [{"endingOffsets": "earliest"}, {"endingTimestamp": "1"}])
+def test_a_stream_has_no_end(option: dict[str, str]) -> None:
+    source = AtalantaDataSource(READ | option)
+    with pytest.raises(OptionError, match="endingOffsets and endingTimestamp are for batch reads"):
+        source.streamReader(source.schema())
+
+
+@pytest.mark.parametrize("mode", [{}, {"sourceMode": "wal", "walLocation": "/wal"}])
+def test_a_node_without_the_log_view_has_no_times_and_no_smaller_tasks(mode: dict[str, str]) -> None:
+    for option in ({"endingTimestamp": "1"}, {"startingTimestamp": '{"n": 1}'}):
+        with pytest.raises(OptionError, match="need the log view.*use a selector"):
+            check_batch(read_options(READ | mode | option))
+    for check in (check_batch, check_stream):
+        with pytest.raises(OptionError, match="maxRecordsPerPartition needs the log view.*a task reads a file"):
+            check(read_options(READ | {"walLocation": "/wal", "maxRecordsPerPartition": "1"}))

@@ -1,6 +1,6 @@
 """A job for any version of Spark, classic or Connect, which finds the source without `register`.
 
-    python -m tests.spark.version_job classic|connect SERVERS FOLDER [batch|stream|sink|table …]
+    python -m tests.spark.version_job classic|connect SERVERS FOLDER [batch|stream|sink|table|wal|queues …]
 
 On stdout: a line of JSON for each step that ends as it should. The queue `flights::archive` has 30 messages at the
 start.
@@ -43,10 +43,10 @@ class Job:
     def done(self, step: str, **more: object) -> None:
         print(json.dumps({"version": pyspark.__version__, "step": step} | more), flush=True)
 
-    def publish(self, texts: list[str]) -> None:
+    def publish(self, texts: list[str], address: str = "flights", routing: str = "multicast") -> None:
         server = self.servers.split(",")[0]
         with blocking.connect(f"tcp://{server}", user=USER, password=PASSWORD) as connection:
-            producer = connection.producer("flights", routing="multicast")
+            producer = connection.producer(address, routing=routing)
             for text in texts:
                 producer.send_soon(Message(text=text))
             producer.drain()
@@ -134,9 +134,40 @@ class Job:
         self.done("select from a table")
 
 
+    def wal(self) -> None:
+        """The queue `out` as that of a node without the log view, in two runs."""
+        expected = self.texts("out")
+        given = {"queue": "out", "sourceMode": "wal", "walLocation": f"{self.folder}/wal-files"}
+        assert self.drained("wal", given) == expected
+        self.publish(["wal-1", "wal-2"], "out", "anycast")
+        assert self.drained("wal", given) == sorted([*expected, "wal-1", "wal-2"])
+        assert self.texts("out") == []
+        self.done("stream of nodes without the log view", rows=len(expected) + 2)
+
+    def queues(self) -> None:
+        """Both queues in one stream, in two runs."""
+        self.publish(["eu-1", "eu-2"])
+        self.publish(["us-1", "us-2"], "out", "anycast")
+        expected = [*self.texts(QUEUE), *self.texts("out")]
+        given = {"queue": f"{QUEUE},out"}
+        assert self.drained("queues", given) == sorted(expected)
+        self.publish(["us-3"], "out", "anycast")
+        assert self.drained("queues", given) == sorted([*expected, "us-3"])
+        self.done("stream of several queues", left=len(self.texts(QUEUE)) + len(self.texts("out")))
+
+    def drained(self, name: str, given: dict[str, str]) -> list[str]:
+        """Reads what is there into a table. Returns the texts of all runs so far."""
+        frame = self.spark.readStream.format("atalanta").options(**self.login, **given).load()
+        writer = frame.select("text").writeStream.option("checkpointLocation", f"{self.folder}/{name}")
+        query = writer.trigger(availableNow=True).start(f"{self.folder}/{name}-rows")
+        assert query.awaitTermination(300)
+        rows = self.spark.read.schema("text string").parquet(f"{self.folder}/{name}-rows")
+        return sorted(row.text for row in rows.collect())
+
+
 def main(mode: str, servers: str, folder: str, *parts: str) -> None:
     job = Job(mode, servers, folder)
-    for part in parts or ("batch", "stream", "sink", "table"):
+    for part in parts or ("batch", "stream", "sink", "table", "wal", "queues"):
         getattr(job, part)()
     job.spark.stop()
 

@@ -19,10 +19,11 @@ from atalanta.message.codec import text_body
 from atalanta.message.message import TEXT, TEXT_LENGTHS_BYTES, Message
 from atalanta.message.properties import Byte
 from atalanta.wire.client_output import ClientOutput
-from atalanta.wire.connection import DEFAULT_TTL_NS, ClientConnection, ProtocolError
+from atalanta.wire.connection import DEFAULT_TTL_NS, ClientConnection
 from atalanta.wire.endpoint import AcceptorConfig
 from atalanta.wire.login import LoginRequest
 from atalanta.wire.protocol import MORE, NO, YES, Peer, Protocol
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.sender_control import SenderControl
 from atalanta.wire.server import WireServer
 

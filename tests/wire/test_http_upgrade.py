@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.http_upgrade import UpgradeAnswer, UpgradeRequest, accept_of, upgrade_of
+from atalanta.wire.protocol_error import ProtocolError
 
 NONCE = bytes(range(16))
 # The request of a real artemis-core-client 2.44, with a key of our own.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.jgroups_discovery import (
     channel_message_size,
     decode_answer,
@@ -14,6 +13,7 @@ from atalanta.wire.jgroups_discovery import (
     encode_channel_message,
     encode_posted,
 )
+from atalanta.wire.protocol_error import ProtocolError
 
 
 def test_words_and_answers_come_back_as_they_were() -> None:

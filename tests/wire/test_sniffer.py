@@ -6,7 +6,6 @@ import tracemalloc
 
 import pytest
 
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.connection import CheckForFailover, CheckForFailoverReply, Ping
@@ -15,6 +14,7 @@ from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.detect import FIRST_BYTES_MAX, NEED_MORE, UNKNOWN, detect
 from atalanta.wire.endpoint import AcceptorConfig
 from atalanta.wire.http_upgrade import UpgradeRequest
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.sniffer import Sniffer
 from tests.kernel.broker_rig import SECOND
 from tests.wire.core.server.server_rig import Server

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from atalanta.message.encoding.buffer import DecodeError
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.endpoint import AcceptorConfig
 from atalanta.wire.http_upgrade import UpgradeAnswer
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.stomp.connection import StompConnection
 from atalanta.wire.web_socket import (
     BINARY,

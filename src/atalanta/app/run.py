@@ -15,6 +15,7 @@ from atalanta.app.lone_activation import LoneActivation
 from atalanta.app.running_node import Ready
 from atalanta.app.storage import open_storage
 from atalanta.config.checks.cluster_connections import password_warnings
+from atalanta.config.checks.groups import group_warnings
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import grouped
 from atalanta.ha.policy import REPLICATION, SHARED_STORE
@@ -44,7 +45,7 @@ def run_broker(
     `hosted`: the node is a backup that the node of these files hosts. `alone`: see read_broker_xml.
     """
     configuration, security = read_files(broker_xml, from_command_line=hosted is None, hosted=hosted, alone=alone)
-    for warning in [*configuration.warnings, *password_warnings(configuration)]:
+    for warning in [*configuration.warnings, *password_warnings(configuration), *group_warnings(configuration)]:
         log_event(log, "configuration_warning", {"why": warning})
     tell_unsupported(configuration)
     line = None

@@ -26,6 +26,7 @@ from atalanta.runtime.disk.memory_large_files import MemoryLargeFiles
 from atalanta.runtime.lifecycle.critical_analyzer import critical_analyzer
 from atalanta.runtime.lifecycle.lifecycle import Lifecycle
 from atalanta.runtime.lifecycle.reloader import Reloader
+from atalanta.runtime.net.acceptor import PortTaken
 from atalanta.runtime.net.limits import limits_of_this_process
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
@@ -141,6 +142,8 @@ async def run_node(
         place = storage.folder.journal if storage.folder is not None else "memory"
         line = f"the journal in {place} cannot be read: {error}"
         raise StartupError(exit_codes.BAD_DATA, [line]) from error
+    except PortTaken as error:
+        raise StartupError(exit_codes.UNAVAILABLE, [error.strerror or str(error)]) from error
     finally:
         large.close()
         if server is not None:

@@ -10,69 +10,74 @@
                 await message.acknowledge()
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from atalanta.client.connection import Connection
-from atalanta.client.consumer import Consumer
-from atalanta.client.discovery.load_balancing import (
-    Balancing,
-    FirstElement,
-    Random,
-    RandomSticky,
-    RoundRobin,
-)
-from atalanta.client.log.log_view import Chunk, Lease, LogView, Plan
-from atalanta.client.management import Management, ManagementFailed
-from atalanta.client.message import Message, Property, ReceivedMessage
-from atalanta.client.options import Server
-from atalanta.client.producer import Producer
-from atalanta.client.queue_kind import QueueKind
-from atalanta.client.transactions.branch import Branch, XaResource
-from atalanta.client.transactions.transaction import Transaction
-from atalanta.message.log_position import Position
-from atalanta.message.properties import Byte, Char, Float, Int, Short
-from atalanta.wire.core.client.errors import (
-    AddressDoesNotExist,
-    AddressExists,
-    AddressFull,
-    BranchRefused,
-    BrokerRefused,
-    CallTimedOut,
-    ClientError,
-    Closed,
-    ConnectFailed,
-    ConnectionLost,
-    DuplicateId,
-    DuplicateMetadata,
-    Fenced,
-    IllegalState,
-    IncarnationChanged,
-    IncompatibleVersion,
-    InternalError,
-    InvalidFilter,
-    LogViewUnsupported,
-    MessageDropped,
-    MessageTooLarge,
-    NotAuthorized,
-    QueueDoesNotExist,
-    QueueExists,
-    RangeLost,
-    SendFailed,
-    SessionRejected,
-    SettleUnsupported,
-    TooManyConsumers,
-    TransactionOutcomeUnknown,
-    TransactionRolledBack,
-    UnknownBranch,
-    WrongRoutingType,
-)
-from atalanta.wire.core.client.topology import Member
-from atalanta.wire.core.lost_range import LostRange
-from atalanta.wire.core.packets.transaction import Xid
-from atalanta.wire.uri import UriError
+from atalanta.face import face
 
 if TYPE_CHECKING:
     from atalanta.client.asyncio_client import Connecting, ConnectionFactory, connect, run
+    from atalanta.client.cluster_consumer import ClusterConsumer
+    from atalanta.client.connection import Connection
+    from atalanta.client.consumer import Consumer
+    from atalanta.client.discovery.load_balancing import (
+        Balancing,
+        FirstElement,
+        Random,
+        RandomSticky,
+        RoundRobin,
+    )
+    from atalanta.client.log.log_view import Chunk, Lease, LogView, Plan
+    from atalanta.client.management import Management, ManagementFailed
+    from atalanta.client.message import Message, Property, ReceivedMessage
+    from atalanta.client.options import Server
+    from atalanta.client.producer import Producer
+    from atalanta.client.queue_kind import QueueKind
+    from atalanta.client.transactions.branch import Branch, XaResource
+    from atalanta.client.transactions.transaction import Transaction
+    from atalanta.message.log_position import Position
+    from atalanta.message.properties import Byte, Char, Float, Int, Short
+    from atalanta.wire.core.client.errors import (
+        AddressDoesNotExist,
+        AddressExists,
+        AddressFull,
+        BranchRefused,
+        BrokerRefused,
+        CallTimedOut,
+        ClientError,
+        Closed,
+        ConnectFailed,
+        ConnectionLost,
+        DuplicateId,
+        DuplicateMetadata,
+        Fenced,
+        IllegalState,
+        IncarnationChanged,
+        IncompatibleVersion,
+        InternalError,
+        InvalidFilter,
+        LeaseEnded,
+        LogViewUnsupported,
+        MessageDropped,
+        MessageTooLarge,
+        NotAuthorized,
+        QueueDoesNotExist,
+        QueueExists,
+        RangeLost,
+        SendFailed,
+        SessionRejected,
+        SettleUnsupported,
+        TooManyConsumers,
+        TransactionOutcomeUnknown,
+        TransactionRolledBack,
+        UnknownBranch,
+        WrongRoutingType,
+    )
+    from atalanta.wire.core.client.topology import Member
+    from atalanta.wire.core.lost_range import LostRange
+    from atalanta.wire.core.packets.transaction import Xid
+    from atalanta.wire.uri import UriError
+else:
+    __getattr__ = face(__name__)
 
 __all__ = [
     "AddressDoesNotExist",
@@ -88,6 +93,7 @@ __all__ = [
     "Chunk",
     "ClientError",
     "Closed",
+    "ClusterConsumer",
     "ConnectFailed",
     "Connecting",
     "Connection",
@@ -106,6 +112,7 @@ __all__ = [
     "InternalError",
     "InvalidFilter",
     "Lease",
+    "LeaseEnded",
     "LogView",
     "LogViewUnsupported",
     "LostRange",
@@ -145,14 +152,3 @@ __all__ = [
     "connect",
     "run",
 ]
-
-ASYNCIO = ("Connecting", "ConnectionFactory", "connect", "run")
-
-
-def __getattr__(name: str) -> Any:
-    """Returns one of the four names that need asyncio. A blocking program does not import asyncio at all."""
-    if name not in ASYNCIO:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from atalanta.client import asyncio_client
-
-    return getattr(asyncio_client, name)

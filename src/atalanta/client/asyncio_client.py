@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Generator
-from dataclasses import replace
 from ssl import SSLContext
 from typing import Any, TypeVar
 
 from atalanta.client.connection import Connection
-from atalanta.client.discovery.factory import UrlOptions, chosen_member
+from atalanta.client.discovery.factory import TOPOLOGY_POLL_S, TOPOLOGY_WAIT_S, UrlOptions
 from atalanta.client.discovery.load_balancing import Balancing
-from atalanta.client.options import ClientOptions, Server
+from atalanta.client.options import ClientOptions
 from atalanta.client.shells.asyncio_shell import AsyncioShell
-from atalanta.wire.core.client.errors import ConnectFailed
 
 try:
     import uvloop
@@ -23,14 +22,13 @@ else:
     _uvloop_factory = uvloop.new_event_loop
 
 Result = TypeVar("Result")
-TOPOLOGY_WAIT_S = 2.0
 
 
 class Connecting:
     """The result of `connect`. Use it with `async with`, or await it for a Connection that you close."""
 
-    def __init__(self, options: ClientOptions) -> None:
-        self._options = options
+    def __init__(self, url: UrlOptions) -> None:
+        self._url = url
         self._connection: Connection | None = None
 
     def __await__(self) -> Generator[Any, None, Connection]:
@@ -45,29 +43,20 @@ class Connecting:
             await self._connection.close()
 
     async def _open(self) -> Connection:
-        connection = await _login(self._options)
-        if not self._options.use_topology_for_load_balancing:
-            return connection
+        url = self._url
+        until_s = time.monotonic() + TOPOLOGY_WAIT_S
+        while not url.may_open(until_s):
+            await asyncio.sleep(TOPOLOGY_POLL_S)
+        connection: Connection | None = None
         try:
-            chosen = await _choose(connection)
-        except BaseException:
-            await connection.close()
-            raise
-        if chosen is None:
-            return connection
-        servers = [chosen, *self._options.servers]
-        try:
-            # The balancing policy has chosen already; its choice is tried first. Discovery is complete as well.
-            balanced = await _login(
-                replace(self._options, servers=servers, balancing=None, finder=None)
-            )
-        except ConnectFailed:
-            return connection  # the node in the topology cannot be reached from this host
-        await connection.close()
-        return balanced
+            connection = await login(url.options())
+        finally:
+            url.opened(None if connection is None else connection.shell)
+        return connection
 
 
-async def _login(options: ClientOptions) -> Connection:
+async def login(options: ClientOptions) -> Connection:
+    """Returns a connection whose first session the broker has accepted."""
     shell = AsyncioShell(options)
     connection = Connection(shell)
     shell.start()
@@ -80,25 +69,13 @@ async def _login(options: ClientOptions) -> Connection:
     return connection
 
 
-async def _choose(connection: Connection) -> Server | None:
-    """Returns another member of the topology to connect to, or None to keep the connection."""
-    engine = connection.shell.engine
-    complete = asyncio.Event()
-    connection.on_topology(complete.set)
-    try:
-        async with asyncio.timeout(TOPOLOGY_WAIT_S):
-            while not engine.topology_complete:
-                complete.clear()
-                await complete.wait()
-    except TimeoutError:
-        return None
-    return chosen_member(connection.shell)
-
-
 class ConnectionFactory:
     """Factory of connections of one URL, like in JMS. They share the balancing policy and the discovered servers.
 
-        factory = ConnectionFactory("(tcp://a:1,tcp://b:2)", balancing=RoundRobin())
+    The first connection goes to a server of the URL, later ones round the members of the cluster that the first one
+    names, as long as there is one (RoundRobin, unless the URL or `balancing` says otherwise).
+
+        factory = ConnectionFactory("(tcp://a:1,tcp://b:2)")
         async with factory.connect() as one, factory.connect() as other:
             …
     """
@@ -116,7 +93,7 @@ class ConnectionFactory:
 
     def connect(self) -> Connecting:
         """Returns a new connection."""
-        return Connecting(self._url.options())
+        return Connecting(self._url)
 
 
 def connect(
@@ -128,6 +105,9 @@ def connect(
     balancing: Balancing | Callable[[int], int] | None = None,
 ) -> Connecting:
     """Connects to a server of the URL, `tcp://host:port?options` or `(tcp://a:1,tcp://b:2)?options`.
+
+    A list is tried from a random server on; with `balancing=FirstElement()` in its order. Every call is a
+    ConnectionFactory of one connection.
 
     `udp://group:port` connects to a server that announces itself there. options.py lists the options.
 

@@ -16,38 +16,38 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from ssl import SSLContext
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
 from atalanta.client import connection as asynchronous
 from atalanta.client.consumer import CUMULATIVE, INDIVIDUAL
-from atalanta.client.consumer import Consumer as AsyncConsumer
-from atalanta.client.discovery.factory import UrlOptions, chosen_member
-from atalanta.client.discovery.load_balancing import Balancing
+from atalanta.client.discovery.factory import TOPOLOGY_POLL_S, TOPOLOGY_WAIT_S, UrlOptions
 from atalanta.client.log.blocking_log_view import LogView
-from atalanta.client.management import Management as AsyncManagement
 from atalanta.client.message import MULTICAST, Message, ReceivedMessage
 from atalanta.client.options import ClientOptions, Server
-from atalanta.client.producer import Producer as AsyncProducer
-from atalanta.client.queue_kind import QueueKind
 from atalanta.client.shells.awaitables import READY
 from atalanta.client.shells.blocking_shell import BlockingShell
-from atalanta.client.transactions.branch import Branch as AsyncBranch
-from atalanta.client.transactions.branch import XaResource as AsyncXaResource
-from atalanta.client.transactions.transaction import Transaction as AsyncTransaction
-from atalanta.wire.core.client.errors import ConnectFailed
-from atalanta.wire.core.client.topology import Member
-from atalanta.wire.core.packets.query import BindingQueryResponseV5, QueueQueryResponseV3
-from atalanta.wire.core.packets.transaction import Xid
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+    from atalanta.client.blocking_cluster_consumer import ClusterConsumer
+    from atalanta.client.consumer import Consumer as AsyncConsumer
+    from atalanta.client.discovery.load_balancing import Balancing
+    from atalanta.client.management import Management as AsyncManagement
+    from atalanta.client.producer import Producer as AsyncProducer
+    from atalanta.client.queue_kind import QueueKind
+    from atalanta.client.transactions.branch import Branch as AsyncBranch
+    from atalanta.client.transactions.branch import XaResource as AsyncXaResource
+    from atalanta.client.transactions.transaction import Blocked
+    from atalanta.client.transactions.transaction import Transaction as AsyncTransaction
+    from atalanta.wire.core.client.topology import Member
+    from atalanta.wire.core.packets.query import BindingQueryResponseV5, QueueQueryResponseV3
+    from atalanta.wire.core.packets.transaction import Xid
 
 __all__ = [
     "Branch", "Connection", "ConnectionFactory", "Consumer", "Management", "Producer",
     "Transaction", "XaResource", "connect",
 ]
-
-TOPOLOGY_WAIT_S: Final = 2.0
-POLL_S: Final = 0.05
 
 
 class Producer:
@@ -179,8 +179,11 @@ class Transaction:
         )
         self._shell.call(made)
 
-    def consumer(self, queue: str, selector: str | None = None, ack: str = CUMULATIVE) -> Consumer:
-        return Consumer(self._shell, self._shell.call(self._transaction.consumer(queue, selector, ack)))
+    def consumer(
+        self, queue: str, selector: str | None = None, ack: str = CUMULATIVE, *, members: str | None = None
+    ) -> Consumer:
+        made = self._transaction.consumer(queue, selector, ack, members=members)
+        return Consumer(self._shell, self._shell.call(made))
 
     def commit(self) -> None:
         self._shell.call(self._transaction.commit())
@@ -220,8 +223,8 @@ class XaResource:
         self._shell = shell
         self._resource = resource
 
-    def branch(self, xid: Xid) -> Branch:
-        return Branch(self._shell, self._resource.branch(xid))
+    def branch(self, xid: Xid, on_blocked: Blocked | None = None) -> Branch:
+        return Branch(self._shell, self._resource.branch(xid, on_blocked))
 
     def recover(self) -> list[Xid]:
         return self._shell.call(self._resource.recover())
@@ -265,6 +268,7 @@ class Connection:
         self.shell = self._shell = shell
         self._connection = connection
         self.options = connection.options
+        self._cluster_consumers: list[ClusterConsumer] = []
 
     @property
     def connected(self) -> bool:
@@ -311,9 +315,20 @@ class Connection:
         routing: str | None = None,
         priority: int = 0,
         window: int | None = None,
+        members: str | None = None,
     ) -> Consumer:
+        if members == asynchronous.ALL_MEMBERS:
+            # A program without such a consumer starts faster, and has no second thread.
+            from atalanta.client.blocking_cluster_consumer import ClusterConsumer
+
+            arguments = {"selector": selector, "browse": browse, "ack": ack, "priority": priority, "window": window}
+            self._connection.session.check_usable()
+            consumer = ClusterConsumer(self.options, self.server, queue, arguments)
+            self._cluster_consumers = [each for each in self._cluster_consumers if not each.closed]
+            self._cluster_consumers.append(consumer)
+            return consumer
         made = self._connection.consumer(
-            queue, selector, browse, ack, routing=routing, priority=priority, window=window
+            queue, selector, browse, ack, routing=routing, priority=priority, window=window, members=members
         )
         return Consumer(self._shell, self._shell.call(made))
 
@@ -415,7 +430,11 @@ class Connection:
         return self._shell.call(self._connection.query_address(address))
 
     def close(self) -> None:
-        self._shell.call(self._connection.close())
+        try:
+            for consumer in self._cluster_consumers:
+                consumer.close()
+        finally:
+            self._shell.call(self._connection.close())
 
     def __enter__(self) -> Connection:
         return self
@@ -444,7 +463,19 @@ class ConnectionFactory:
 
     def connect(self) -> Connection:
         """Returns a new connection, already established."""
-        return _balanced(self._url.options())
+        url = self._url
+        until_s = time.monotonic() + TOPOLOGY_WAIT_S
+        while not url.may_open(until_s):
+            for shell in url.shells():
+                if isinstance(shell, BlockingShell):
+                    shell.glance()
+            time.sleep(TOPOLOGY_POLL_S)
+        connection: Connection | None = None
+        try:
+            connection = _login(url.options())
+        finally:
+            url.opened(None if connection is None else connection.shell)
+        return connection
 
 
 def connect(
@@ -458,33 +489,6 @@ def connect(
     """Connects like atalanta.client.connect and returns the established connection."""
     factory = ConnectionFactory(url, user=user, password=password, ssl=ssl, balancing=balancing)
     return factory.connect()
-
-
-def _balanced(options: ClientOptions) -> Connection:
-    """Logs in, and reconnects to another member if useTopologyForLoadBalancing chooses one."""
-    connection = _login(options)
-    if not options.use_topology_for_load_balancing:
-        return connection
-    chosen = _choose(connection)
-    if chosen is None:
-        return connection
-    servers = [chosen, *options.servers]
-    try:
-        # The balancing policy has chosen already; its choice is tried first. Discovery is complete as well.
-        balanced = _login(replace(options, servers=servers, balancing=None, finder=None))
-    except ConnectFailed:
-        return connection  # the node in the topology cannot be reached from this host
-    connection.close()
-    return balanced
-
-
-def _choose(connection: Connection) -> Server | None:
-    shell = connection.shell
-    until = time.monotonic() + TOPOLOGY_WAIT_S
-    while not shell.engine.topology_complete and time.monotonic() < until:
-        with shell.lock:
-            shell.pump(POLL_S)
-    return chosen_member(shell) if shell.engine.topology_complete else None
 
 
 def _login(options: ClientOptions) -> Connection:

@@ -9,15 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from atalanta.client.consumer import ACKNOWLEDGE_MODES, AUTO, INDIVIDUAL, Consumer
-from atalanta.client.large.body_file import LargeFile
 from atalanta.client.log.log_view import LogView
-from atalanta.client.management import Management
-from atalanta.client.message import ANYCAST, MULTICAST, ROUTING_NAMES, Message, ReceivedMessage
-from atalanta.client.producer import Encoder, Producer, ReplyQueue
-from atalanta.client.transactions.branch import XaResource
-from atalanta.client.transactions.transaction import Transaction
+from atalanta.client.message import ANYCAST, MULTICAST, ROUTING_NAMES
 from atalanta.wire.core.client.errors import (
+    CallTimedOut,
     ClientError,
+    IllegalState,
     LogViewUnsupported,
     QueueDoesNotExist,
     QueueExists,
@@ -26,9 +23,11 @@ from atalanta.wire.core.client.errors import (
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.request import REPEAT
 from atalanta.wire.core.client.settings import SessionSettings
-from atalanta.wire.core.client.topology import Member
+from atalanta.wire.core.packet_types import LOG_COLUMNS
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.query import (
+    LOG_VIEW_ADDRESS,
+    SETTLE_ADDRESS,
     BindingQuery,
     BindingQueryResponseV4,
     BindingQueryResponseV5,
@@ -45,19 +44,26 @@ from atalanta.wire.core.packets.session import (
     CLIENT_ID_KEY,
     STAY_ADDRESS,
     ZONES_ADDRESS,
+    AddMetadataV2,
     UniqueAddMetadata,
 )
 
 if TYPE_CHECKING:
+    from atalanta.client.cluster_consumer import ClusterConsumer
+    from atalanta.client.management import Management
+    from atalanta.client.message import Message, ReceivedMessage
     from atalanta.client.options import ClientOptions, Server
+    from atalanta.client.producer import Producer, ReplyQueue
     from atalanta.client.queue_kind import QueueKind
     from atalanta.client.shells.shell import ClientShell
+    from atalanta.client.transactions.branch import XaResource
+    from atalanta.client.transactions.transaction import Transaction
+    from atalanta.wire.core.client.large_message import BodySink
     from atalanta.wire.core.client.session import ClientSession
+    from atalanta.wire.core.client.topology import Member
 
-# Addresses that exist in the queries of Atalanta nodes only.
-LOG_VIEW_ADDRESS: Final = "$.atalanta.logview"
-SETTLE_ADDRESS: Final = "$.atalanta.settle"
 NO_ROUTING: Final = -1
+ALL_MEMBERS: Final = "all"
 CLOSE_S: Final = 5.0  # maximum wait for the answer to SESS_CLOSE
 QUEUE_DOES_NOT_EXIST: Final = 100
 QUEUE_EXISTS: Final = 101
@@ -86,18 +92,20 @@ class Connection:
         self.session = shell.engine.session(self._settings(transacted=False))
         self._consuming: ClientSession | None = None
         self._log_view: bool | None = None
+        self.log_columns = False  # the node has LOG_READ_COLUMNS
         self._replies: ReplyQueue | None = None
         self._closed = False
-        self._xa_resource = XaResource(self)
+        self._xa_resource: XaResource | None = None
+        self._cluster_consumers: list[ClusterConsumer] = []
         self.on_reconnected(self._ask_again)
 
     async def login(self) -> None:
         """Waits for the first session; called by `connect`."""
         await self.shell.answer(self.session.opened)
         if self.options.client_id is not None:
-            # Reserves the client id like the JMS client: one connection at a time may use it.
-            packet = UniqueAddMetadata(CLIENT_ID_KEY, self.options.client_id, True)
-            await self.shell.answer(self.session.request(packet))
+            # Reserves the client id like the JMS client: one connection at a time may use it, unless all share it.
+            kind = AddMetadataV2 if self.options.shared_client_id else UniqueAddMetadata
+            await self.shell.answer(self.session.request(kind(CLIENT_ID_KEY, self.options.client_id, True)))
 
     # -- state ----------------------------------------------------------------------------------
     @property
@@ -142,10 +150,16 @@ class Connection:
         A prefix as in `reply_to` (queue://, topic://, temp-queue://) also sets the routing. `window` is the maximum
         number of unconfirmed messages; its default is the URL's sendWindow.
         """
+        from atalanta.client.producer import (  # as below: a program that reads starts faster
+            Encoder,
+            Producer,
+            group_of,
+        )
+
         name, routing = await self.destination(address, routing)
         engine = self.session.producer(name)
-        automatic_ids = self.options.reconnect_attempts != 0
-        encoder = Encoder(name, routing, automatic_ids)
+        automatic_ids = self.options.reconnects
+        encoder = Encoder(name, routing, automatic_ids, group_of(self.options))
         window = self.options.send_window if window is None else window
         if window < 1:
             raise ValueError(f"window={window}: a producer needs a window of at least 1 message")
@@ -162,17 +176,50 @@ class Connection:
         routing: str | None = None,
         priority: int = 0,
         window: int | None = None,
+        members: str | None = None,
     ) -> Consumer:
         """Returns a consumer of `queue` or `address::queue`.
 
         A missing queue is created if client and broker allow it (anycast, unless `routing` differs). `window` is the
         number of bytes that the broker sends ahead; its default is the URL's consumerWindowSize.
+        With members="all" it consumes at each active member of the cluster that has the queue (ClusterConsumer).
         """
+        if members is not None:
+            return await self._cluster_consumer(queue, selector, browse, ack, priority, window, members)
         if self._consuming is None:
-            self._consuming = await self.open_session(transacted=False)
+            self._consuming = await self.open_session(transacted=False, consuming=True)
         return await self.open_consumer(
             self._consuming, queue, selector, browse, ack, routing, priority, window
         )
+
+    async def _cluster_consumer(
+        self,
+        queue: str,
+        selector: str | None,
+        browse: bool,
+        ack: str,
+        priority: int,
+        window: int | None,
+        members: str,
+    ) -> Consumer:
+        if members != ALL_MEMBERS:
+            raise ValueError(f"members={members!r} is not {ALL_MEMBERS!r}")
+        if ack not in ACKNOWLEDGE_MODES:
+            raise ValueError(f"ack={ack!r} is not one of {', '.join(ACKNOWLEDGE_MODES)}")
+        queue, routing = _without_prefix(queue, None)
+        if routing == MULTICAST:
+            raise IllegalState(f"topic {queue}: each member has its own subscriptions; consume it without members", 104)
+        # Only this kind of consumer needs it: a program without it starts faster.
+        from atalanta.client.cluster_consumer import open_cluster_consumer
+
+        await self._ask_settles()  # an Atalanta node names itself first, and MemberConnections relies on that
+        bytes_ahead = self.options.consumer_window_size if window is None else window
+        consumer = await open_cluster_consumer(
+            self.shell, self._consuming_settings, self._sinks(), queue, selector, browse, ack, priority, bytes_ahead
+        )
+        self._cluster_consumers = [each for each in self._cluster_consumers if not each.closed]
+        self._cluster_consumers.append(consumer)
+        return consumer
 
     async def open_consumer(
         self,
@@ -188,9 +235,7 @@ class Connection:
         """Returns a consumer like `consumer`, in a session of its own."""
         if ack not in ACKNOWLEDGE_MODES:
             raise ValueError(f"ack={ack!r} is not one of {', '.join(ACKNOWLEDGE_MODES)}")
-        for prefix, kind in PREFIXES.items():
-            if queue.startswith(prefix):
-                queue, routing = queue.removeprefix(prefix), routing or kind
+        queue, routing = _without_prefix(queue, routing)
         found = await self.query_queue(queue)
         if not found.exists:
             if not (found.auto_create_queues and self.options.auto_create_queues) or browse:
@@ -199,13 +244,28 @@ class Connection:
         bytes_ahead = self.options.consumer_window_size if window is None else window
         session.start()
         consumer, created = session.consumer(queue, selector, browse, priority, bytes_ahead)
+        consumer.sinks = self._sinks()
+        try:
+            await self.shell.answer(created)
+        except CallTimedOut:
+            session.close_consumer(consumer)  # otherwise the broker would send to it after a reconnect
+            raise
+        await self._ask_settles()
+        return Consumer(self.shell, consumer, ack)
+
+    def _sinks(self) -> Callable[[], BodySink] | None:
+        """Returns what makes the receivers of large bodies; None: they are kept in memory."""
         folder = self.options.large_messages_folder
-        if folder:
-            consumer.sinks = partial(LargeFile, folder, self.options.large_message_max_bytes)
-        await self.shell.answer(created)
+        if not folder:
+            return None
+        from atalanta.client.large.body_file import LargeFile
+
+        return partial(LargeFile, folder, self.options.large_message_max_bytes)
+
+    async def _ask_settles(self) -> None:
+        """Records whether the broker is an Atalanta node, which understands `settle`."""
         if self.shell.settles is None:
             self.shell.settles = (await self.query_address(SETTLE_ADDRESS)).exists
-        return Consumer(self.shell, consumer, ack)
 
     async def request(
         self,
@@ -220,6 +280,8 @@ class Connection:
         when the connection is lost does not arrive.
         """
         if self._replies is None:
+            from atalanta.client.producer import ReplyQueue
+
             name = f"atalanta.replies.{uuid.uuid4()}"
             await self.create_queue(name, routing=ANYCAST, temporary=True)
             replies = ReplyQueue(self.session, name, await self.consumer(name, ack=AUTO))
@@ -269,11 +331,17 @@ class Connection:
 
     def transaction(self) -> Transaction:
         """Returns a transaction: `async with connection.transaction() as tx: await tx.send(address, message)`."""
+        from atalanta.client.transactions.transaction import Transaction
+
         return Transaction(self)
 
     @property
     def xa_resource(self) -> XaResource:
         """Returns the broker as a resource of XA transactions: its new and its prepared branches."""
+        if self._xa_resource is None:
+            from atalanta.client.transactions.branch import XaResource
+
+            self._xa_resource = XaResource(self)
         return self._xa_resource
 
     def logview(self, queue: str, incarnation: str = "") -> LogView:
@@ -286,6 +354,8 @@ class Connection:
     # -- administration -------------------------------------------------------------------------
     def management(self) -> Management:
         """Returns the access to operations and attributes of the broker, its addresses and queues."""
+        from atalanta.client.management import Management
+
         return Management(self)
 
     async def create_queue(
@@ -387,6 +457,8 @@ class Connection:
         if self._closed:
             return
         self._closed = True
+        for consumer in self._cluster_consumers:
+            await consumer.close()
         if self.connected:
             try:
                 for session in list(self.shell.engine.sessions.values()):
@@ -405,18 +477,20 @@ class Connection:
         await self.close()
 
     # -- for the other classes of this package --------------------------------------------------
-    async def open_session(self, transacted: bool, xa: bool = False) -> ClientSession:
-        """Returns a further session of this connection."""
-        session = self.shell.engine.session(replace(self._settings(transacted), xa=xa))
+    async def open_session(self, transacted: bool, xa: bool = False, consuming: bool = False) -> ClientSession:
+        """Returns a further session of this connection; `consuming`: that of its consumers outside transactions."""
+        settings = self._consuming_settings() if consuming else replace(self._settings(transacted), xa=xa)
+        session = self.shell.engine.session(settings)
         self.shell.after_call()
         await self.shell.answer(session.opened)
         return session
 
+    def _consuming_settings(self) -> SessionSettings:
+        return replace(self._settings(transacted=False), pre_acknowledge=self.options.pre_acknowledge)
+
     async def destination(self, address: str, routing: str | None) -> tuple[str, str | None]:
         """Returns name and routing type. A missing address is created if that is allowed."""
-        for prefix, kind in PREFIXES.items():
-            if address.startswith(prefix):
-                address, routing = address.removeprefix(prefix), routing or kind
+        address, routing = _without_prefix(address, routing)
         if routing is None:
             return address, None
         number = _routing_number(routing)
@@ -435,7 +509,9 @@ class Connection:
     async def require_log_view(self) -> None:
         """Raises LogViewUnsupported, which names the node, unless the broker is an Atalanta node."""
         if self._log_view is None:
-            self._log_view = (await self.query_address(LOG_VIEW_ADDRESS)).exists
+            found = await self.query_address(LOG_VIEW_ADDRESS)
+            self.log_columns = found.exists and LOG_COLUMNS in found.queue_names
+            self._log_view = found.exists
         if not self._log_view:
             node = str(self.server)
             raise LogViewUnsupported(
@@ -484,9 +560,17 @@ class Connection:
         )
 
 
+def _without_prefix(name: str, routing: str | None) -> tuple[str, str | None]:
+    """Returns the name behind its prefix, and the routing type, which that sets unless it is given."""
+    for prefix, kind in PREFIXES.items():
+        if name.startswith(prefix):
+            name, routing = name.removeprefix(prefix), routing or kind
+    return name, routing
+
+
 def _preference(options: ClientOptions) -> str | None:
     """Returns the address that tells a node where the client wants to be; None: where the cluster wants."""
-    if options.stay or options.reconnect_attempts == 0:
+    if options.stay or not options.reconnects:
         return STAY_ADDRESS
     return f"{ZONES_ADDRESS}{options.zone}" if options.zone else None
 

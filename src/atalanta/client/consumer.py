@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.client.message import ReceivedMessage
+from atalanta.client.message_rate import pace_of
 from atalanta.client.shells.awaitables import READY, Acknowledgement
 from atalanta.wire.core.client.consumer import ClientConsumer, Delivery
 from atalanta.wire.core.client.errors import Closed, IllegalState, SettleUnsupported
 
 if TYPE_CHECKING:
+    from atalanta.client.shells.awaitables import Settler
     from atalanta.client.shells.shell import ClientShell
+    from atalanta.wire.core.client.member_consumers import MemberConsumers
 
 INDIVIDUAL: Final = "individual"
 CUMULATIVE: Final = "cumulative"
@@ -27,15 +30,18 @@ class Consumer:
     acknowledgement again.
     """
 
-    def __init__(self, shell: ClientShell, consumer: ClientConsumer, ack: str) -> None:
+    def __init__(self, shell: ClientShell, consumer: ClientConsumer | MemberConsumers, ack: str) -> None:
         self.queue = consumer.queue
         self.ack = ack
         self._shell = shell
         self._consumer = consumer
+        self.settler: Settler = self  # of its messages
         self._individual = ack == INDIVIDUAL
         self._auto = ack == AUTO
         self._last: Delivery | None = None
         self._finished = False
+        self._pace = pace_of(shell.options.consumer_max_rate)
+        self._pre_acknowledged = consumer.pre_acknowledged
         # For the engine, the queue of a message is the queue's own name, without its address.
         self._name = self.queue.rpartition("::")[2]
 
@@ -47,12 +53,14 @@ class Consumer:
     @property
     def buffered(self) -> int:
         """Returns the number of messages received and not yet taken by the program."""
-        return len(self._consumer.buffer)
+        return self._consumer.buffered
 
     def __aiter__(self) -> Consumer:
         return self
 
     async def __anext__(self) -> ReceivedMessage:
+        if self._pace is not None:
+            await self._pace.wait(self._shell)
         message = self._next()
         while message is None:
             if not await self._wait(None):
@@ -64,8 +72,10 @@ class Consumer:
         """Returns the next message; None if none arrives in time (for a browser: at the end of the queue).
 
         With 0 the broker is asked for an available message. With a window of 0 bytes no message arrives after the end
-        of a call (the JMS client's resetIfSlowConsumer).
+        of a call (the JMS client's resetIfSlowConsumer). With consumerMaxRate the call first waits for its turn.
         """
+        if self._pace is not None:
+            await self._pace.wait(self._shell)
         message = self._next()
         if message is None and timeout_s is not None and timeout_s <= 0:
             self._consumer.want_one()
@@ -100,14 +110,14 @@ class Consumer:
             if not self._finished:
                 consumer.want_one()
                 await self._shell.answer(consumer.available())
-                self._finished = not consumer.buffer
+                self._finished = not consumer.buffered
         elif consumer.closed or not await self._shell.wait(consumer.arrival(), timeout_s):
             return False
-        if not consumer.buffer and consumer.failed is not None:
+        if not consumer.buffered and consumer.failed is not None:
             if isinstance(consumer.failed, Closed):
                 return False
             raise consumer.failed
-        return bool(consumer.buffer) or not consumer.browse_only
+        return bool(consumer.buffered) or not consumer.browse_only
 
     def _next(self) -> ReceivedMessage | None:
         consumer = self._consumer
@@ -116,20 +126,24 @@ class Consumer:
         delivery = consumer.take()
         if delivery is None:
             return None
+        if self._pace is not None:
+            self._pace.spend()
         if self._auto:
             self._last = delivery
-        return ReceivedMessage(delivery.message, self._name, delivery, self)
+        return ReceivedMessage(delivery.message, self._name, delivery, self.settler)
 
     def _acknowledge_last(self) -> None:
         last = self._last
         if last is not None:
             self._last = None
+            if self._pre_acknowledged:
+                return
             self._consumer.acknowledge_through(last, self._shell.options.ack_batch_size)
 
     def acknowledge(self, delivery: Delivery) -> Acknowledgement:
         """Acknowledges a delivery; called by ReceivedMessage.acknowledge."""
         consumer = self._consumer
-        if consumer.browse_only:
+        if consumer.browse_only or self._pre_acknowledged:
             return READY
         options = self._shell.options
         with self._shell.engine_lock:
@@ -149,9 +163,11 @@ class Consumer:
         consumer = self._consumer
         if consumer.browse_only:
             raise IllegalState("a browser has no deliveries to give back", 104)
-        if not self._shell.settles:
+        if self._pre_acknowledged:
+            raise IllegalState("preAcknowledge=true: the broker has no such message any more; remove the option", 104)
+        if not self._settles(delivery):
             raise SettleUnsupported(
-                f"{self._shell.server} is not an Atalanta node: acknowledge the message in a transaction "
+                f"{self._server(delivery)} is not an Atalanta node: acknowledge the message in a transaction "
                 "and roll that back"
             )
         if self._last is delivery:
@@ -160,13 +176,24 @@ class Consumer:
             reply = consumer.settle(delivery, reject, delay_ms)
         return self._shell.outcome(reply)
 
+    def _settles(self, delivery: Delivery) -> bool:
+        return bool(self._shell.settles)
+
+    def _server(self, delivery: Delivery) -> object:
+        return self._shell.server
+
     async def close(self) -> None:
         """Closes the consumer. Messages without acknowledgement return to the queue."""
         if self._consumer.closed:
             return
         if self._auto:
             self._acknowledge_last()
-        await self._shell.answer(self._consumer.session.close_consumer(self._consumer))
+        await self._end()
+
+    async def _end(self) -> None:
+        consumer = self._consumer
+        assert isinstance(consumer, ClientConsumer)
+        await self._shell.answer(consumer.session.close_consumer(consumer))
 
     async def __aenter__(self) -> Consumer:
         return self

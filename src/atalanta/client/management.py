@@ -16,7 +16,6 @@ from atalanta.client.consumer import AUTO, Consumer
 from atalanta.client.message import MULTICAST, Message, ReceivedMessage
 from atalanta.client.producer import Producer
 from atalanta.message.message import TEXT
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.errors import CallTimedOut, ClientError, NotAuthorized
 from atalanta.wire.core.client.management import (
     ATTRIBUTE,
@@ -25,6 +24,7 @@ from atalanta.wire.core.client.management import (
     SUCCEEDED,
     value_of,
 )
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.client.connection import Connection

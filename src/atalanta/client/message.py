@@ -24,8 +24,7 @@ from atalanta.message.properties import PropertyValue
 from atalanta.wire.core.client.errors import ClientError, IllegalState, MessageTooLarge
 
 if TYPE_CHECKING:
-    from atalanta.client.consumer import Consumer
-    from atalanta.client.shells.awaitables import Acknowledgement
+    from atalanta.client.shells.awaitables import Acknowledgement, Settler
     from atalanta.wire.core.client.consumer import Delivery
 
 Property = PropertyValue
@@ -174,7 +173,7 @@ class ReceivedMessage:
         message: BrokerMessage,
         queue: str,
         delivery: Delivery | None = None,
-        consumer: Consumer | None = None,
+        consumer: Settler | None = None,
         delivery_count: int = 1,
     ) -> None:
         self._message = message
@@ -390,7 +389,7 @@ class ReceivedMessage:
         delay_ms = -1 if delay is None else math.ceil(delay * 1_000)
         return consumer.settle(delivery, False, min(delay_ms, (1 << 63) - 1))
 
-    def _received(self) -> tuple[Delivery, Consumer]:
+    def _received(self) -> tuple[Delivery, Settler]:
         delivery = self._delivery
         consumer = self._consumer
         if delivery is None or consumer is None:

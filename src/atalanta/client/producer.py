@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.client.encoding import append_properties, encode_value, encoded_name
 from atalanta.client.large.body_stream import BodyStream
 from atalanta.client.message import ANYCAST, MULTICAST, Message, Property, ReceivedMessage, now_ms
+from atalanta.client.message_rate import Paced, pace_of
 from atalanta.client.shells.awaitables import READY, Acknowledgement
 from atalanta.wire.core.client.errors import CallTimedOut, ClientError, Closed, SendFailed
 from atalanta.wire.core.client.producer import ClientProducer, OutgoingMessage
@@ -19,6 +20,7 @@ from atalanta.wire.core.client.reply import Reply
 
 if TYPE_CHECKING:
     from atalanta.client.consumer import Consumer
+    from atalanta.client.options import ClientOptions
     from atalanta.client.shells.shell import ClientShell
     from atalanta.wire.core.client.session import ClientSession
 
@@ -40,11 +42,12 @@ _NO_PROPERTIES: Final[Mapping[str, Property]] = {}
 class Encoder:
     """The encoder of headers for one address (HDR after the message id)."""
 
-    def __init__(self, address: str, routing: str | None, automatic_ids: bool) -> None:
+    def __init__(self, address: str, routing: str | None, automatic_ids: bool, group_id: str | None = None) -> None:
         self._address = b"\x01" + encoded_name(address)
         self._routing = b"" if routing is None else _ROUTING[routing]
         self._prefix = uuid.uuid4().bytes
         self._automatic_ids = automatic_ids
+        self._group_id = group_id  # of the URL; it replaces that of a message, as in ClientProducerImpl
         self._serial = 0
 
     def head(self, message: Message) -> bytes:
@@ -68,10 +71,11 @@ class Encoder:
             parts.append(_counter(self._serial))
         if properties:
             append_properties(parts, properties)
-        if message.group_id is not None:
+        group_id = self._group_id or message.group_id
+        if group_id is not None:
             count += 1
             parts.append(_GROUP_ID)
-            parts.append(encode_value("group_id", message.group_id))
+            parts.append(encode_value("group_id", group_id))
         if message.correlation_id is not None:
             count += 1
             parts.append(_CORRELATION_ID)
@@ -102,6 +106,11 @@ class Encoder:
         return fixed if user_id is None else b"\x01" + user_id.bytes + fixed[1:]
 
 
+def group_of(options: ClientOptions) -> str | None:
+    """Returns the group of all messages of a new producer: one of its own with autoGroup, or the URL's groupID."""
+    return uuid.uuid4().hex if options.auto_group else options.group_id or None
+
+
 class Producer:
     """Sends to `address`. At most `window` messages are unconfirmed at a time.
 
@@ -123,6 +132,7 @@ class Producer:
         self._confirm_others = options.block_on_non_durable_send
         self._room: Acknowledgement = shell.waiting(self._wait_for_room)
         self._credits: Acknowledgement = shell.waiting(producer.queue.empty)
+        self._pace = pace_of(options.producer_max_rate)
 
     @property
     def unconfirmed(self) -> int:
@@ -172,6 +182,8 @@ class Producer:
             if whole is None:
                 return
             message = whole
+        if self._pace is not None:
+            await self._pace.wait(self._shell)
         sent, confirm = self._send(message)
         if confirm:
             reply = Reply()
@@ -198,8 +210,10 @@ class Producer:
             self._raise_errors()
         _, confirm = self._send(message)
         if not confirm:
-            return READY if not self._producer.queue.waiting else self._credits
-        return READY if self._producer.unconfirmed < self.window else self._room
+            room = READY if not self._producer.queue.waiting else self._credits
+        else:
+            room = READY if self._producer.unconfirmed < self.window else self._room
+        return room if self._pace is None else Paced(self._shell, self._pace, room)
 
     async def drain(self) -> None:
         """Returns when every sent message is confirmed. Raises SendFailed if one was refused."""
@@ -233,6 +247,8 @@ class Producer:
             message = outgoing(message)
         if message.stream is not None:
             raise ValueError("send_soon cannot send a message with a stream: use `send`")
+        if self._pace is not None:
+            self._pace.spend()
         confirm = self._confirm_durable if message.durable else self._confirm_others
         return self._producer.send(message.body, self._encoder.head(message), confirm), confirm
 
@@ -249,6 +265,9 @@ class Producer:
             return message.with_body(whole)
         await self._shell.answer(producer.wait_for_room(0))
         await self._shell.answer(producer.queue.empty())
+        if self._pace is not None:
+            await self._pace.wait(self._shell)
+            self._pace.spend()
         await body.send(producer, self._encoder.head(message))
         return None
 

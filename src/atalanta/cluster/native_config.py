@@ -98,6 +98,13 @@ class OwnSettings(OptionGroup):
         unit="ms",
         minimum=100,
     )
+    jgroups_version: str | None = option(
+        None,
+        "jgroups-version",
+        "JGroups stacks: the version of JGroups of the real members, as 5.3 or 3.6, for the first word to them; without"
+        " it a node listens for 3 s before it speaks by UDP, and tries the likeliest versions by TCP. What they send"
+        " tells it from then on",
+    )
     parked_message_timeout_ms: int = option(
         10_000,
         "parked-message-timeout",

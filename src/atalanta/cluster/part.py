@@ -49,8 +49,9 @@ class Part:
         """Handles that a management request has changed the stored settings. It is answered when what the part appends
         to the journal now is durable."""
 
-    def on_accepted(self, now: int, conn: int, key: str) -> TransportConnection | None:
-        """Handles a connection accepted by a listener of `Links.listen`. Returns None to refuse it."""
+    def on_accepted(self, now: int, conn: int, key: str, remote: str) -> TransportConnection | None:
+        """Handles a connection of `remote`, host:port, accepted by a listener of `Links.listen`. Returns None to
+        refuse it."""
         return None
 
     def flush(self, now: int) -> None:

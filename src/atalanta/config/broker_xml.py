@@ -31,6 +31,7 @@ from atalanta.config.sections.network_check import check_network
 from atalanta.config.sections.plugins import PluginSection
 from atalanta.config.sections.resource_limits import LimitSection
 from atalanta.config.users.password_masks import PasswordMasks
+from atalanta.config.version_1.name_warnings import version_1_warnings
 from atalanta.config.xml.reader import BadValue, XmlReader, boolean, into
 from atalanta.config.xml.tree import TreeReader, XmlElement, is_classic, is_wildfly
 from atalanta.ha.policy import SHARED_STORE
@@ -96,6 +97,8 @@ def read_broker_xml(
         configuration.stacks = {} if made is None else made.stacks
     elif root is not None and is_classic(root):
         root = classic_configuration(root, configuration, known, report)
+    elif root is not None:
+        configuration.warnings.extend(version_1_warnings(root))
     xml = BrokerXml(configuration, report, known)
     if root is not None:
         xml.read(root)
@@ -284,7 +287,7 @@ class BrokerXml:
     def _published(self, node: XmlElement, acceptor: AcceptorConfig) -> None:
         """Checks what clients with `discovery:` are told of an acceptor."""
         # Most nodes have no need of it.
-        from atalanta.cluster.discovery.multicast_agent import parse_group
+        from atalanta.wire.openwire.multicast_discovery import parse_group
 
         options = acceptor.options(OpenWireAcceptor)
         try:

@@ -1,7 +1,7 @@
 """JGroups stack files (`<config><TCP …/><TCPPING …/>…</config>`), read as a JgroupsStack (wire/jgroups_discovery.py).
 
-Only the transport (TCP, UDP) and the first discovery protocol are used, with the names and defaults of JGroups
-5. All other elements concern JGroups' own protocol, which is not supported here.
+The transport (TCP, UDP) and the first discovery protocol are used, with the names and defaults of JGroups 5. Of the
+other protocols only those count that encrypt: no real member is met then (JgroupsStack.unmet).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 from atalanta.files.regular import read_regular
 from atalanta.files.xml import XmlError, xml_root
 from atalanta.message.encoding.digits import all_digits
-from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MULTICAST, JgroupsStack
+from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MPING, MULTICAST, JgroupsStack
 
 FILE_BYTES_MAX: Final = 1 << 20
 PORT_MAX: Final = 65_535
@@ -24,6 +24,8 @@ PLACEHOLDER: Final = re.compile(r"\$\{([^${}]*)\}")
 HOST: Final = re.compile(r"([^\[\]\s]+)\[(\d{1,5})\]")
 # Symbolic bind addresses: the system chooses the address.
 ANY_ADDRESS: Final = ("GLOBAL", "SITE_LOCAL", "LINK_LOCAL", "NON_LOOPBACK", "match-")
+UNMET: Final = "no real member of JGroups is found by this stack: "
+REMEDY: Final = "Atalanta nodes and clients find each other by it; for real nodes use static connectors or a UDP group"
 KNOWN: Final = ("TCPPING", "DNS_PING", "FILE_PING", "MPING", "PING")
 
 
@@ -94,7 +96,11 @@ def parse_stack(data: bytes, channel: str, values: Mapping[str, str]) -> Jgroups
     for protocol in discoveries:
         make = MAKERS.get(protocol.name)
         if make is not None:
-            return make(transport, protocol, channel)
+            made = make(transport, protocol, channel)
+            obstacle = _obstacle(protocols, made)
+            if obstacle is not None:
+                made.unmet, made.unmet_line = UNMET + obstacle[0], obstacle[1]
+            return made
     known = ", ".join(KNOWN)
     if discoveries:
         found = discoveries[0]
@@ -102,6 +108,31 @@ def parse_stack(data: bytes, channel: str, values: Mapping[str, str]) -> Jgroups
             found.line, f"<{found.name}> is not supported for discovery: use one of {known}"
         )
     raise StackError(transport.line, f"the stack has no discovery protocol: one of {known}")
+
+
+def _obstacle(protocols: list[Element], made: JgroupsStack) -> tuple[str, int] | None:
+    """Returns why members of the stack cannot be met, and the line."""
+    transport = protocols[0]
+    if transport.name not in ("UDP", "TCP", "TCP_NIO2"):
+        return f"<{transport.name}> is not spoken here", transport.line
+    if _secured(transport):
+        return f"<{transport.name}> uses TLS", transport.line
+    for protocol in protocols[1:]:
+        if protocol.name.endswith("ENCRYPT"):
+            return f"<{protocol.name}> encrypts what its members send", protocol.line
+    if transport.name == "UDP" and not _has_group(transport):
+        return "<UDP> has no multicast group (ip_mcast)", transport.line
+    if transport.name == "UDP" and made.kind != MULTICAST:
+        return f"<UDP> with <{made.protocol}> is met by the multicast group of <PING> or <MPING> only", transport.line
+    return None
+
+
+def _secured(transport: Element) -> bool:
+    return transport.get("tls.enabled", "false").lower() == "true"
+
+
+def _has_group(transport: Element) -> bool:
+    return transport.get("ip_mcast", "true").lower() != "false"
 
 
 def _tcpping(transport: Element, protocol: Element, channel: str) -> JgroupsStack:
@@ -163,19 +194,25 @@ def _file_ping(transport: Element, protocol: Element, channel: str) -> JgroupsSt
 
 
 def _mping(transport: Element, protocol: Element, channel: str) -> JgroupsStack:
-    return JgroupsStack(
-        MULTICAST,
-        protocol.name,
-        channel,
-        address=protocol.get("mcast_addr", "230.5.6.7"),
-        port=protocol.number("mcast_port", 7555, PORT_MAX),
-        interface=protocol.interface() or transport.interface(),
-    )
+    """Returns the stack for MPING: a group in which members are asked for. Over UDP they have one for all messages."""
+    address, port = protocol.get("mcast_addr", "230.5.6.7"), protocol.number("mcast_port", 7555, PORT_MAX)
+    interface = protocol.interface() or transport.interface()
+    if transport.name == "UDP" and _has_group(transport):
+        made = _ping(transport, protocol, channel)
+        made.protocol = protocol.name
+        # Nodes of earlier releases announce themselves in the group of MPING.
+        made.group_address, made.group_port, made.group_interface = address, port, interface
+        return made
+    if transport.name.startswith("TCP") and not _secured(transport):
+        made = _listening(transport, MPING, protocol, channel)
+        made.address, made.group_port, made.group_interface = address, port, interface
+        return made
+    return JgroupsStack(MULTICAST, protocol.name, channel, address=address, port=port, interface=interface)
 
 
 def _ping(transport: Element, protocol: Element, channel: str) -> JgroupsStack:
     """Returns the stack for PING, which uses the transport to reach all members: with UDP a multicast group."""
-    if transport.name != "UDP" or transport.get("ip_mcast", "true").lower() == "false":
+    if transport.name != "UDP" or not _has_group(transport):
         raise StackError(
             protocol.line, "<PING> uses the multicast group of <UDP>, which is not there"
         )

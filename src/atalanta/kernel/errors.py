@@ -31,6 +31,7 @@ ROUTING: Final = 222
 FENCED: Final = 200
 INCARNATION_CHANGED: Final = 201
 RANGE_LOST: Final = 202
+LEASE_ENDED: Final = 203
 
 
 class BrokerError(Exception):

@@ -140,6 +140,11 @@ class Links:
         """
         raise _missing(self, "Links.listen")
 
+    def listening(self, key: str, towards: str) -> str:
+        """Returns "host:port" at which those in the network of `towards` (an address) reach the listener of `listen`;
+        "" while there is none."""
+        return ""
+
     def unlisten(self, key: str) -> None:
         """Stops accepting connections; does nothing if the node does not listen under the key."""
         raise _missing(self, "Links.unlisten")
@@ -382,7 +387,10 @@ class Disk:
         return True
 
     def set_aside(self, name: str, spare_name: str) -> None:
-        """Job: renames the file to `spare_name`, like `delete` but kept for `reuse`."""
+        """Job: renames the file to `spare_name`, like `delete` but kept for `reuse`.
+
+        Nothing happens if an earlier job has deleted it.
+        """
         raise _missing(self, "Disk.set_aside")
 
     def reuse(self, spare_name: str, name: str, head: bytes) -> None:

@@ -26,6 +26,7 @@ from atalanta.management.metrics import Metrics
 from atalanta.management.operations.connections import ConnectionOperations
 from atalanta.management.operations.counters import CounterOperations
 from atalanta.management.operations.destinations import DestinationOperations
+from atalanta.management.operations.leases import LeaseOperations
 from atalanta.management.operations.message_changes import MessageChangeOperations
 from atalanta.management.operations.message_lists import MessageListOperations
 from atalanta.management.operations.message_sender import MessageSender
@@ -248,6 +249,7 @@ class ManagementService:
                 changes.operations,
                 ScheduledMessageOperations(broker.store, broker.settings).operations,
                 QueueConsumerOperations(broker.clients, broker.dispatches).operations,
+                LeaseOperations(broker.log_views).operations,
                 counters.queue_operations,
             ],
         )

@@ -98,7 +98,13 @@ READER_FIGURES: Final[list[ReaderFigure]] = [
     ("reader_lease_epoch", "grows by one each time that a query takes the group over", "gauge",
      lambda queue, lease, now: lease.epoch),
     ("reader_lease_seconds", "the rest of the lease, 0 once it has ended", "gauge",
-     lambda queue, lease, now: lease_seconds(lease, now)),
+     lambda queue, lease, now: lease.rest_ns(now) / 1e9),
+    ("reader_lease_age_seconds", "since when the group has this lease, 0 once it has ended", "gauge",
+     lambda queue, lease, now: (now - lease.begun_at) / 1e9 if lease.active else 0),
+    ("reader_lease_silence_seconds", "since the last renewal, 0 once the lease has ended", "gauge",
+     lambda queue, lease, now: (now - lease.until + lease.ttl_ns) / 1e9 if lease.active else 0),
+    ("reader_lease_refusals_total", "consumers and groups that this lease has kept from the queue", "counter",
+     lambda queue, lease, now: lease.refusals),
 ]  # fmt: skip
 
 
@@ -119,10 +125,13 @@ def reader_figures(queues: list[tuple[Queue, str]], now: int) -> Iterator[str]:
             f"{PREFIX}{figure}{label} {of_reader(queue, lease, now):.15g}\n"
             for queue, lease, label in readers
         )
-
-
-def lease_seconds(lease: ReaderLease, now: int) -> float:
-    return max(0, lease.until - now) / 1e9 if lease.active else 0
+    yield head("reader_lease_info", "1 while the group has the lease; its owner as errors name it", "gauge", PREFIX) + (
+        "".join(
+            f'{PREFIX}reader_lease_info{label[:-1]},owner="{escape(lease.owner)}"}} 1\n'
+            for _, lease, label in readers
+            if lease.active
+        )
+    )
 
 
 class Tally:

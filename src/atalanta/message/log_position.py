@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from atalanta.message.encoding.buffer import Reader, Writer
+from atalanta.message.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True)

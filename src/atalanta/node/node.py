@@ -191,7 +191,7 @@ class Node(NodeInputs):
         if acceptor not in self.acceptors and acceptor.startswith(JGROUPS_PREFIX):
             visitor = None
             if leaving is None:
-                visitor = self.parts[DISCOVERY_PART].on_accepted(now, conn, acceptor)
+                visitor = self.parts[DISCOVERY_PART].on_accepted(now, conn, acceptor, remote)
             if visitor is None:
                 self.ports.wire.close(conn, "not wanted")
             else:

@@ -86,7 +86,8 @@ class Parts:
         agents: MulticastAgents | None = None
         heard = config.networks.multicast_uris()
         if heard or any(each.options(OpenWireAcceptor).discovery_uri for each in config.acceptors):
-            from atalanta.cluster.discovery.multicast_agent import MulticastAgents, parse_group
+            from atalanta.cluster.discovery.multicast_agent import MulticastAgents
+            from atalanta.wire.openwire.multicast_discovery import parse_group
 
             agents = MulticastAgents(self.links, broker.timers)
             agents.publish(config.acceptors)

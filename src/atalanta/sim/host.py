@@ -40,6 +40,13 @@ class SimWire(Wire):
         network = self.host.network
         self._pass(conn, lambda: network.close(conn, why))
 
+    def local_address(self, conn: int) -> str:
+        """Returns an address for a connection that the node opened. The port is also in the peer's remote address."""
+        stream = self.host.network.streams.get(conn)
+        if stream is None or not stream.dialed:
+            return ""
+        return f"{self.host.network.ip(self.host.name)}:{self.host.network.peer_of[conn] & 0xFFFF}"
+
     def _pass(self, conn: int, call: Callable[[], None]) -> None:
         if conn not in self.exempted and self.host.holds_output():
             self.host.outbox.append(call)
@@ -113,6 +120,10 @@ class SimLinks(Links):
                 self.host.dynamic_listeners[free] = key
                 return
 
+    def listening(self, key: str, towards: str) -> str:
+        ports = [port for port, name in self.host.dynamic_listeners.items() if name == key]
+        return f"{self.host.network.ip(self.host.address)}:{ports[0]}" if ports else ""
+
     def unlisten(self, key: str) -> None:
         for port in [port for port, name in self.host.dynamic_listeners.items() if name == key]:
             del self.host.dynamic_listeners[port]
@@ -153,6 +164,7 @@ class SimIds(Ids):
 
 
 DAMAGED: Final = "page_file_damaged"  # an event
+FREED: Final = "groups_freed"  # an event
 FAILED: Final = "command_failed"  # an event
 DROPPED: Final = ("diverted_nowhere", "messages_moved_nowhere")  # counters
 
@@ -174,6 +186,8 @@ class SimTrace(Trace):
             return
         told = " ".join(f"{key}={value}" for key, value in fields.items())
         self.host.world.note(f"{self.host.name} {name} {told}")
+        if name == FREED:
+            self.host.freed.append((self.host.world.now, str(fields["node"]).replace("node-", "n")))
         if name == FAILED and PlantedException.__name__ not in str(fields["why"]):
             raise Violation(f"{self.host.name} failed at a command: {told}")
         if name == DAMAGED:
@@ -268,6 +282,7 @@ class Host(Machine):
         self.commands: PlantedCommands | None = None  # whose failures are faults of the simulation
         self.node: Node | None = None
         self.stops: list[int] = []  # times of graceful stops
+        self.freed: list[tuple[int, str]] = []  # when it freed the groups of which node, as that was not back
         self.lives = NodeLives(name)
         self.clock: MachineClock | None = None  # of its own; without it the node's is the world's
         self.ending: Callable[[], None] = ignore_end  # called before the node ends
@@ -406,9 +421,16 @@ class Host(Machine):
         self.flush_later()
 
     def on_accepted(self, conn: int, port: int) -> None:
+        stream = self.network.streams.get(conn)
+        dialer = self.name if stream is None else stream.target.name  # a machine that stood still accepts it later
+
         def accept(node: Node) -> None:
-            acceptor = self.listeners.get(port) or self.dynamic_listeners[port]
-            node.on_accept(self.now(), conn, acceptor, f"sim:{conn}")
+            acceptor = self.listeners.get(port)
+            if acceptor is not None:
+                node.on_accept(self.now(), conn, acceptor, f"sim:{conn}")
+                return
+            remote = f"{self.network.ip(dialer)}:{conn & 0xFFFF}"
+            node.on_accept(self.now(), conn, self.dynamic_listeners[port], remote)
 
         self.give(accept)
 

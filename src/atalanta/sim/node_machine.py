@@ -59,9 +59,10 @@ class NodeMachine(Host):
         self._at_resume: list[Callable[[], None]] = []
 
     def join(self, machines: Sequence[NodeMachine]) -> None:
-        """Makes this one of the machines of a node, which has one list of graceful stops and one record of lives."""
+        """Makes this one of the machines of a node, which has one record of stops, of freed groups and of lives."""
         self.machines = machines
-        self.stops, self.lives = machines[0].stops, machines[0].lives
+        first = machines[0]
+        self.stops, self.freed, self.lives = first.stops, first.freed, first.lives
 
     def now(self) -> int:
         return self.clock.node.now()

@@ -13,6 +13,7 @@ from atalanta.sim.loads import (
     full_disk,
     groups,
     large,
+    members,
     overlap,
     permissions,
     priorities,
@@ -61,6 +62,8 @@ def draw_subjects(
         subjects.append(large.LargeMessages(world, network, ledger, everywhere))
     if drawn(overlap.DRAW, overlap.SHARE):
         subjects.append(overlap.Overlaps(world, network, ledger, nodes, shape))
+    if drawn(members.DRAW, members.SHARE):
+        subjects.append(members.MembersLoad(world, network, ledger))
     if drawn("permissions", permissions.SHARE):
         subjects.append(permissions.QueuePermissions(world, network, ledger))
     if not paired and drawn("priorities", priorities.SHARE):

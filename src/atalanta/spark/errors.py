@@ -36,13 +36,23 @@ class QueueMissing(GatewayError):
     """A queue that the node does not have."""
 
 
+class DuplicateRow(GatewayError):
+    """A row whose `duplicate_id` the address has seen before, or that another row of its branch has."""
+
+
 class LeaseTaken(GatewayError):
     """A lease that another query of this group holds now."""
 
 
-def no_queue(servers: Iterable[str], queue: str) -> SparkSourceError:
-    """Returns the error for a queue that is at none of the nodes."""
-    return SparkSourceError(f"no node of {', '.join(servers)} has a queue {queue}")
+class LeaseEnded(LeaseTaken):
+    """A lease that a user has ended by management."""
+
+
+def no_queue(servers: Iterable[str], queue: str, near: Iterable[str] = ()) -> SparkSourceError:
+    """Returns the error for a queue that is at none of the nodes; `near`: the names most like it."""
+    hint = " or ".join(dict.fromkeys(near))
+    asked = f": did you mean {hint}?" if hint else ""
+    return SparkSourceError(f"no node of {', '.join(servers)} has a queue {queue}{asked}")
 
 
 class QueueRecreated(GatewayError):
@@ -61,10 +71,13 @@ class DataLost(SparkSourceError):
     """Lost messages of a planned range while `failOnDataLoss` is true."""
 
 
-def lose(fail: bool, text: str) -> None:
+WITHOUT_THEM = "Set failOnDataLoss=false to continue without them"
+
+
+def lose(fail: bool, text: str, remedy: str = WITHOUT_THEM) -> None:
     """Raises DataLost if the query shall `fail` (failOnDataLoss), else logs a warning."""
     if fail:
-        raise DataLost(f"{text}. Set failOnDataLoss=false to continue without them")
+        raise DataLost(f"{text}. {remedy}")
     log.warning("%s; going on (failOnDataLoss=false)", text)
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Final
 
+from atalanta.message import dataclass
 from atalanta.message.encoding import all_digits
 from atalanta.spark.errors import OptionError
 from atalanta.spark.gateway.gateway import Credentials
+from atalanta.spark.gateway.node_servers import ALTERNATIVES
+from atalanta.spark.kafka_names import kafka_option
 
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
@@ -31,29 +33,24 @@ TLS: Final = (
 READ: Final = (
     *TLS,
     "servers", "address", "queue", "group", "user", "password", "passwordFile", "startingOffsets",
-    "startingTimestamp", "endingOffsets", "maxOffsetsPerTrigger", "maxBytesPerTrigger",
-    "minPartitions", "selector", "failOnDataLoss", "unreachable", "nodeTimeout", "removedNodes",
+    "startingTimestamp", "endingOffsets", "endingTimestamp", "maxOffsetsPerTrigger", "maxBytesPerTrigger",
+    "minOffsetsPerTrigger", "maxTriggerDelay", "minPartitions", "maxRecordsPerPartition", "selector",
+    "failOnDataLoss", "unreachable", "nodeTimeout", "removedNodes",
     "includeHeaders", "columns", "leaseTimeout", "positionCache", "requestTimeout", "skipped",
-    "maxBodyBytes", "undecodable", "queuePattern", "removedQueues", "propertyTypes",
+    "maxBodyBytes", "undecodable", "includeExpired", "queuePattern", "removedQueues", "propertyTypes",
     "sourceMode", "walLocation", "retention",
 )  # fmt: skip
 WRITE: Final = (
     *TLS,
     "servers", "address", "routing", "user", "password", "passwordFile", "nodeTimeout",
-    "requestTimeout", "propertyColumns", "keyColumns", "durable", "priority", "checkpointLocation", "queryName",
+    "requestTimeout", "blockTimeout", "propertyColumns", "keyColumns", "durable", "priority", "checkpointLocation",
+    "queryName",
 )  # fmt: skip
 # Reserved properties of SQL tables (Spark's TableCatalog), which the source gets with its options.
 TABLE: Final = (
     "provider", "path", "owner", "comment", "collation", "location", "external", "is_managed_location",
 )  # fmt: skip
-# Options of Kafka's source that have another name here.
-KAFKA_NAMES: Final = {
-    "kafka.bootstrap.servers": "servers",
-    "subscribe": "queue",
-    "topic": "address",
-    "groupidprefix": "group",
-    "kafka.group.id": "group",
-}
+MAX_TRIGGER_DELAY_S: Final = 900.0  # as of Kafka's source
 
 # The remedy where no option was given at all, as for a table of CREATE TABLE … USING atalanta.
 OPTIONS_OF_A_TABLE: Final = (
@@ -63,6 +60,7 @@ OPTIONS_OF_A_TABLE: Final = (
 )
 
 CONNECT_TIMEOUT_S: Final = 5.0
+BLOCK_TIMEOUT_S: Final = 120.0  # a node rolls a branch back that is not prepared after 300 s
 MAX_BODY_BYTES: Final = 256 << 20
 # The values of `undecodable`.
 ERROR: Final = "error"
@@ -90,16 +88,32 @@ class Start:
 
 
 @dataclass(frozen=True)
+class Times:
+    """The times (ms since the epoch) of a start or end: `default` is for nodes that `nodes` does not name.
+
+    `nodes`: node id or host:port -> time. A node without any begins or ends as without the option.
+    """
+
+    default_ms: int | None = None
+    nodes: Mapping[str, int] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return self.default_ms is not None or bool(self.nodes)
+
+
+@dataclass(frozen=True)
 class LoginOptions:
     """The common options of reading and writing."""
 
-    servers: tuple[str, ...]
+    servers: tuple[str, ...]  # of all nodes
     user: str | None
     password: str | None = field(repr=False)
     password_file: str | None
     node_timeout_s: float
     request_timeout_s: float
     tls: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # name and value, as given
+    groups: tuple[tuple[str, ...], ...] = ()  # servers of one node: the members of a pair or group
+    block_timeout_s: float = BLOCK_TIMEOUT_S  # of the sink
 
     def quick_credentials(self) -> Credentials:
         """Returns the credentials of a connection that is tried again soon if the node is away."""
@@ -107,7 +121,12 @@ class LoginOptions:
 
     def credentials(self, connect_timeout_s: float) -> Credentials:
         return Credentials(
-            self.user, self.secret(), connect_timeout_s, self.request_timeout_s, self.tls
+            self.user,
+            self.secret(),
+            connect_timeout_s,
+            self.request_timeout_s,
+            self.tls,
+            block_timeout_s=self.block_timeout_s,
         )
 
     def secret(self) -> str | None:
@@ -128,7 +147,7 @@ class ReadOptions:
     queue: str
     group: str
     starting: Start
-    starting_timestamp_ms: int | None
+    starting_times: Times
     discard_skipped: bool
     ending: Start
     max_messages: int | None
@@ -151,6 +170,11 @@ class ReadOptions:
     queues: tuple[str, ...] = ()
     queue_pattern: str | None = None
     removed_queues: frozenset[str] = frozenset()
+    ending_times: Times = Times()
+    min_messages: int | None = None  # of a batch, unless a message waits for max_delay_s
+    max_delay_s: float = MAX_TRIGGER_DELAY_S
+    max_partition_messages: int | None = None
+    include_expired: bool = False
     retention: tuple[int, int] | None = None  # ms and bytes, 0 is no such limit; None: as the queue has it
 
     def receiving_credentials(self) -> Credentials:
@@ -292,29 +316,61 @@ class Values:
             )
         return Start(default, value)
 
+    def times(self, name: str) -> Times:
+        """Parses ms since the epoch, or JSON {"node id or host:port": ms}."""
+        text = self.text(name)
+        if text is None:
+            return Times()
+        if not text.startswith("{"):
+            return Times(self.number(name, 0))
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict) or not all(type(time) is int and time >= 0 for time in value.values()):
+            raise OptionError(
+                f'option {name}: JSON must be {{"node id or host:port": milliseconds since the epoch, …}}'
+            )
+        return Times(None, value)
+
 
 def unknown(name: str, by_lower: Mapping[str, str]) -> str:
     """Returns the error text for an unknown option, with the most similar name."""
-    if name in KAFKA_NAMES:
-        return f"unknown option {name}: its name here is {KAFKA_NAMES[name]}"
+    kafka = kafka_option(name)
+    if kafka is not None:
+        return f"unknown option {name}: {kafka}"
+    import difflib  # only for an error
+
     near = difflib.get_close_matches(name, by_lower, n=1, cutoff=0.5)
     hint = f": did you mean {by_lower[near[0]]}?" if near else ""
     return f"unknown option {name}{hint} (known: {', '.join(sorted(by_lower.values()))})"
 
 
-def servers_of(values: Values) -> tuple[str, ...]:
-    """Returns host:port of each node, in the given order, without repeats; a URL may add parameters."""
-    servers = tuple(dict.fromkeys(values.names("servers")))
+def groups_of(values: Values) -> tuple[tuple[str, ...], ...]:
+    """Returns host:port of each node's members, in the given order, without repeats; a URL may add parameters."""
+    seen: set[str] = set()
+    groups: list[tuple[str, ...]] = []
+    for text in values.names("servers"):
+        members = [each.strip() for each in text.split(ALTERNATIVES)]
+        new = tuple(each for each in dict.fromkeys(members) if each not in seen)
+        if "" in members or (len(members) > 1 and len(new) < len(members)):
+            raise OptionError(
+                f"option servers: {text!r} is not a list of different servers of one node, such as a:61616|b:61616"
+            )
+        seen.update(new)
+        groups += [new] if new else []
+    servers = [each for group in groups for each in group]
     if not servers:
         raise OptionError(
             "option servers is missing: host:port of the nodes, comma separated "
-            '(such as "a:61616,b:61616")' + values.remedy_of_a_table()
+            '(such as "a:61616,b:61616"; the members of a pair or group are one node: "a:61616|b:61616")'
+            + values.remedy_of_a_table()
         )
     for server in servers:
         host, _, port = server.split("://")[-1].split("?")[0].rpartition(":")
         if not host or not all_digits(port, 5) or not 0 < int(port) < 65536:
             raise OptionError(f"option servers: {server!r} is not host:port")
-    return servers
+    return tuple(groups)
 
 
 def read_options(given: Mapping[str, str]) -> ReadOptions:
@@ -326,9 +382,14 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     several = pattern is not None or len(names) > 1 or bool(removed)
     if several and any(values.start(one, EARLIEST).sequences for one in ("startingOffsets", "endingOffsets")):
         raise OptionError("startingOffsets and endingOffsets with sequences are for one queue, not for several")
-    timestamp = values.number("startingTimestamp", 0)
-    if timestamp is not None and values.text("startingOffsets") is not None:
-        raise OptionError("options startingOffsets and startingTimestamp exclude each other")
+    for offsets, timestamp in (("startingOffsets", "startingTimestamp"), ("endingOffsets", "endingTimestamp")):
+        if values.text(offsets) is not None and values.text(timestamp) is not None:
+            raise OptionError(f"options {offsets} and {timestamp} exclude each other")
+    least, most = values.number("minOffsetsPerTrigger", 1), values.number("maxOffsetsPerTrigger", 1)
+    if least is not None and most is not None and least > most:
+        raise OptionError(f"option minOffsetsPerTrigger: {least} is more than maxOffsetsPerTrigger ({most})")
+    if least is None and values.text("maxTriggerDelay") is not None:
+        raise OptionError("option maxTriggerDelay needs minOffsetsPerTrigger: without it no batch waits")
     login = login_options(values)
     lease_timeout_s = max(1.0, values.duration_s("leaseTimeout", 300.0))
     if lease_timeout_s < login.request_timeout_s:
@@ -341,10 +402,15 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         queue=pattern or ", ".join(names),
         group=values.text("group") or "spark",
         starting=values.start("startingOffsets", EARLIEST),
-        starting_timestamp_ms=timestamp,
+        starting_times=values.times("startingTimestamp"),
+        ending_times=values.times("endingTimestamp"),
         discard_skipped=values.choice("skipped", None, ("discard",)) is not None,
         ending=values.start("endingOffsets", LATEST),
-        max_messages=values.number("maxOffsetsPerTrigger", 1),
+        max_messages=most,
+        min_messages=least,
+        max_delay_s=values.duration_s("maxTriggerDelay", MAX_TRIGGER_DELAY_S),
+        max_partition_messages=values.number("maxRecordsPerPartition", 1),
+        include_expired=values.flag("includeExpired", False),
         max_bytes=values.size("maxBytesPerTrigger"),
         min_partitions=values.number("minPartitions", 1) or 1,
         selector=values.text("selector"),
@@ -410,14 +476,17 @@ def login_options(values: Values) -> LoginOptions:
     """Parses the login's options. OptionError names an invalid option."""
     if values.text("password") is not None and values.text("passwordFile") is not None:
         raise OptionError("options password and passwordFile exclude each other")
+    groups = groups_of(values)
     return LoginOptions(
-        servers=servers_of(values),
+        servers=tuple(each for group in groups for each in group),
+        groups=groups,
         user=values.text("user"),
         password=values.given.get("password"),
         password_file=values.text("passwordFile"),
         node_timeout_s=values.duration_s("nodeTimeout", 120.0),
         request_timeout_s=max(0.1, values.duration_s("requestTimeout", 30.0)),
         tls=tls_options(values),
+        block_timeout_s=values.duration_s("blockTimeout", BLOCK_TIMEOUT_S),
     )
 
 

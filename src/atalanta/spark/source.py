@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
@@ -21,14 +22,16 @@ from atalanta.spark.gateway.core_gateway import connect
 from atalanta.spark.gateway.gateway import Credentials, Gateway
 from atalanta.spark.options import read_options, write_options
 from atalanta.spark.wal.source_mode import batch_reader, stream_reader
-from atalanta.spark.wal.wal_node import WalNode, open_node
-from atalanta.spark.write.sink import AtalantaBatchWriter, AtalantaStreamWriter
+
+if TYPE_CHECKING:
+    from atalanta.spark.wal.wal_node import WalNode
 
 
 class AtalantaDataSource(DataSource):
     """The data source, registered once per session, then `format("atalanta")`; see docs/guide/spark.md.
 
-    Options are checked before any connection: OptionError.
+    Options are checked before any connection: OptionError. A query starts a process that plans it, whose start waits
+    for every import: what few queries use is imported where it is used.
     """
 
     def __init__(self, options: dict[str, str]) -> None:
@@ -43,6 +46,8 @@ class AtalantaDataSource(DataSource):
     @staticmethod
     def open_node(server: str, credentials: Credentials) -> WalNode:
         """Connects to a node without the log view. Tests replace this method."""
+        from atalanta.spark.wal.wal_node import open_node
+
         return open_node(server, credentials)
 
     @classmethod
@@ -66,6 +71,8 @@ class AtalantaDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         if overwrite:
             raise OptionError('messages can only be added: use mode("append")')
+        from atalanta.spark.write.sink import AtalantaBatchWriter
+
         return AtalantaBatchWriter(write_options(self.options), schema, self.connect)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
@@ -75,6 +82,8 @@ class AtalantaDataSource(DataSource):
                 "outputMode complete writes every row of the result again in each batch: name its key in "
                 "keyColumns, and write to a last-value queue, which keeps the newest message of each key"
             )
+        from atalanta.spark.write.sink import AtalantaStreamWriter
+
         return AtalantaStreamWriter(options, schema, self.connect)
 
 

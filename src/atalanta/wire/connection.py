@@ -10,6 +10,7 @@ from mypy_extensions import mypyc_attr
 from atalanta.kernel.security.check_turns import LoginWaiter
 from atalanta.kernel.sessions.client import Client
 from atalanta.wire.address_prefixes import AddressPrefixes, prefixes_of
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.kernel.errors import BrokerError
@@ -22,10 +23,6 @@ DEFAULT_TTL_NS: Final = 60_000_000_000
 # A client that reconnects from another node has created its sessions within this time.
 ARRIVAL_NS: Final = 5_000_000_000
 NO_REDIRECT: Final = "its protocol has no redirect"
-
-
-class ProtocolError(Exception):
-    """The error of a peer that broke the protocol. The node closes the connection with this text."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -13,7 +13,7 @@ import base64
 import hashlib
 from typing import TYPE_CHECKING, Final
 
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.web_socket import WebSocket
 
 if TYPE_CHECKING:

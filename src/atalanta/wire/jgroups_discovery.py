@@ -1,7 +1,9 @@
-"""Discovery between nodes that are given a JGroups stack: the addresses of its discovery protocol, and the messages.
+"""Discovery by a JGroups stack: the addresses of its discovery protocol, and messages of our own form (ATLMEET1).
 
-The messages are not JGroups' own. A real JGroups member drops them, and its messages are not understood here. Every
-message has the channel's name: clusters that share a stack file differ in that name only.
+The messages are not JGroups' own, and a real member logs an error for each (those it takes: wire/jgroups/). Nodes of
+ours send them only where no real member can be met; else they are understood when an earlier release sends them. Files
+of FILE_PING have this form, too. Every message has the channel's name: clusters that share a stack file differ in that
+name only.
 """
 
 from __future__ import annotations
@@ -10,13 +12,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.protocol_error import ProtocolError
 
 MAGIC: Final = b"ATLMEET1"
 MULTICAST: Final = "multicast"
 HOSTS: Final = "hosts"
 DNS: Final = "dns"
 FOLDER: Final = "folder"
+MPING: Final = "mping"
 STACK_KINDS: Final = (MULTICAST, HOSTS, DNS, FOLDER)
 CHANNEL_BYTES_MAX: Final = 1_000
 MESSAGE_BYTES_MAX: Final = 65_535
@@ -27,11 +30,16 @@ FILE_SUFFIX: Final = ".atalanta"
 
 @dataclass
 class JgroupsStack:
-    """The addresses of one discovery, of one of four kinds. Only the fields of its kind have a meaning.
+    """The addresses of one discovery, of one of five kinds. Only the fields of its kind have a meaning.
 
-    multicast: `address`, `port`, `interface`. hosts: `hosts`, and the addresses to listen on: the first free port
+    multicast: `address`, `port`, `interface`; `group_address` and its fields are those of a second group, where nodes
+    of earlier releases announce themselves. mping: the group `address`, `group_port`, and the address to listen on as
+    below. hosts: `hosts`, and the addresses to listen on: the first free port
     from `port` to `port + port_range` of `interface`. dns: `names` are used in place of the hosts; `srv`: the names
     have ports of their own. folder: `folder`, with a subfolder for the channel.
+
+    `version`: the version of JGroups for the first word to real members (wire/jgroups/version.py), 0 without.
+    `unmet`: why no real member is found by this stack, "" if they are; `unmet_line` is the line of the file.
     """
 
     kind: str
@@ -46,11 +54,19 @@ class JgroupsStack:
     names: list[str] = field(default_factory=list)
     srv: bool = False
     folder: str = ""
+    group_address: str = ""
+    group_port: int = 0
+    group_interface: str = ""
+    version: int = 0
+    unmet: str = ""
+    unmet_line: int = 0
 
     def describe(self) -> str:
         """Returns a text for logs."""
         if self.kind == MULTICAST:
             return f"group {self.address}:{self.port}"
+        if self.kind == MPING:
+            return f"group {self.address}:{self.group_port}"
         if self.kind == FOLDER:
             return f"folder {self.folder}"
         listed = [f"{host}:{port}" for host, port in self.hosts]

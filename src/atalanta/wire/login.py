@@ -17,8 +17,9 @@ from atalanta.kernel.errors import (
 from atalanta.kernel.security.resource_limits import check_name, limit_of
 from atalanta.kernel.security.security import DEFAULT_CLUSTER_USER
 from atalanta.kernel.sessions.session import Session
-from atalanta.wire.connection import ClientConnection, ProtocolError
+from atalanta.wire.connection import ClientConnection
 from atalanta.wire.memory_share import FREE_BYTES
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import QueueConsumer

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.message.encoding.buffer import DecodeError
-from atalanta.wire.connection import ClientConnection, ProtocolError
+from atalanta.wire.connection import ClientConnection
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.server import TOO_MANY_WITHOUT_LOGIN, WireServer
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.wire.connection import ARRIVAL_NS, DEFAULT_TTL_NS, ClientConnection, ProtocolError
+from atalanta.wire.connection import ARRIVAL_NS, DEFAULT_TTL_NS, ClientConnection
 from atalanta.wire.detect import FIRST_BYTES_MAX, HTTP, NEED_MORE, TLS, UNKNOWN, detect, protocol_of
 from atalanta.wire.http_upgrade import UpgradeAnswer
 from atalanta.wire.protocol import MORE, YES
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.wire.endpoint import AcceptorConfig

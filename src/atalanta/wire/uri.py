@@ -100,6 +100,34 @@ def parse_uri_list(text: str, schemes: tuple[str, ...]) -> UriList:
     return UriList(members, params)
 
 
+def split_composite(text: str) -> tuple[list[str], str]:
+    """Returns members and query of `(a,b)?query` or `//(a,b)?query`, as Classic writes them (URISupport).
+
+    Members may have parentheses of their own. A text without parentheses is a single member with its query. UriError.
+    """
+    text = _limited(text).removeprefix("//")
+    if not text.startswith("("):
+        return [text], ""
+    depth, start = 0, 1
+    members: list[str] = []
+    for at in range(len(text)):
+        sign = text[at]
+        depth += (sign == "(") - (sign == ")")
+        if depth == 0 or (depth == 1 and sign == ","):
+            members.append(text[start:at].strip())
+            start = at + 1
+            if len(members) > MEMBERS_MAX:
+                raise UriError(f"more than {MEMBERS_MAX} addresses in one list")
+        if depth == 0:
+            if "" in members:
+                raise UriError("an address in the list is empty")
+            rest = text[at + 1 :]
+            if rest and not rest.startswith("?"):
+                raise UriError(f"unexpected '{rest}' after ')'")
+            return members, rest[1:]
+    raise UriError(f"'{text}' has no closing ')'")
+
+
 def parse_authority(text: str) -> tuple[str, int | None]:
     """Parses `host`, `host:port`, `[ipv6]` or `[ipv6]:port`; one `/` at the end is allowed."""
     if text.endswith("/"):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from atalanta.cli.cluster.diagnose import diagnosed, show
-from atalanta.cli.cluster.findings import ClusterFinding, duration_text
+from atalanta.cli.cluster.findings import ClusterFinding
 from atalanta.cli.cluster.survey import url_of
 from atalanta.cli.cluster.view import (
     ClusterConnectionView,
@@ -23,6 +23,7 @@ from atalanta.cli.cluster.view import (
     QueueView,
     Unreachable,
 )
+from atalanta.cli.output.duration import duration_text
 from atalanta.client import Message, Xid
 from atalanta.client.blocking import connect
 from tests.cli.cluster_nodes import Node, cluster

@@ -10,7 +10,7 @@ from threading import Event
 
 import pytest
 
-from atalanta.client import Message
+from atalanta.client import FirstElement, Message
 from atalanta.client.blocking import Connection, connect
 from tests.cli.calls import Cli
 from tests.cli.cluster.rebalance_rig import members, two_nodes
@@ -65,7 +65,7 @@ def test_the_clients_are_spread_when_an_operator_says_so(
         url = f"({url},tcp://127.0.0.1:{second})"
     url += "?reconnectAttempts=-1&retryInterval=100"
     with ExitStack() as stack:
-        clients = [stack.enter_context(connect(url)) for _ in range(CLIENTS)]
+        clients = [stack.enter_context(connect(url, balancing=FirstElement())) for _ in range(CLIENTS)]
         consumers = [one.consumer("orders") for one in clients]
         assert at(clients, first) == CLIENTS
         node = f"127.0.0.1:{first}"

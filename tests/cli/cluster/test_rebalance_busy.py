@@ -39,7 +39,8 @@ def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, int]]
 def test_clients_in_constant_use_are_sent_away_too(kind: str, ports: tuple[int, int]) -> None:
     first, second = ports
     cli = Cli()
-    options = f"reconnectAttempts=-1&retryInterval=100&{CONSUMER_WINDOW}"
+    order = "connectionLoadBalancingPolicyClassName=FirstElement"
+    options = f"{order}&reconnectAttempts=-1&retryInterval=100&{CONSUMER_WINDOW}"
     url = f"(tcp://127.0.0.1:{first},tcp://127.0.0.1:{second})?{options}"
     node = f"127.0.0.1:{first}"
     with running(url, CLIENTS, KINDS[kind]) as busy:

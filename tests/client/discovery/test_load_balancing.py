@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 import pytest
@@ -17,12 +18,11 @@ from atalanta.client import (
     connect,
 )
 from atalanta.client.blocking import ConnectionFactory as BlockingFactory
-from atalanta.client.blocking import connect as connect_blocking
 from atalanta.client.discovery.load_balancing import PACKAGE, POLICIES
 from atalanta.client.options import Server, parse_url
 from atalanta.client.shells.reconnect import ReconnectPolicy
 from atalanta.wire.uri import UriError
-from tests.client.fake_server import FakeServer, ServerThread
+from tests.client.fake_server import FakeServer, ServerThread, meet
 from tests.wire.core.client.fake_broker import PASSWORD
 
 DEADLINE_S = 15
@@ -80,7 +80,7 @@ def order(options: str = "", **given: object) -> list[int]:
 
 
 def test_the_chosen_server_is_tried_first_and_then_all_the_others() -> None:
-    assert order() == [1, 2, 3], "without a policy the order of the URL"
+    assert order() == [1, 2, 3], "what is parsed has the order of the URL; a factory gives it a policy"
     assert order(balancing=RoundRobin(Drawn(1))) == [2, 3, 1]
     assert order(f"{POLICY}=FirstElement") == [1, 2, 3]
 
@@ -144,22 +144,153 @@ def test_blocking_connections_go_round_too() -> None:
         assert servers == {Server("127.0.0.1", a.port): 2, Server("127.0.0.1", b.port): 2}
 
 
-@pytest.mark.parametrize("balanced", [True, False])
-def test_members_of_the_topology_are_chosen_from_if_that_is_asked_for(balanced: bool) -> None:
+async def _cluster(stack: AsyncExitStack, count: int = 3) -> list[FakeServer]:
+    """Servers that name one another in their topology."""
+    servers = [await stack.enter_async_context(FakeServer()) for _ in range(count)]
+    meet(servers)
+    return servers
+
+
+def listed(servers: list[FakeServer], options: str = "") -> str:
+    """The URL of the servers as a list."""
+    return "({})?{}&{}".format(",".join(f"tcp://127.0.0.1:{each.port}" for each in servers), LOGIN, options)
+
+
+FORMS: dict[str, Callable[[list[FakeServer]], str]] = {
+    "list": lambda servers: listed(servers),
+    "one of the cluster": lambda servers: servers[1].url(LOGIN),
+    "two of three": lambda servers: listed(servers[1:]),
+    "failover:": lambda servers: f"failover:{listed(servers)}",
+    "failover: of one": lambda servers: f"failover:({servers[2].url()})?{LOGIN}",
+    "failover: without parentheses": lambda servers: f"failover:{servers[0].url(LOGIN)}",
+    "static:": lambda servers: f"static:{listed(servers)}",
+    "discovery:static:": lambda servers: f"discovery:(static:{listed(servers)})?randomize=true",
+}
+
+
+@pytest.mark.parametrize("form", sorted(FORMS))
+def test_nine_connections_of_a_factory_are_three_at_each_of_three_members(form: str) -> None:
     async def main() -> None:
-        async with FakeServer() as seed, FakeServer() as member, asyncio.timeout(DEADLINE_S):
-            seed.broker.port = member.port  # what it tells of the cluster
-            url = seed.url(f"{LOGIN}&useTopologyForLoadBalancing={str(balanced).lower()}")
-            async with connect(url) as connection:
-                assert connection.server == Server("127.0.0.1", (member if balanced else seed).port)
+        async with AsyncExitStack() as stack:
+            servers = await _cluster(stack)
+            factory = ConnectionFactory(FORMS[form](servers))
+            assert await _spread(factory, 9) == {each.port: 3 for each in servers}
+            # None has logged in twice.
+            assert [len(each.broker.connections) for each in servers] == [3, 3, 3]
 
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("balanced", [True, False])
-def test_of_a_blocking_client_too(balanced: bool) -> None:
-    with ServerThread() as seed, ServerThread() as member:
-        seed.broker.port = member.port
-        url = seed.url(f"{LOGIN}&useTopologyForLoadBalancing={str(balanced).lower()}")
-        with connect_blocking(url) as connection:
-            assert connection.server == Server("127.0.0.1", (member if balanced else seed).port)
+@pytest.mark.parametrize("form", sorted(FORMS))
+def test_of_a_blocking_factory_too(form: str) -> None:
+    with ServerThread() as a, ServerThread() as b, ServerThread() as c:
+        servers = [a, b, c]
+        meet(servers)
+        factory = BlockingFactory(FORMS[form](servers))
+        connections = [factory.connect() for _ in range(9)]
+        found = Counter(each.server.port for each in connections if each.server is not None)
+        for each in connections:
+            each.close()
+        assert found == {each.port: 3 for each in servers}
+
+
+def test_nine_connections_that_are_opened_at_once_are_spread_too() -> None:
+    async def main() -> None:
+        async with AsyncExitStack() as stack, asyncio.timeout(DEADLINE_S):
+            servers = await _cluster(stack)
+            factory = ConnectionFactory(servers[1].url(LOGIN))
+
+            async def opened() -> int:
+                connection = await factory.connect()
+                stack.push_async_callback(connection.close)
+                assert connection.server is not None
+                return connection.server.port
+
+            found = Counter(await asyncio.gather(*(opened() for _ in range(9))))
+            assert found == {each.port: 3 for each in servers}
+
+    asyncio.run(main())
+
+
+def test_connections_one_after_the_other_go_round_too() -> None:
+    async def main() -> None:
+        async with AsyncExitStack() as stack, asyncio.timeout(DEADLINE_S):
+            servers = await _cluster(stack)
+            factory = ConnectionFactory(servers[1].url(LOGIN))
+            found: Counter[int] = Counter()
+            for _ in range(9):
+                async with factory.connect() as connection:
+                    assert connection.server is not None
+                    found[connection.server.port] += 1
+            assert found == {each.port: 3 for each in servers}
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["stay=true", "useTopologyForLoadBalancing=false", f"{POLICY}=FirstElement", "stay=true&reconnectAttempts=-1"],
+)
+def test_who_names_a_node_gets_it(options: str) -> None:
+    async def main() -> None:
+        async with AsyncExitStack() as stack:
+            servers = await _cluster(stack)
+            for named in servers:
+                factory = ConnectionFactory(named.url(f"{LOGIN}&{options}"))
+                assert await _spread(factory, 4) == {named.port: 4}
+
+    asyncio.run(main())
+
+
+def test_each_connect_is_a_factory_of_one() -> None:
+    async def main() -> None:
+        async with AsyncExitStack() as stack, asyncio.timeout(DEADLINE_S):
+            servers = await _cluster(stack)
+            for named in servers:
+                for _ in range(3):
+                    async with connect(named.url(LOGIN)) as connection:
+                        assert connection.server == Server("127.0.0.1", named.port)
+            starts: set[int] = set()
+            while len(starts) < 3:  # from a random server on
+                async with connect(listed(servers)) as connection:
+                    assert connection.server is not None
+                    starts.add(connection.server.port)
+
+    asyncio.run(main())
+
+
+def test_first_element_keeps_the_order_of_the_list_while_the_first_is_there() -> None:
+    async def main() -> None:
+        async with AsyncExitStack() as stack:
+            servers = await _cluster(stack)
+            factory = ConnectionFactory(listed(servers), balancing=FirstElement())
+            assert await _spread(factory, 5) == {servers[0].port: 5}
+
+    asyncio.run(main())
+
+
+def test_a_member_that_cannot_be_reached_is_passed_over() -> None:
+    """The nodes may announce addresses of a network that the client is not in."""
+
+    async def main() -> None:
+        async with AsyncExitStack() as stack:
+            servers = await _cluster(stack)
+            await servers[0].stop()
+            factory = ConnectionFactory(servers[1].url(LOGIN))
+            found = await _spread(factory, 6)
+            assert set(found) == {servers[1].port, servers[2].port} and found.total() == 6
+            await servers[0].start()
+
+    asyncio.run(main())
+
+
+def test_a_broker_alone_is_reached_by_the_address_of_the_url() -> None:
+    """In a container it announces an address that means another broker, or none, outside."""
+
+    async def main() -> None:
+        async with FakeServer() as broker, FakeServer() as other:
+            broker.broker.port = other.port
+            factory = ConnectionFactory(broker.url(LOGIN))
+            assert await _spread(factory, 3) == {broker.port: 3}
+
+    asyncio.run(main())

@@ -162,3 +162,51 @@ def test_a_redirect_comes_before_the_pair() -> None:
 
 def test_without_reconnection_a_pair_changes_nothing() -> None:
     assert lost_half("").policy.next_dial() is None
+
+
+def test_when_the_attempts_have_failed_the_other_members_are_tried() -> None:
+    one = world("reconnectAttempts=2&failoverAttempts=1&retryInterval=100")
+    one.attempt()
+    one.policy.connected(0, A)
+    one.policy.lost(0, "cut", [A, C, D])
+    dials = [dial[0] for dial in one.fail(20) if dial is not None]
+    assert dials[:4] == [A, B, A, B]
+    assert set(dials[4:6]) == {C, D} and dials[6:] == [A, B], "one pass over the others, and then over the known"
+    assert one.policy.given_up
+
+
+def test_failover_attempts_alone_reconnect_as_well() -> None:
+    one = world("failoverAttempts=-1&retryInterval=100")
+    one.attempt()
+    one.policy.connected(0, A)
+    one.policy.lost(0, "cut", [A, C])
+    assert [dial[0] for dial in one.fail(6) if dial is not None] == [A, B, C, A, B, C]
+
+
+def test_who_stays_does_not_fail_over() -> None:
+    one = world("reconnectAttempts=1&failoverAttempts=-1&stay=true")
+    one.attempt()
+    one.policy.connected(0, A)
+    one.policy.lost(0, "cut", [A, C])
+    assert [dial and dial[0] for dial in one.fail(9)] == [A, None]
+
+
+def test_by_default_a_loss_leads_to_no_member_that_the_url_does_not_name() -> None:
+    for options, others in (("", [A, B, A]), ("useTopologyForLoadBalancing=true", [A, B, C])):
+        one = world(f"reconnectAttempts=-1&{options}")
+        one.attempt()
+        one.policy.connected(0, A)
+        one.policy.lost(0, "cut", [A, C])
+        assert [dial[0] for dial in one.fail(3) if dial is not None] == others
+
+
+def test_servers_of_priority_are_tried_first() -> None:
+    url = "failover:(tcp://a:1,tcp://b:2,tcp://c:3)?priorityBackup=true&priorityURIs=tcp://c:3,tcp://b:2"
+    for _ in range(9):
+        one = World(parse_url(url))
+        assert {dial[0] for dial in one.fail(2) if dial is not None} == {B, C}
+        assert one.fail(1) == [(A, 0)]
+        one.policy.connected(0, A)
+        one.policy.lost(0, "cut", [])
+        dials = [dial[0] for dial in one.fail(3) if dial is not None]
+        assert dials[0] == A and set(dials[1:]) == {B, C}

@@ -10,11 +10,11 @@ from atalanta.message.message import Message
 from atalanta.message.properties import Int
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.management import answer_of
 from atalanta.wire.core.packets.session import CreateSessionResponse
 from atalanta.wire.core.packets.topology import ClusterTopologyV4
 from atalanta.wire.core.transport import TransportConfiguration
+from atalanta.wire.protocol_error import ProtocolError
 from tests.cluster.cluster_rig import Rig, cluster_of, linked, node_of
 from tests.cluster.grouping.grouping_rig import grouped_cluster, grouping_of, send_group
 from tests.cluster.scale_down.scale_down_rig import begin

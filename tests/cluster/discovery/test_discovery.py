@@ -8,6 +8,7 @@ import pytest
 
 from atalanta.cluster.config import BroadcastGroupConfig, ClusterSettings
 from atalanta.cluster.discovery.discovery import DiscoveryListener
+from atalanta.cluster.topology.topology import Member
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT
 from atalanta.wire.core.broadcast_datagram import (
@@ -189,10 +190,25 @@ def test_forged_announcements_of_one_address_are_dialled_once(rig: Rig) -> None:
         forged = encode_announcement(Announcement(f"forged-{number}", "u", [victim]))
         node_of(hosts[0]).on_datagram(rig.world.now, "discovery/group", forged)
     assert dialled == ["victim"]
-    rig.run(20)
-    assert len(dialled) < 60, "by the retry-interval"
+    rig.run(9)
+    assert len(dialled) < 8, "with growing pauses: nothing ever answered there"
+    rig.run(11)
     scanner = cluster_of(hosts[0]).scanner
     assert [target.host for target in scanner.targets.values()] == ["n1"], "silent ones are gone"
+
+
+def test_a_member_that_was_never_reached_is_dialled_no_longer_when_it_is_gone(rig: Rig) -> None:
+    """Another member had told of it."""
+    hosts = rig.cluster(2, discovery=True)
+    cluster = cluster_of(hosts[0])
+    unreachable = TransportConfiguration.tcp("there", "nowhere", 61616)
+    cluster.members.update(rig.world.now, Member("node-9", 1, unreachable, None, None, None))
+    rig.run(5)
+    assert "node-9" in cluster.peers, "it may be reached later"
+    cluster.members.lost("node-9", 1)
+    rig.run(5)
+    assert sorted(cluster.peers) == ["node-1"]
+    assert cluster.is_linked("node-1")
 
 
 class Listening(DiscoveryListener):

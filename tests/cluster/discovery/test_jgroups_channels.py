@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 
-from atalanta.cluster.config import ClusterSettings
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT
 from atalanta.wire.core.broadcast_datagram import Announcement, encode_announcement
@@ -15,6 +14,7 @@ from atalanta.wire.jgroups_discovery import (
     DNS,
     FOLDER,
     HOSTS,
+    MPING,
     MULTICAST,
     JgroupsStack,
     decode_answer,
@@ -22,7 +22,7 @@ from atalanta.wire.jgroups_discovery import (
     encode_posted,
 )
 from tests.cluster.cluster_rig import RawPeer, Rig, cluster_of, linked, node_of
-from tests.cluster.discovery.discovery_rig import broadcast, discovery_of, group_config
+from tests.cluster.discovery.discovery_rig import at, discovery_of
 
 STACKS: dict[str, Callable[[], JgroupsStack]] = {
     "TCPPING": lambda: JgroupsStack(
@@ -30,25 +30,16 @@ STACKS: dict[str, Callable[[], JgroupsStack]] = {
     ),
     "DNS_PING": lambda: JgroupsStack(DNS, "DNS_PING", "c", port=7800, names=["headless"]),
     "FILE_PING": lambda: JgroupsStack(FOLDER, "FILE_PING", "c", folder="/shared"),
-    "MPING": lambda: JgroupsStack(MULTICAST, "MPING", "c", address="230.5.6.7", port=7555),
+    "MPING": lambda: JgroupsStack(MPING, "MPING", "c", address="230.5.6.7", group_port=7555, port=7800, port_range=5),
+    "UDP": lambda: JgroupsStack(MULTICAST, "UDP", "c", address="230.5.6.8", port=7600),
 }
-
-
-def at(stack: JgroupsStack, period_ms: int = 500) -> Callable[[ClusterSettings], None]:
-    def change(settings: ClusterSettings) -> None:
-        for group in (broadcast(settings), group_config(settings)):
-            group.group_address, group.group_port = None, -1
-            group.stack = stack
-        broadcast(settings).broadcast_period_ms = period_ms
-        group_config(settings).refresh_timeout_ms = 4_000
-
-    return change
 
 
 def rig_of(protocol: str, count: int = 3) -> Rig:
     rig = Rig()
     rig.network.names["headless"] = [(f"n{i}", 0) for i in range(count)]
-    for _ in range(count):
+    for number in range(count):
+        rig.network.ips[f"n{number}"] = f"10.0.0.{number}"
         rig.node(discovery=True, whole=at(STACKS[protocol]()))
     for host in rig.hosts:
         host.start()
@@ -76,15 +67,30 @@ def test_nodes_meet_and_who_goes_silent_is_forgotten(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", sorted(STACKS))
-def test_the_log_says_that_a_real_jgroups_member_is_not_met(protocol: str) -> None:
+def test_the_log_says_whether_members_of_jgroups_are_met(protocol: str) -> None:
     rig = rig_of(protocol, 1)
     [told] = rig.events("jgroups_channel_opened")
-    assert f"protocol={protocol}" in told and "real JGroups members are not found" in told
+    assert f"protocol={protocol}" in told and "members of JGroups 3.6 to 5.x hear this node" in told
+
+
+@pytest.mark.parametrize("protocol", sorted(STACKS))
+def test_nodes_meet_by_a_stack_whose_members_cannot_be_met(protocol: str) -> None:
+    rig = Rig()
+    rig.network.names["headless"] = [(f"n{i}", 0) for i in range(3)]
+    for number in range(3):
+        rig.network.ips[f"n{number}"] = f"10.0.0.{number}"
+        stack = STACKS[protocol]()
+        stack.unmet = "it is encrypted"
+        rig.node(discovery=True, whole=at(stack))
+    rig.form()
+    assert [members(host) for host in rig.hosts] == [["node-0", "node-1", "node-2"]] * 3
+    assert "it is encrypted" in rig.events("jgroups_channel_opened")[0]
 
 
 @pytest.mark.parametrize("protocol", sorted(STACKS))
 def test_channels_of_one_stack_are_clusters_of_their_own(rig: Rig, protocol: str) -> None:
     rig.network.names["headless"] = [(f"n{i}", 0) for i in range(4)]
+    rig.network.ips.update((f"n{i}", f"10.0.0.{i}") for i in range(4))
     for index in range(4):
         stack = STACKS[protocol]()
         stack.channel = "even" if index % 2 == 0 else "odd"

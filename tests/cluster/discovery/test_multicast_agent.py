@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cluster.discovery.multicast_agent import (
-    BrokerListener,
-    MulticastAgent,
-    MulticastGroup,
-    parse_group,
-)
+from atalanta.cluster.discovery.multicast_agent import BrokerListener, MulticastAgent
 from atalanta.sim.host import Host
 from atalanta.wire.endpoint import AcceptorConfig
 from atalanta.wire.openwire.acceptor import OpenWireAcceptor
+from atalanta.wire.openwire.multicast_discovery import MulticastGroup, parse_group
 from atalanta.wire.uri import UriError
 from tests.cluster.cluster_rig import Rig
 

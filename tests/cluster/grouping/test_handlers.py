@@ -169,16 +169,17 @@ def test_a_node_that_leaves_in_good_order_gives_its_groups_up(rig: Rig) -> None:
 
 def test_a_group_goes_on_elsewhere_after_the_timeout_if_its_node_left_after_the_local_node(rig: Rig) -> None:
     """The LOCAL node and the group's node were stopped in good order; the LOCAL one comes back without the other."""
-    hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 2_000))
+    hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 5_000))
     group_stored(rig, hosts[1], "red", "1")
     hosts[0].stop()
     hosts[1].stop()
     hosts[0].start()
     sender = rig.client(hosts[0])
     send_group(sender, "red", "2")
-    rig.run(1.5)
+    rig.run(4.5)
     assert sender.answers == [] and sender.errors == [], "the group's node may come back"
-    rig.until(lambda: sender.answers == [1], 2)
+    rig.until(lambda: sender.answers == [1], 1)
+    assert any("n0 groups_freed node=node-1 groups=1 " in line.text for line in rig.world.history)
     (holder,) = [host for host in (hosts[0], hosts[2]) if queue_of(host, "orders").message_count]
     hosts[1].start()
     rig.formed()
@@ -223,6 +224,20 @@ def test_a_node_that_is_back_within_the_timeout_keeps_its_groups(rig: Rig) -> No
     send_group(sender, "red", "3")
     rig.until(lambda: sender.answers == [1, 2])
     assert holders([hosts[0], hosts[2]]) == [], "it crashed: its messages wait for it"
+
+
+def test_a_node_that_connects_again_after_the_timeout_keeps_its_groups(rig: Rig) -> None:
+    """It was never away: its next attempt to connect to the LOCAL node that restarts is later than a short timeout."""
+    hosts = grouped_cluster(rig, change=lambda config: setattr(config, "timeout_ms", 300))
+    group_stored(rig, hosts[1], "red", "1")
+    hosts[0].stop()
+    hosts[0].start()
+    rig.run(0.4)
+    assert not grouping_of(hosts[0]).complete
+    rig.formed()
+    for host in hosts:
+        group_stored(rig, host, "red", f"by {host.name}")
+    rig.until(lambda: len(bodies_at(hosts[1])) == 4)
 
 
 def test_a_node_that_had_crashed_before_the_local_node_left_keeps_its_groups(rig: Rig) -> None:

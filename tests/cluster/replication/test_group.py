@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.settings.repository import AddressSettingsRepository
 from atalanta.store.config import JournalConfig
 from tests.cluster.replication.client_rig import Client
 from tests.cluster.replication.group_rig import publish
 from tests.cluster.replication.machine_rig import Machine, Machines, different
 from tests.cluster.replication.member_rig import JOURNAL_ID
+from tests.kernel.broker_rig import SECOND, RecordingEndpoint
 from tests.wire.core.server.server_rig import queue_request
 
 
@@ -46,6 +48,33 @@ def test_a_backup_takes_over_with_everything_that_was_confirmed() -> None:
     assert backup.texts("orders") == [f"m{number}" for number in range(10)]
     active.follow()
     group.until(lambda: group.in_sync() == ["a", "b"])
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_lease_of_a_log_view_and_its_end_are_the_backups_too(ended: bool) -> None:
+    group = Machines()
+    active = formed(group)
+    conn = active.login()
+    active.send(conn, queue_request("orders"))
+    publish(active, conn, "m", -10)
+    group.run(100)
+    views = active.node.broker.log_views
+    held = views.lease(active.now, "orders", "g", "driver", 600 * SECOND, 0, RecordingEndpoint(), 1)
+    if ended:
+        views.end_lease(active.now, active.node.broker.queues["orders"], "user admin from h:1", held.epoch)
+    active.end_turn()
+    group.run(100)
+    active.crash()
+    backup = taken_over(group)
+    views = backup.node.broker.log_views
+    if ended:
+        with pytest.raises(BrokerError, match="was ended by user admin from h:1"):
+            views.ack_through("orders", "", "g", held.epoch, 1, RecordingEndpoint(), 1)
+        assert backup.texts("orders") == ["m"]
+    else:
+        found = backup.node.broker.queues["orders"].active_lease()
+        assert found is not None and (found.owner, found.epoch, found.begun_at) == ("driver", 1, held.begun_at)
+        assert views.ack_through("orders", "", "g", held.epoch, 1, RecordingEndpoint(), 1) == 1
 
 
 def paging() -> AddressSettingsRepository:

@@ -13,7 +13,7 @@ from atalanta.cluster.replication.member_handshake import (
     member_key,
 )
 from atalanta.message.encoding.buffer import DecodeError
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.protocol_error import ProtocolError
 from tests.cluster.replication.member_samples import HELLO, NODE_ID
 
 KEY = member_key("user", "password")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster.scale_down.candidates import TargetCandidate
+from atalanta.cluster.scale_down.disconnect import HOLD_NS
+from atalanta.cluster.scale_down.duplicate_ids import CacheStage
 from atalanta.cluster.scale_down.link import ScaleDownLink
-from atalanta.cluster.scale_down.phase import DONE, FAILED
+from atalanta.cluster.scale_down.phase import DONE, FAILED, MOVING
 from atalanta.kernel.queue.spec import ANYCAST
 from atalanta.sim.host import Host
+from atalanta.sim.world.world import SECOND
 from tests.cluster.cluster_rig import Rig, count, linked, node_of, waiting
 from tests.cluster.scale_down.scale_down_rig import (
     NeverOurs,
@@ -96,6 +99,61 @@ def test_a_message_whose_answer_was_lost_is_not_sent_after_the_node_that_left(ri
     rig.until(
         lambda: f"$.artemis.internal.sf.test.{node}" not in node_of(sender).broker.queues, 30
     )
+    rig.run(1)
+    assert sorted(held(target, "mine")) == BODIES
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["an Atalanta", "as to an Artemis"])
+@pytest.mark.parametrize("third", [True, False], ids=["a third node", "the target"])
+def test_what_a_member_sends_after_the_first_ids_were_handed_on_arrives_once(
+    third: bool, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Members are read until their DISCONNECT. The member's link is lost before the answer: the target has to know."""
+    if not known:
+        monkeypatch.setattr(ScaleDownLink, "ours", NeverOurs(), raising=False)
+    rig = Rig()
+    target, other, leaving = rig.cluster(3)
+    sender = other if third else target
+    subscribed(rig, leaving, "mine")
+    client = rig.stored(sender, "prices", BODIES[:1])
+    rig.until(lambda: count(leaving, "mine") == 1)
+    pause(sender, leaving)
+    client.publish("prices", BODIES[1])
+    rig.until(lambda: len(client.answers) == 2)
+    part = begin(rig, to(leaving, "n0"))
+    rig.until(lambda: part.mover is not None and not isinstance(part.mover.stages[0], CacheStage))
+    rig.network.block(leaving.name, sender.name)
+    resume(sender, leaving)
+    rig.until(lambda: count(leaving, "mine") == 2)
+    assert part.disconnects is not None and not part.disconnects.members_held
+    for conn, stream in list(rig.network.streams.items()):
+        if stream.dialed and (stream.source, stream.target) == (sender, leaving):
+            rig.network.cut_connection(conn)
+    rig.run(0.01)
+    rig.network.unblock([(leaving.name, sender.name)])
+    rig.until(part.over)
+    node = node_of(leaving).broker.node_id
+    rig.until(lambda: f"$.artemis.internal.sf.test.{node}" not in node_of(sender).broker.queues, 30)
+    assert held(target, "mine") == BODIES[:2]
+
+
+def test_members_send_nothing_to_a_node_that_has_left_after_its_target_was_away(rig: Rig) -> None:
+    """Its clients had to go before. When the target is back and knows the ids, the members are disconnected, too."""
+    target, sender, leaving = rig.cluster(3)
+    subscribed(rig, leaving, "mine")
+    client = rig.stored(sender, "prices", BODIES[:2])
+    rig.until(lambda: count(leaving, "mine") == 2)
+    part = begin(rig, to(leaving, "n0"))
+    rig.until(lambda: part.frozen)
+    target.crash()
+    rig.run(HOLD_NS / SECOND + 1)
+    assert part.phase == MOVING and not part.members_disconnected
+    target.start()
+    rig.until(part.over)
+    for body in BODIES[2:]:
+        client.publish("prices", body)
+    rig.run(1)
+    leaving.stop()
     rig.run(1)
     assert sorted(held(target, "mine")) == BODIES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atalanta.cluster.scale_down.disconnect import HOLD_NS, Disconnects
-from atalanta.cluster.scale_down.phase import DONE
+from atalanta.cluster.scale_down.phase import DONE, MOVING
 from atalanta.cluster.scale_down.scale_down import ScaleDown
 from atalanta.message.message import Message
 from atalanta.sim.host import Host
@@ -258,7 +258,8 @@ def test_who_has_not_said_who_it_is_is_not_held_for_ever_for_a_target_that_is_lo
 ) -> None:
     rig, target, leaving = stocked(BODIES)
     peer = RawPeer(rig, "comer")
-    monkeypatch.setattr(Disconnects, "answered", lambda self: departure(leaving).link is None)
+    part = departure(leaving)
+    monkeypatch.setattr(Disconnects, "answered", lambda self: part.phase == MOVING or part.link is None)
     arriving_at_the_freeze(rig, peer, leaving, True)
     peer.send(session(0), 1)
     target.crash()

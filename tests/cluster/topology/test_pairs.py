@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from atalanta.cluster.topology.topology import Member
+from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.queue.spec import MULTICAST
 from atalanta.sim.host import Host
 from atalanta.sim.nodes import PORT
@@ -18,6 +21,7 @@ from tests.cluster.pair_rig import (
     fail_over,
     members,
 )
+from tests.kernel.broker_rig import SECOND, RecordingEndpoint
 
 
 def pair(rig: Rig, at: Host, node_id: str) -> list[str]:
@@ -84,6 +88,40 @@ def test_messages_stored_for_a_node_reach_its_backup_once_and_nobody_takes_it_fo
     for host in (hosts[0], hosts[2], backup):
         assert pair(rig, host, "node-1") == ["n3:61616"]
     assert not rig.events("node_id_shared") and not rig.events("duplicate_node_id")
+
+
+def lease(rig: Rig, host: Host, epoch: int = 0) -> int:
+    """Leases the queue `orders` of a node, or renews that epoch; returns the epoch."""
+    views = node_of(host).broker.log_views
+    held = views.lease(rig.world.now, "orders", "g", "driver", 600 * SECOND, epoch, RecordingEndpoint(), 1)
+    host.flush_later()
+    return held.epoch
+
+
+def test_a_lease_moves_to_the_backup_and_an_ended_one_stays_ended(rig: Rig) -> None:
+    """The other node has a lease of its own, which is not touched."""
+    hosts = members(rig)
+    backup = backup_of(rig, hosts[1])
+    for host in hosts:
+        rig.filled(host, [b"a", b"b"])
+        assert lease(rig, host) == 1
+    rig.run(1)
+    fail_over(backup, hosts[1])
+    rig.formed()
+    queue = node_of(backup).broker.queues["orders"]
+    held = queue.active_lease()
+    assert held is not None and (held.epoch, held.owner) == (1, "driver")
+    node_of(backup).broker.log_views.end_lease(rig.world.now, queue, "user admin from h:1", 1)
+    backup.flush_later()
+    rig.run(1)
+    backup.crash()
+    backup.start()
+    rig.formed()
+    views = node_of(backup).broker.log_views
+    with pytest.raises(BrokerError, match="was ended by user admin from h:1"):
+        views.ack_through("orders", "", "g", 1, 2, RecordingEndpoint(), 1)
+    assert count(backup, "orders") == 2
+    assert lease(rig, hosts[0], 1) == 1, "each node has its own lease"
 
 
 def test_a_message_that_had_reached_the_dead_node_is_not_repeated_at_its_backup(rig: Rig) -> None:

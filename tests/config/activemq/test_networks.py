@@ -126,6 +126,8 @@ def test_the_same_in_atalanta_toml(tmp_path: Path) -> None:
         ("[networks.x]\nuri = 'static:(tcp://b)'\nduplx = true", "3: unknown key 'duplx' in [networks.x]"),
         ("[networks.x]\nuri = 'static:(tcp://b)'\nduplex = 'yes'", "3: duplex: 'yes' is not of type bool"),
         ("[networks.x]\nuri = 'ldap://b'", "2: [networks.x]: ldap: brokers are not discovered in a directory"),
+        ("[networks.x]\nuri = 'zeroconf:_a'", "2: [networks.x]: zeroconf: brokers are not discovered by"),
+        ("[networks.x]\nuri = 'fanout:(static:(tcp://b))'", "2: [networks.x]: fanout: messages are not copied to each"),
         (
             "[networks.x]\nuri = 'static:(tcp://b)'\nexcludedDestinations = 'a'",
             "3: excludedDestinations: 'a' is not a destination",

@@ -42,13 +42,6 @@ def test_an_address_that_covers_no_configured_queue() -> None:
     assert configured(("all", "eu"), doors=(None,)) == []
 
 
-def test_jms_is_what_version_1_4_wrote_for_everything() -> None:
-    for addresses in ((), ("orders",)):
-        (told,) = configured(("all", "jms"), addresses=addresses, doors=(None,))
-        assert "'jms' stood for everything in version 1.4" in told
-    assert configured(("all", "jms"), addresses=("jms.queue.orders",), doors=(None,)) == []
-
-
 def test_a_second_connection_without_an_acceptor() -> None:
     (told,) = configured(("a", "eu"), ("b", "us"), addresses=("eu.x", "us.x"), doors=(None,))
     assert "cluster-connection 'b' has no acceptor (clusterConnection=b)" in told

@@ -13,6 +13,7 @@ from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.checks.cluster_connections import password_warnings
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
+from atalanta.wire.jgroups.version import version_text
 
 CONNECTORS = """<connectors><connector name="own">tcp://127.0.0.1:1</connector>
 <connector name="b">tcp://127.0.0.1:2?tcpNoDelay=false</connector>
@@ -336,6 +337,57 @@ def test_a_stack_that_cannot_be_used(
     with pytest.raises(ConfigError) as caught:
         with_stack(tmp_path, file, channel)
     assert f"{tmp_path / place}: " in str(caught.value) and says in str(caught.value)
+
+
+def with_protocols(folder: Path, protocols: str, own: str = "") -> Configuration:
+    (folder / "stack.xml").write_text(f'<config xmlns="urn:org:jgroups">\n{protocols}</config>')
+    (folder / "atalanta.toml").write_text(own)
+    path = folder / "broker.xml"
+    path.write_text(STACK_GROUPS % ("stack.xml", CHANNEL))
+    return read_broker_xml(path, {})
+
+
+TCPPING = '<TCPPING initial_hosts="a[7800]"/>'
+
+
+@pytest.mark.parametrize(
+    ("protocols", "line", "why"),
+    [
+        (f"<TCP/>{TCPPING}\n\n<SYM_ENCRYPT/>", 4, "<SYM_ENCRYPT> encrypts what its members send"),
+        ("<UDP/><PING/>\n<ASYM_ENCRYPT/>", 3, "<ASYM_ENCRYPT> encrypts what its members send"),
+        (f'<TCP tls.enabled="true"/>\n{TCPPING}', 2, "<TCP> uses TLS"),
+        (f"<TUNNEL/>\n{TCPPING}", 2, "<TUNNEL> is not spoken here"),
+        (f"<UDP/>\n{TCPPING}", 2, "<UDP> with <TCPPING> is met by the multicast group of <PING> or <MPING> only"),
+        ('<UDP ip_mcast="false"/>\n<FILE_PING location="/x"/>', 2, "<UDP> has no multicast group (ip_mcast)"),
+    ],
+)
+def test_a_stack_by_which_no_real_member_is_found_is_named_once_with_its_line(
+    tmp_path: Path, protocols: str, line: int, why: str
+) -> None:
+    found = with_protocols(tmp_path, protocols)
+    [warning] = [each for each in found.warnings if "no real member" in each]
+    says = f"{tmp_path / 'stack.xml'}:{line}: no real member of JGroups is found by this stack: {why}"
+    assert warning.startswith(says)
+    assert "use static connectors or a UDP group" in warning
+    [broadcast] = found.broadcast_groups
+    assert broadcast.stack == found.discovery_groups["dg"].stack
+    assert broadcast.stack is not None and broadcast.stack.unmet
+
+
+@pytest.mark.parametrize(
+    "protocols", [f"<TCP/>{TCPPING}<AUTH/>", "<UDP/><PING/>", "<TCP_NIO2/><MPING/>", "<UDP/><MPING/>"]
+)
+def test_a_stack_by_which_real_members_are_found_has_no_warning(tmp_path: Path, protocols: str) -> None:
+    found = with_protocols(tmp_path, protocols, 'jgroups-version = "5.2"\n')
+    assert [each for each in found.warnings if "no real member" in each or "jgroups" in each] == []
+    [broadcast] = found.broadcast_groups
+    assert broadcast.stack == found.discovery_groups["dg"].stack and broadcast.stack is not None
+    assert version_text(broadcast.stack.version) == "5.2.0"
+
+
+def test_a_version_of_jgroups_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"jgroups-version: '2\.4' is not a version of JGroups from 3\.6 to 5\.x"):
+        with_protocols(tmp_path, "<UDP/><PING/>", 'jgroups-version = "2.4"\n')
 
 
 @pytest.mark.parametrize("written", ["0.0.0.0", "[::]"])

@@ -13,6 +13,7 @@ class ArtemisNode(BrokerProcess):
     """An instance made by `artemis create`, with the harness's broker.xml."""
 
     kind = "artemis"
+    jvm_options: tuple[str, ...] = ()
 
     def _create(self) -> None:
         command = [str(artemis_home() / "bin" / "artemis"), "create", str(self.folder), "--silent"]
@@ -29,7 +30,7 @@ class ArtemisNode(BrokerProcess):
         return [str(self.folder / "bin" / "artemis"), "run"]  # it execs the JVM: one process
 
     def _environment(self) -> dict[str, str]:
-        arguments = ("-Xms64M", "-Xmx512M", *SMALL_JVM, "-Dlog4j2.disableJmx=true")
+        arguments = ("-Xms64M", "-Xmx512M", *SMALL_JVM, "-Dlog4j2.disableJmx=true", *self.jvm_options)
         return {"JAVA_ARGS": " ".join(arguments), "JAVACMD": java()}
 
     def _ready(self) -> bool:

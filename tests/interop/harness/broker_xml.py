@@ -44,6 +44,7 @@ class Cluster:
     peers: tuple[int, ...] = ()
     group: tuple[str, int] | None = None
     group_interface: str = "127.0.0.1"  # address of the interface on which the group is
+    stack: str = ""  # channel of a JGroups stack (stack.xml beside broker.xml), in place of a group
     load_balancing: str = "ON_DEMAND"
     max_hops: int = 1
     direct_only: bool = False
@@ -261,22 +262,29 @@ def cluster_connections(cluster: Cluster | None) -> str:
     for reference in [f"peer-{peer}" for peer in cluster.peers] or ["self"]:
         members += f"               <connector-ref>{reference}</connector-ref>\n"
     members += "            </static-connectors>"
-    if cluster.group is not None:
+    where = ""
+    if cluster.stack:
+        where = f"<jgroups-file>stack.xml</jgroups-file><jgroups-channel>{cluster.stack}</jgroups-channel>"
+    elif cluster.group is not None:
         address, port = cluster.group
         where = f"""            <local-bind-address>{cluster.group_interface}</local-bind-address>
             <group-address>{address}</group-address>
             <group-port>{port}</group-port>"""
+    if where:
+        period = f"            <broadcast-period>{2000 if cluster.stack else 500}</broadcast-period>"
+        # The schema wants these in this order.
+        first, second = (period, where) if cluster.stack else (where, period)
         groups = f"""      <broadcast-groups>
          <broadcast-group name="announce">
-{where}
-            <broadcast-period>500</broadcast-period>
+{first}
+{second}
             <connector-ref>self</connector-ref>
          </broadcast-group>
       </broadcast-groups>
       <discovery-groups>
          <discovery-group name="discover">
 {where}
-            <refresh-timeout>5000</refresh-timeout>
+            <refresh-timeout>{10_000 if cluster.stack else 5000}</refresh-timeout>
          </discovery-group>
       </discovery-groups>
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -78,8 +79,10 @@ class EmbeddedArtemis(BrokerProcess):
 """
 
     def _command(self) -> list[str]:
-        jars = f"{server_jars(self.version)}/*"
-        return [java(), *SMALL_JVM, "-Xmx256M", "-cp", jars, str(PROGRAM), str(self.folder / "etc" / "broker.xml")]
+        # Files that broker.xml names, as a JGroups stack, are looked for on the class path.
+        jars = f"{server_jars(self.version)}/*{os.pathsep}{self.folder / 'etc'}"
+        options = [*SMALL_JVM, "-Xmx256M", "-Djava.net.preferIPv4Stack=true"]
+        return [java(), *options, "-cp", jars, str(PROGRAM), str(self.folder / "etc" / "broker.xml")]
 
     def _environment(self) -> dict[str, str]:
         return {}

@@ -141,3 +141,59 @@ def test_the_node_knows_without_a_search_if_a_queue_was_ever_leased(bench: Bench
     assert leased() == 0
     bench.restart()
     assert leased() == 0
+
+
+def has_begun(bench: Bench, group: str = "spark") -> bool:
+    held = bench.broker.log_views.lease(bench.now, "archive", group, "driver", TTL, 0, RecordingEndpoint(), 1)
+    bench.settle()
+    return held.has_position
+
+
+def test_a_group_has_begun_when_it_has_acknowledged_and_not_when_it_has_a_lease(bench: Bench) -> None:
+    filled(bench, 3)
+    assert not has_begun(bench)
+    bench.restart()
+    assert not has_begun(bench)
+    epoch = lease(bench)
+    bench.broker.log_views.ack_through("archive", "", "spark", epoch, 0, RecordingEndpoint(), 1)  # none
+    bench.settle()
+    bench.restart()
+    assert has_begun(bench)
+    bench.compact(bench.journal.last)
+    bench.restart()
+    assert has_begun(bench)
+
+
+def test_what_leaves_a_leased_queue_unseen_is_lost_like_what_was_seen(bench: Bench) -> None:
+    queue = filled(bench, 3)
+    lease(bench)
+    bench.broker.log_views.read("archive", "", 0, 1, 300, None)
+    bench.broker.mover.purge(queue, "purged by an operator")
+    bench.settle()
+    lost = bench.broker.log_views.lost_ranges("archive", "", 0, 3)
+    assert sum(last - first + 1 for first, last, _ in lost) == 3
+
+
+def test_before_the_first_lease_messages_that_are_not_durable_are_named(bench: Bench) -> None:
+    filled(bench, 2)
+    session = bench.session()
+    for number in range(3):
+        session.send(bench.now, bench.message("flights", b"light", durable=False), number)
+    bench.settle()
+    assert bench.broker.log_views.lost_ranges("archive", "", 0, 2) == []
+    (hidden,) = bench.broker.log_views.lost_ranges("archive", "", 0, 100)
+    assert hidden[:2] == (3, 5) and hidden[2].startswith("not durable")
+    lease(bench)
+    assert bench.broker.log_views.lost_ranges("archive", "", 0, 100) == []
+
+
+def test_a_lease_that_has_ended_by_its_time_does_not_come_back_with_a_restart(bench: Bench) -> None:
+    filled(bench, 1)
+    lease(bench, group="old")
+    bench.now += TTL + 2 * SECOND
+    bench.broker.log_views.end_leases(bench.now)
+    bench.settle()
+    assert bench.broker.log_views.queue_for("archive", "").active_lease() is None
+    epoch = lease(bench, group="new")
+    bench.restart()
+    assert lease(bench, epoch, group="new") == epoch  # renewed: the old group's lease stands in no way

@@ -7,7 +7,7 @@ import pytest
 from atalanta.kernel.broker import invariants
 from atalanta.kernel.broker.disk_limit import DiskLimit
 from atalanta.kernel.endpoint import SILENT
-from atalanta.kernel.errors import ADDRESS_FULL, BrokerError
+from atalanta.kernel.errors import ADDRESS_FULL, DUPLICATE_ID, BrokerError
 from atalanta.kernel.memory.full_address import AWAITED_MAX
 from atalanta.kernel.memory.memory import MESSAGE_MEMORY_BYTES, SENDERS_TIMER, WAITING_ADDRESSES_MAX
 from atalanta.kernel.security.security import Identity
@@ -108,6 +108,29 @@ def test_fail_refuses_credits_and_messages_and_takes_them_again_later() -> None:
     session.send(bench.now, bench.message("orders"), 8)
     bench.settle()
     assert endpoint(session).answers == [8]
+
+
+@pytest.mark.parametrize("why", ["FAIL", "DROP", "disk"])
+def test_a_repeat_of_what_was_taken_is_not_refused(why: str) -> None:
+    """Its sender had no answer, and would take the refusal for the outcome of the first one, too."""
+    bench = bench_with({"address_full_policy": why, "max_size_messages": 3} if why != "disk" else {})
+    fill(bench, 2)
+    session = bench.session()
+    session.send(bench.now, bench.message("orders", _AMQ_DUPL_ID="x"), 1)
+    if why == "disk":
+        DiskLimit(bench.config, bench.broker.memory, bench.trace).set_exhausted(True)
+    session.send(bench.now, bench.message("orders", _AMQ_DUPL_ID="x"), 2)
+    bench.settle()
+    assert endpoint(session).answers == [1, 2]
+    if why != "DROP":
+        with pytest.raises(BrokerError):
+            session.send(bench.now, bench.message("orders", _AMQ_DUPL_ID="y"), 3)
+    transacted = bench.session(transacted=True)
+    transacted.send(bench.now, bench.message("orders", _AMQ_DUPL_ID="x"), 4)
+    transacted.commit(bench.now, 5)
+    bench.settle()
+    assert endpoint(transacted).errors == [(5, DUPLICATE_ID)]
+    assert bench.broker.queues["orders"].message_count == 3
 
 
 @pytest.mark.parametrize("limit", ["max_size_bytes", "max_size_messages"])

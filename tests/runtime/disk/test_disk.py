@@ -207,6 +207,20 @@ def test_a_file_set_aside_becomes_another(tmp_path: Path) -> None:
     assert (tmp_path / "c").read_bytes() == b"HEadonetwo" + bytes(90)
 
 
+def test_a_file_that_was_deleted_is_not_set_aside(tmp_path: Path) -> None:
+    """A check of the files may find one damaged whose deletion waits: that is no broken disk."""
+    answers = Answers(tmp_path)
+    disk = answers.disk
+    disk.create("a", 100, b"head")
+    disk.delete("a")
+    disk.set_aside("a", "aside")
+    disk.create("b", 100, b"")
+    disk.commit("b", 4, b"one", 1)
+    assert answers.next() == 1
+    disk.close()
+    assert disk.names() == ["b"]
+
+
 def test_a_file_that_was_replaced_by_another_is_read_anew(tmp_path: Path) -> None:
     answers = Answers(tmp_path)
     disk = answers.disk

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from atalanta.runtime.net.acceptor import Listen
+from atalanta.runtime.net.acceptor import Listen, PortTaken
 from atalanta.runtime.process.event_loop import run
 from atalanta.runtime.shell import Shell
 
@@ -27,6 +27,22 @@ def test_a_taken_port_is_named_and_no_other_is_kept() -> None:
             shell.bind([Listen("a", "127.0.0.1", free_port)])
             assert shell.acceptors[0].addresses == [f"127.0.0.1:{free_port}"]
             shell.acceptors[0].close()
+
+    run(main())
+
+
+def test_a_port_that_another_one_listens_at_since_it_was_bound_is_named() -> None:
+    async def main() -> None:
+        shell = Shell(asyncio.get_running_loop())
+        shell.bind([Listen("a", "127.0.0.1", 0)])
+        (address,) = shell.acceptors[0].addresses
+        with socket.socket() as other:
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            other.bind(("127.0.0.1", int(address.rpartition(":")[2])))
+            other.listen()
+            with pytest.raises(PortTaken, match=f"acceptor a cannot listen on {address}: .*in use"):
+                await shell.acceptors[0].accept()
+        shell.acceptors[0].close()
 
     run(main())
 

@@ -13,6 +13,7 @@ import pytest
 from atalanta.runtime.disk.shared_folder import FILE_BYTES_MAX, exchange
 from atalanta.runtime.net.limits import Limits
 from atalanta.runtime.process.event_loop import run
+from tests.ports import free_port
 from tests.runtime.net.echo import Running, with_echo
 
 LOCAL = "127.0.0.1"
@@ -33,6 +34,34 @@ def test_the_first_free_port_of_the_range_is_opened() -> None:
             await running.until(lambda: [w for w in node.words("accept") if w[2] == "jgroups/0"])
             links.unlisten("jgroups/0")
             await running.until(lambda: not _comes(LOCAL, found))
+
+    run(with_echo(use))
+
+
+@pytest.mark.parametrize("host", [LOCAL, ""])
+def test_a_listener_tells_where_others_reach_it(host: str) -> None:
+    async def use(running: Running) -> None:
+        links = running.shell.links
+        assert links.listening("jgroups/0", LOCAL) == ""
+        links.listen("jgroups/0", host, free_port(), 20)
+        [place] = links._listeners.addresses("jgroups/0")
+        assert links.listening("jgroups/0", LOCAL) == f"{LOCAL}:{place.rpartition(':')[2]}"
+
+    run(with_echo(use))
+
+
+def test_a_port_that_another_has_only_bound_is_taken_and_listens() -> None:
+    """Both may bind it: who listens first has it, and the other one takes the next."""
+
+    async def use(running: Running) -> None:
+        links = running.shell.links
+        port = free_port()
+        links.listen("jgroups/0", LOCAL, port, 0)
+        with socket.socket() as other:
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with pytest.raises(OSError, match="in use"):
+                other.bind((LOCAL, port))
+        assert _comes(LOCAL, port)
 
     run(with_echo(use))
 

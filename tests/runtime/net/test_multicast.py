@@ -66,7 +66,8 @@ def test_a_group_that_cannot_be_joined_is_told_and_tried_again(
 
     with caplog.at_level(logging.WARNING):
         run(with_echo(use, Limits(join_retry_s=0.01)))
-    assert "multicast_join_failed group=discovery" in caplog.text
+    assert caplog.text.count("multicast_join_failed group=discovery") == 1, "and told once"
+    assert [each.levelname for each in caplog.records if "multicast_join_failed" in each.getMessage()] == ["ERROR"]
     assert f"cannot join the group {LOCAL}" in caplog.text
 
 

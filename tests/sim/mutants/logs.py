@@ -18,12 +18,12 @@ def acknowledged_through_without_fencing(patch: Patch) -> None:
 
 
 def epoch_not_durable(patch: Patch) -> None:
-    encode = log_views._encode_lease
+    record = ReaderLease.record
 
-    def older(queue: Queue, held: ReaderLease) -> bytes:
-        return encode(queue, ReaderLease(held.group, 1, held.owner, held.ttl_ns))
+    def older(held: ReaderLease, queue_id: int) -> bytes:
+        return record(ReaderLease(held.group, 1, held.owner, held.ttl_ns), queue_id)
 
-    patch.setattr(log_views, "_encode_lease", older)
+    patch.setattr(ReaderLease, "record", older)
 
 
 def acknowledged_before_the_commit(patch: Patch) -> None:

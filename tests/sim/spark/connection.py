@@ -13,7 +13,7 @@ from atalanta.sim.clients.client import SimClient, then
 from atalanta.sim.world.network import Network
 from atalanta.sim.world.world import World
 from atalanta.spark.errors import NodeUnavailable
-from atalanta.spark.gateway.core_gateway import DECISIONS, XID_FORMAT, xid_of
+from atalanta.spark.gateway.core_gateway import DECISIONS, TAKEN_OVER, XID_FORMAT, xid_of
 from atalanta.spark.gateway.gateway import GatewayMember
 from atalanta.wire.core.client.errors import AddressExists, ClientError, DuplicateId, QueueExists
 from atalanta.wire.core.client.reply import Reply
@@ -51,8 +51,7 @@ class NodeConnection(SimClient):
     def ask(self, method: str, arguments: tuple[object, ...], done: Done) -> None:
         """Makes a request once the connection is there. `done` gets its result, or a NodeUnavailable."""
         self.waiting.append((method, arguments, done))
-        if self.ready:
-            self._next()
+        self._next()
 
     def die(self) -> None:
         """Ends the process that the connection belongs to: nobody waits for an answer."""
@@ -70,7 +69,8 @@ class NodeConnection(SimClient):
             self._finish(NodeUnavailable(f"{self.target} is away"))
 
     def _next(self) -> None:
-        if self.current is None and self.waiting:
+        """Begins the next request, unless the session is away or lost at this very instant."""
+        if self.ready and self.session.open and self.current is None and self.waiting:
             method, arguments, self.done = self.waiting.pop(0)
             self.current = getattr(self, method)(*arguments)
             self._go_on(None, None)
@@ -85,6 +85,9 @@ class NodeConnection(SimClient):
             self._next()
             return
         except ClientError as refused:
+            if not self.session.open:  # the answer before it was the loss
+                self._finish(NodeUnavailable(f"{self.target} is away"))
+                return
             raise Violation(f"{self.name} at {self.target}: {refused.text}") from refused
         then(reply, lambda reply: self._answered(request, reply))
 
@@ -153,20 +156,38 @@ class DecisionConnection(NodeConnection):
         yield created
         yield browser.force()
         while (delivery := browser.take()) is not None:
+            if delivery.message.properties.get(TAKEN_OVER) is not None:
+                continue
             batch = int(str(delivery.message.properties.get("batch")))
             found.setdefault(batch, delivery.message.body.decode())
         yield self.session.close_consumer(browser)
         return found
 
     def decide(self, query: str, batch: int, decision: str) -> Request:
-        queue = f"{DECISIONS}.{query}"
-        yield from self._create(queue)
-        destination = f"{DECISIONS}::{queue}"
-        message = Message.create(
-            destination, decision.encode(), 4, True, self.world.now // 1_000_000, 4
-        )
-        message.properties.put("batch", batch)
-        message.properties.put("_AMQ_DUPL_ID", f"{query}/{batch}")
+        yield from self._create(f"{DECISIONS}.{query}")
+        yield from self._send(query, decision.encode(), {"batch": batch, "_AMQ_DUPL_ID": f"{query}/{batch}"})
+        return None
+
+    def take_over(self, query: str, batch: int) -> Request:
+        yield from self._send(query, b"", {"batch": batch, TAKEN_OVER: True})
+        return None
+
+    def is_taken_over(self, query: str, batch: int) -> Request:
+        selector = f"{TAKEN_OVER} AND batch = {batch}"
+        browser, created = self.session.consumer(f"{DECISIONS}.{query}", selector, True)
+        yield created
+        yield browser.force()
+        found = browser.take() is not None
+        yield self.session.close_consumer(browser)
+        return found
+
+    def _send(
+        self, query: str, body: bytes, properties: dict[str, int | str | bool]
+    ) -> Generator[Reply, Any, None]:
+        destination = f"{DECISIONS}::{DECISIONS}.{query}"
+        message = Message.create(destination, body, 4, True, self.world.now // 1_000_000, 4)
+        for name, value in properties.items():
+            message.properties.put(name, value)
         message.properties.put("_AMQ_ROUTING_TYPE", Byte(ANYCAST))
         message.properties_changed()
         producer = self.session.producer(destination)
@@ -177,7 +198,6 @@ class DecisionConnection(NodeConnection):
         except DuplicateId:
             pass
         self.session.close_producer(producer)
-        return None
 
     def _create(self, queue: str) -> Generator[Reply, Any, None]:
         if (yield self._call(QueueQuery(queue))).exists:

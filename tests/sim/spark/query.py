@@ -16,6 +16,7 @@ from pyspark.sql.types import StringType, StructType
 from atalanta.sim.checks.ledger import Violation
 from atalanta.sim.world.world import SECOND, World
 from atalanta.spark.errors import NodeTimeout, NodeUnavailable, SparkSourceError
+from atalanta.spark.gateway.gateway import Credentials, Gateway
 from atalanta.spark.options import write_options
 from atalanta.spark.write.batch_commit import BatchCommit, Prepared
 from atalanta.spark.write.branch_name import BranchName
@@ -32,7 +33,7 @@ GIVES_UP: Final = 0.3  # share of the lost calls after which nodeTimeout is over
 NODE_LEAVES: Final = 0.02  # at each call of the driver
 ROWS_MAX: Final = 12
 PARTITIONS_MAX: Final = 5
-DECIDING: Final = ("decisions", "decide", "forget_decisions")
+DECIDING: Final = ("decisions", "decide", "take_over", "is_taken_over", "forget_decisions")
 COLUMNS: Final = StructType().add("value", StringType())
 
 
@@ -73,7 +74,7 @@ class SparkQuery:
         options = write_options({"servers": ",".join(branches), "address": OUT})
         self.login = options.login
         self.servers = options.login.servers
-        self.writer = AtalantaStreamWriter(options, COLUMNS, Steps(self.login).open)
+        self.writer = AtalantaStreamWriter(options, COLUMNS, away)
         # The checkpoint.
         self.rows: dict[int, list[str]] = {}
         self.batch = 0
@@ -113,7 +114,7 @@ class SparkQuery:
         run = self.run
         for number, keys in enumerate(self.parts):
             if not keys:
-                self.written[number] = Written(0, None)
+                self.written[number] = Written(self.name, 0, None)
                 continue
             attempts = 2 if self._happens(SPECULATIVE) else 1
             for _ in range(attempts):
@@ -153,7 +154,7 @@ class SparkQuery:
         branch = BranchName.parse(str(result))
         assert branch is not None
         server = server_for(self.servers, self.name, number)
-        self.written[number] = Written(len(keys), Prepared(server, branch))
+        self.written[number] = Written(self.name, len(keys), Prepared(server, branch))
         if None not in self.written:
             self._commit()
 
@@ -285,3 +286,8 @@ class SparkQuery:
                 self.world.at(SECOND, self._clean_up)
 
         self._perform(clean, cleaned, False)
+
+
+def away(server: str, credentials: Credentials) -> Gateway:
+    """Connects to nothing: a writer that is made knows no pairs yet."""
+    raise NodeUnavailable(f"{server} is away")

@@ -11,6 +11,7 @@ from typing import TypeVar, cast
 
 from atalanta.spark.errors import NodeUnavailable
 from atalanta.spark.gateway.gateway import Credentials, Gateway
+from atalanta.spark.gateway.node_servers import NodeServers
 from atalanta.spark.options import LoginOptions
 from atalanta.spark.write.node_calls import NodeCalls
 
@@ -45,6 +46,8 @@ class Steps(NodeCalls):
     def run(self, code: Callable[[Steps], None]) -> Call | None:
         """Runs the code. Returns the call that it waits for, or None at its end. Raises its error."""
         self.next = 0
+        self.gateways = {}
+        self.servers = NodeServers(self.login.groups)
         try:
             code(self)
         except Waiting as waiting:

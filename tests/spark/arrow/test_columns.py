@@ -25,8 +25,8 @@ from pyspark.sql.types import (
 from atalanta.client.log import Byte, Float, Int, PropertyValue
 from atalanta.message.codec import encode_message
 from atalanta.message.message import MAP, TEXT, Message
+from atalanta.message.property_text import canonical, shortest_float
 from atalanta.spark.arrow.columns import BatchBuilder
-from atalanta.spark.arrow.property_columns import canonical, shortest_float
 from atalanta.spark.arrow.schema import COLUMNS, check_schema, default_schema
 from atalanta.spark.errors import OptionError, Undecodable
 from tests.spark.fake_node import chunk_of, message

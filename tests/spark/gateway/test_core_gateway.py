@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from atalanta.client import Chunk, blocking
-from atalanta.client.log import Message, entries_of
+from atalanta.client.log.log_entries import entries_of
+from atalanta.message.message import Message
 from atalanta.spark.errors import (
     GatewayError,
     LeaseTaken,
@@ -52,7 +53,7 @@ def text(what: str, duplicate_id: str | None = None) -> OutMessage:
 
 
 def messages_of(chunks: Sequence[Chunk]) -> list[Message]:
-    return [entry.message for chunk in chunks for entry in entries_of(chunk.count, chunk.entries)]
+    return [entry.message for chunk in chunks for entry in entries_of(chunk.count, chunk.content)]
 
 
 def test_a_range_is_read_again_until_it_is_acknowledged(

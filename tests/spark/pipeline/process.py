@@ -17,19 +17,26 @@ from tests.source_tree import ROOT
 ATALANTA = (sys.executable, "-m", "atalanta")
 
 
+def user_environment() -> dict[str, str]:
+    """Returns the environment of a user with this Python on PATH, and a JVM for a short life on two cores."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    # The second compiler and a parallel collector cost more than they give.
+    environment["JAVA_TOOL_OPTIONS"] = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+    environment.pop("PYSPARK_PYTHON", None)
+    return environment
+
+
 class PipelineProcess:
     """A process in `folder`, whose output is in its file `log`. `variables` go into its environment."""
 
     def __init__(self, folder: Path, variables: Mapping[str, str], *command: str) -> None:
         self.log = folder / "log"
-        environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+        environment = user_environment()
         # For spark-submit, which looks for PySpark with the Python of PATH, and for Java.
-        environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         environment["PYSPARK_PYTHON"] = sys.executable
         environment["JAVA_HOME"] = str(find_java(os.environ, java_folder()))
         environment["SPARK_LOCAL_IP"] = "127.0.0.1"
-        # A short life on two cores: the second compiler and a parallel collector cost more than they give.
-        environment["JAVA_TOOL_OPTIONS"] = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
         environment |= variables
         with self.log.open("w") as log:
             self.process = subprocess.Popen(

@@ -107,6 +107,57 @@ def test_all_problems_come_at_once_in_the_order_of_their_lines(tmp_path: Path) -
     assert [line.split(":")[0] for line in problems(tmp_path, text)] == ["10", "22"]
 
 
+def test_wrong_keys_hide_no_options_files_and_names(tmp_path: Path) -> None:
+    table = '[[table]]\nname = "names"\nformat = "csv"\npath = "/none/names.csv"\n'
+    text = (
+        GOOD.replace('trigger = "5 seconds"', 'triger = "5 secs"')
+        .replace(
+            'queue = "orders::archive"',
+            'quue = "orders::archive"\nminPartitions = "no"\npasswordFile = "/none/file"',
+        )
+        .replace('address = "totals"', 'adress = "totals"\npriority = 12\nprioriti = 1')
+        .replace('delay = "10 seconds"', "delay = 10")
+    )
+    query = '[[query]]\nname = "more"\nform = "total"\nformat = "parket"\npath = "/tmp/more"\n'
+    found = problems(tmp_path, f"{text}{table}{query}")
+    told = [(int(line.split(":")[0]), line.partition(": ")[2]) for line in found]
+    wanted = [
+        (7, "key 'delay': input should be a valid string"),
+        (10, "unknown option quue: did you mean queue?"),
+        (11, "option minPartitions"),
+        (12, "passwordFile '/none/file': no such file"),
+        (26, "unknown key 'triger' (did you mean 'trigger'?)"),
+        (26, "key 'trigger': string should match pattern"),
+        (29, "unknown option adress"),
+        (30, "option priority: 12 is more than 9"),
+        (31, "unknown option prioriti"),
+        (35, "path '/none/names.csv': no such file"),
+        (38, "unknown key 'form' (did you mean 'from'?)"),
+        (38, "query 'more': there is no source or step 'total' (did you mean 'totals'?)"),
+        (39, "key 'format': input should be 'atalanta', 'parquet'"),
+    ]
+    assert [line for line, _ in told] == [line for line, _ in wanted], "\n".join(found)
+    for (_, text), (_, begin) in zip(told, wanted, strict=True):
+        assert text.startswith(begin), found
+
+
+def test_what_follows_from_a_wrong_key_is_not_told(tmp_path: Path) -> None:
+    nameless = GOOD.replace('name = "orders"\nschema', "schema").replace('from = "totals"', 'from = "orders"')
+    (found,) = problems(tmp_path, nameless)
+    assert found.startswith("4: [[source]]: key 'name' is missing")
+    unnamed = GOOD.replace('name = "totals"\nsql', 'name = "the totals"\nsql')
+    (found,) = problems(tmp_path, unnamed)
+    assert found.startswith("13: key 'name': string should match pattern")
+    unset = GOOD.replace('"a:61616"', '"${NODES}"').replace("orders::archive", "${QUEUE}")
+    assert [line.partition(" (")[0] for line in problems(tmp_path, unset)] == [
+        "9: variable NODES is not set",
+        "10: variable QUEUE is not set",
+        "26: variable NODES is not set",
+    ]
+    (found,) = problems(tmp_path, GOOD.replace("[[query]]", "[[quer]]").replace("[query.", "[quer."))
+    assert found.startswith("20: unknown key 'quer' (did you mean 'query'?)")
+
+
 def test_two_sources_of_one_queue_and_two_queries_of_one_checkpoint(tmp_path: Path) -> None:
     source = (
         '[[source]]\nname = "more"\noptions = { servers = "b:61616", queue = "orders::archive" }\n'

@@ -1,4 +1,7 @@
-"""The pipeline of docs/guide/pipelines.md over dead letters: rows with reasons, and counts for alarms."""
+"""The pipeline of docs/guide/pipelines.md over dead letters: rows with reasons, and counts for alarms.
+
+Its user has the rights that the page names, and no others.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import pandas as pd
 import pytest
 
 from atalanta.client import Message, blocking
+from tests.broker_xml import write_users
 from tests.source_tree import ROOT
 from tests.spark.nodes import PASSWORD, USER, BrokerCluster
 from tests.spark.pipeline.process import ATALANTA, PipelineProcess
@@ -33,6 +37,21 @@ SETTING = """\
 """
 ORDERS = '<address name="orders"><anycast><queue name="orders"><durable>true</durable></queue></anycast></address>\n'
 HOUR_MS = 3_600_000
+FEW = "pipeline"  # the user of the pipeline
+
+
+def give_rights(xml: Path) -> None:
+    """Gives the pipeline's user the permissions of the page, by a role of its own."""
+    table = PAGE.partition("## Rights\n")[2].partition("\n## ")[0]
+    rights = [name for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(rights) == ["browse", "consume", "createAddress", "createDurableQueue", "send"]
+    text = xml.read_text()
+    for right in rights:
+        old = f'<permission type="{right}" roles="all"/>'
+        assert old in text
+        text = text.replace(old, f'<permission type="{right}" roles="all,spark"/>')
+    xml.write_text(text)
+    write_users(xml, {USER: PASSWORD, FEW: PASSWORD}, {"all": USER, "spark": FEW})
 
 
 def dead_letters(brokers: BrokerCluster) -> None:
@@ -64,12 +83,13 @@ def dead_letters(brokers: BrokerCluster) -> None:
 def test_dead_letters_are_rows_with_reasons_and_counted(tmp_path: Path) -> None:
     (found,) = re.findall(r"^```toml\n(.*?)^```", RECIPE, re.MULTILINE | re.DOTALL)
     text = found.replace("[[query]]\n", '[[query]]\ntrigger = "available_now"\n')
-    (tmp_path / "dead.toml").write_text(text)
+    (tmp_path / "dead.toml").write_text(text.replace('user = "spark"', f'user = "{FEW}"'))
     (tmp_path / "spark.password").write_text(PASSWORD)
     brokers = BrokerCluster(tmp_path / "brokers", 1)
     xml = brokers.nodes[0].broker_xml
     configured = xml.read_text().replace("</address-settings>", SETTING + "</address-settings>")
     xml.write_text(configured.replace("</addresses>", ORDERS + "</addresses>"))
+    give_rights(xml)
     with brokers:
         login = ["--url", f"tcp://{brokers.servers}", "--user", USER, "--password", PASSWORD]
         for line in re.findall(r"^    atalanta (queue create [^\n#]*)", RECIPE, re.MULTILINE):

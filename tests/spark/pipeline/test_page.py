@@ -62,6 +62,15 @@ def test_health_names_the_query_that_failed(served: PageServer) -> None:
         get(served, "other")
 
 
+@pytest.mark.timeout(20)
+def test_a_page_that_was_not_started_ends() -> None:
+    """A start that Spark refuses ends the page before it has served."""
+    server = PageServer("orders", dict, "127.0.0.1:0")
+    server.stop()
+    with pytest.raises(urllib.error.URLError):
+        get(server, "")
+
+
 def nodes(*lags: int) -> dict[str, object]:
     """The offset of one queue: a sequence says nothing about the lag."""
     entries = {

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
 from pyspark.sql import SparkSession
 
+from atalanta.cli.pipeline import run
+from atalanta.spark.pipeline.check import examine
 from atalanta.spark.pipeline.frames import Frames
 from atalanta.spark.pipeline.problems import PipelineError
 from atalanta.spark.pipeline.progress import DONE, FAILED
@@ -120,6 +123,22 @@ def test_a_query_that_fails_is_told_once_and_the_other_goes_on(
     assert len(fake.read.parquet(str(tmp_path / "other")).collect()) == len(cluster.nodes)
 
 
+def test_a_query_whose_folder_cannot_be_made_is_told_and_the_other_goes_on(
+    fake: SparkSession, cluster: FakeCluster, tmp_path: Path
+) -> None:
+    for node in cluster.nodes:
+        node.queue("one")
+        node.queue("other").add("row")
+    text = ARCHIVES.replace('path = "${OUT}/one"', 'path = "${OUT}/one"\ncheckpoint = "${OUT}/a-file/first"')
+    (tmp_path / "a-file").write_text("no folder")
+    with Running(fake, pipeline_of(tmp_path, text, HERE=cluster.servers)) as running:
+        running.to_the_end()
+    (failed,) = running.failures
+    assert failed.name == "first"
+    assert failed.error.endswith(f"Parent path is not a directory: file:{tmp_path}/a-file")
+    assert running.run.states["second"].state == DONE
+
+
 def refused(spark: SparkSession, tmp_path: Path, text: str, cluster: FakeCluster) -> list[str]:
     pipeline = pipeline_of(tmp_path, text, HERE=cluster.servers, THERE=cluster.servers)
     with pytest.raises(PipelineError) as raised:
@@ -159,3 +178,65 @@ def test_a_format_without_its_package(
     )
     (found,) = refused(fake, tmp_path, text, cluster)
     assert found.startswith("18: query 'first': Spark has no format delta (io.delta:delta-spark_4.2_2.13 in")
+
+
+def test_check_tells_keys_options_files_and_sql_in_one_run(
+    fake: SparkSession,
+    cluster: FakeCluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """One line for each problem, and none for what follows from another one."""
+    monkeypatch.setattr(run, "open_session", lambda declaration: fake)
+    monkeypatch.setattr(run, "end_session", lambda spark: None)
+    wrong = (
+        BRIDGE.replace('trigger = "available_now"', 'triger = "available_now"')
+        .replace('queue = "orders"', 'quue = "orders", user = "${NOBODY}"')
+        .replace("FROM orders o LEFT JOIN", "FROM orders o JOIN")
+    )
+    steps = (
+        '[[step]]\nname = "cities"\nsql = "SELECT city FROM named"\n'
+        '[[step]]\nname = "wrong"\nsql = "SELECT txt FROM orders"\n'
+        '[[step]]\nname = "after"\nsql = "SELECT txt FROM wrong"\n'
+    )
+    path = tmp_path / "pipeline.toml"
+    path.write_text(wrong + steps)
+    for name, value in {"OUT": tmp_path, "HERE": cluster.servers, "THERE": cluster.servers}.items():
+        monkeypatch.setenv(name, str(value))
+    with pytest.raises(typer.Exit) as ended:
+        run.check_pipeline(path)
+    assert ended.value.exit_code == 1
+    said = capsys.readouterr()
+    # PySpark's own log of refused statements is off in the session that `open_session` makes.
+    lines = [line for line in said.err.splitlines() if not line.startswith("{")]
+    told = [line.removeprefix(f"{path}:") for line in lines]
+    wanted = [
+        "7: variable NOBODY is not set",
+        "7: unknown option quue: did you mean queue?",
+        f"12: path '{tmp_path}/customers.csv': no such file",
+        "23: unknown key 'triger' (did you mean 'trigger'?)",
+        "30: step 'wrong': [UNRESOLVED_COLUMN",
+    ]
+    assert len(told) == len(wanted) and said.out == "", said
+    assert all(line.startswith(begin) for line, begin in zip(told, wanted, strict=True)), said.err
+
+
+def test_a_source_whose_options_are_wrong_hides_no_sql(
+    fake: SparkSession, cluster: FakeCluster, tmp_path: Path
+) -> None:
+    (tmp_path / "customers.csv").write_text("customer,city\na,Rome\n")
+    path = tmp_path / "pipeline.toml"
+    wrong = BRIDGE.replace("${HERE}", "${NOWHERE}").replace("o.text, c.city", "o.text, c.town")
+    path.write_text(wrong.replace('propertyColumns = "city"', "priority = 12"))
+    variables = {"OUT": str(tmp_path), "THERE": cluster.servers}
+    pipeline, problems = examine(path, variables)
+    assert [problem.text.partition(":")[0] for problem in problems] == [
+        "variable NOWHERE is not set",
+        "option priority",
+    ]
+    assert pipeline is not None
+    with pytest.raises(PipelineError) as raised:
+        Frames(fake, pipeline).build()
+    (found,) = raised.value.problems
+    assert found.line == 17 and "c`.`town`" in found.text

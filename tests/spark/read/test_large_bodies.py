@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql.types import BinaryType, LongType, StringType, StructType
 
 from atalanta.client import Message, blocking
+from atalanta.client.log import split_entries
 from atalanta.spark.errors import Undecodable
 from atalanta.spark.gateway.core_gateway import connect
 from atalanta.spark.gateway.gateway import Credentials
@@ -93,6 +94,14 @@ def test_a_body_above_the_limit_is_a_row_with_an_error(brokers: BrokerCluster) -
             rows(brokers, schema, maxBodyBytes="9500000", **options)
 
 
+def test_the_limit_holds_for_bodies_that_travel_with_others(brokers: BrokerCluster) -> None:
+    found = rows(brokers, maxBodyBytes="5", undecodable="error")
+    assert [row["body"] for row in found] == [None] * 4
+    assert found[0]["error"] == "the body has 6 bytes, more than 5"
+    with pytest.raises(Undecodable, match="message 1 of queue .*the body has 6 bytes, more than 5 .maxBodyBytes"):
+        rows(brokers, maxBodyBytes="5")
+
+
 def test_other_columns_need_no_body(brokers: BrokerCluster) -> None:
     found = rows(brokers, StructType().add("sequence", LongType()), maxBodyBytes="1")
     assert [row["sequence"] for row in found] == [1, 2, 3, 4]
@@ -102,7 +111,14 @@ def test_without_a_column_for_them_no_bodies_leave_the_node(brokers: BrokerClust
     gateway = connect(brokers.servers, Credentials(USER, PASSWORD, 5.0, 10.0))
     position = gateway.position(QUEUE)
     given = (QUEUE, position.incarnation, position.first - 1, position.last, 2 << 20, None)
-    sizes = [sum(len(chunk.entries) for chunk in gateway.read(*given, limit)) for limit in (1 << 30, 0)]
+    sizes = [
+        sum(
+            len(entry.encoded)
+            for chunk in gateway.read(*given, limit)
+            for entry in split_entries(chunk.count, chunk.content)
+        )
+        for limit in (1 << 30, 0)
+    ]
     gateway.close()
     assert sizes[0] > len(LARGE) + len(TEXT) and sizes[1] < 2_000
 

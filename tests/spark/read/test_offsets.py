@@ -74,3 +74,10 @@ def test_an_error_names_some_lost_ranges_and_the_number_of_the_others() -> None:
     lost = [LostRange(at, at + 1, "moved") for at in range(0, 2_000, 2)]
     assert spans(lost[:2]) == "0 to 1 (moved); 2 to 3 (moved)"
     assert spans(lost).endswith("; 38 to 39 (moved); and 980 more ranges")
+
+
+def test_no_piece_has_more_than_the_limit() -> None:
+    wholes = [Range("a", "i", "h:1", 0, 900), Range("b", "i", "h:2", 0, 5)]
+    parts = split_all(wholes, 1, 100)
+    assert [part.end - part.start for part in parts] == [100] * 9 + [5]
+    assert len(split_all(wholes, 20, 100)) >= 20

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from atalanta.client import ReceivedMessage
 from atalanta.message.message import BYTES, Message
-from atalanta.spark.errors import QueueMissing
+from atalanta.spark.errors import NodeUnavailable, QueueMissing
 from atalanta.spark.gateway.gateway import Credentials, GatewayMember
 
 QUEUE = "orders"
@@ -24,6 +24,7 @@ class FakeBroker:
         self.node_id = node_id
         self.queues: dict[str, Numbers] = {name: [] for name in queues or (QUEUE,)}
         self.prepared: dict[tuple[str, str], tuple[str, Numbers]] = {}
+        self.members: list[GatewayMember] = []
         self.added: dict[str, int] = {}
         self.changed: dict[int, Message] = {}  # messages that are not as `received` makes them
 
@@ -54,7 +55,7 @@ class FakeWalNode:
         self.open: Numbers = []
 
     def members(self) -> Sequence[GatewayMember]:
-        return []
+        return self.broker.members
 
     def queues(self) -> Sequence[str]:
         return list(self.broker.queues)
@@ -88,6 +89,9 @@ class FakeWalNode:
         self.kill("received")
         return self.broker.received(self.queue, self.open[-1])
 
+    def leave(self) -> None:
+        self.broker.give_back(self.queue, [self.open.pop()])
+
     def prepare(self) -> None:
         self.kill("before prepare")
         assert self.branch is not None
@@ -119,4 +123,6 @@ class FakeServers:
         return ",".join(self.brokers)
 
     def __call__(self, server: str, credentials: Credentials) -> FakeWalNode:
+        if server not in self.brokers:
+            raise NodeUnavailable(f"{server}: refused")
         return FakeWalNode(self.brokers[server], server, lambda step: self.kill(step))

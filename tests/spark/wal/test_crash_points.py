@@ -12,6 +12,7 @@ from pyspark.sql.streaming.datasource import ReadMaxRows
 
 from atalanta.spark.errors import (
     DataLost,
+    GatewayError,
     LeaseTaken,
     NodeUnavailable,
     OptionError,
@@ -20,7 +21,7 @@ from atalanta.spark.errors import (
 from atalanta.spark.options import read_options
 from atalanta.spark.wal import location
 from atalanta.spark.wal.wal_stream_reader import WalStreamReader
-from tests.spark.wal.fake_broker import FakeBroker, FakeServers, Killed
+from tests.spark.wal.fake_broker import FakeBroker, FakeServers, FakeWalNode, Killed
 from tests.spark.wal.query_rig import SCHEMA, Kill, Query, expected
 
 
@@ -193,3 +194,23 @@ def test_what_a_node_without_log_view_cannot_do_is_refused() -> None:
         location_option = {} if "missing" in text else {"walLocation": "folder"}
         with pytest.raises(OptionError, match=text):
             WalStreamReader(read_options(base | location_option | added), SCHEMA, FakeServers())
+
+
+def test_the_error_of_a_branch_is_seen_although_its_end_fails_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = FakeBroker("node-1")
+    broker.add(3)
+
+    def refused(node: FakeWalNode) -> None:
+        raise GatewayError("the prepare was refused")
+
+    def ends(node: FakeWalNode) -> None:
+        raise GatewayError("transaction is not suspended")
+
+    spark = Query(str(tmp_path / "wal"), FakeServers(b=broker))
+    with monkeypatch.context() as patch:
+        patch.setattr(FakeWalNode, "prepare", refused)
+        patch.setattr(FakeWalNode, "end", ends)
+        with pytest.raises(SparkSourceError, match="the prepare was refused"):
+            spark.run()

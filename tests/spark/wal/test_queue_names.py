@@ -16,7 +16,7 @@ from atalanta.spark.wal import queue_names
 from atalanta.spark.wal.browse_reader import BrowseReader
 from atalanta.spark.wal.queue_names import expression
 from tests.spark.wal.fake_broker import FakeBroker, FakeServers, Killed
-from tests.spark.wal.query_rig import SCHEMA, Json, Kill, Query, expected
+from tests.spark.wal.query_rig import SCHEMA, Kill, Query, expected
 
 EU, US = "orders.eu", "orders.us"
 
@@ -105,9 +105,9 @@ def test_a_run_to_the_end_reads_what_was_there(tmp_path: Path) -> None:
     reader = query.reader()
     start = reader.initialOffset()
     reader.prepareForTriggerAvailableNow()
+    before, start = start, reader.latestOffset(start, ReadMaxRows(4))
     broker.add(7, US)
     broker.add(7, "orders.asia")
-    before: Json = {}
     while before != start:
         before, start = start, reader.latestOffset(start, ReadMaxRows(4))
     assert {name: len(left) for name, left in broker.queues.items()} == {EU: 0, US: 7, "orders.asia": 7}

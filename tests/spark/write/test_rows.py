@@ -132,3 +132,37 @@ def test_schemas_that_cannot_be_sent(
 def test_an_address_is_needed() -> None:
     with pytest.raises(OptionError, match="no address"):
         RowReader(write_options({"servers": "a:1"}), StructType().add("value", StringType()))
+
+
+def test_columns_of_kafkas_sink_are_aliases() -> None:
+    rows = reader({}, key=StringType(), topic=StringType(), value=StringType())
+    sent = convert(rows, key="shop 1", topic="orders", value="x")
+    assert (sent.group_id, sent.address, sent.text, sent.properties) == ("shop 1", "orders", "x", {})
+    assert convert(rows, key=None, topic=None, value="x").address == "out"
+    schema = StructType().add("topic", StringType()).add("value", StringType())
+    assert convert(RowReader(write_options({"servers": "a:1"}), schema), topic="orders", value="x").address == "orders"
+
+
+@pytest.mark.parametrize(("alias", "name"), [("key", "group_id"), ("topic", "address")])
+def test_an_alias_beside_its_column_is_refused(alias: str, name: str) -> None:
+    with pytest.raises(OptionError, match=f"columns {alias} and {name} are the same here: drop one of them"):
+        reader({}, **{alias: StringType(), name: StringType(), "value": StringType()})
+
+
+@pytest.mark.parametrize("option", [{"propertyColumns": "key"}, {"propertyColumns": "*"}])
+def test_a_key_that_is_named_as_a_property_is_one(option: dict[str, str]) -> None:
+    rows = reader(option, key=StringType(), group_id=StringType(), value=StringType())
+    sent = convert(rows, key="a", group_id="b", value="x")
+    assert (sent.group_id, sent.properties) == ("b", {"key": "a"})
+
+
+def test_the_key_of_a_last_value_queue_is_no_group() -> None:
+    sent = convert(reader({"keyColumns": "key"}, key=StringType(), value=StringType()), key="a", value="x")
+    assert (sent.group_id, sent.properties) == (None, {"_AMQ_LVQ_NAME": "a"})
+
+
+def test_other_columns_of_kafka_are_named_as_here() -> None:
+    with pytest.raises(OptionError, match="unknown column headers: its name here is properties"):
+        reader({}, headers=StringType(), value=StringType())
+    with pytest.raises(OptionError, match="column key must be string, not binary"):
+        reader({}, key=BinaryType(), value=StringType())

@@ -5,18 +5,18 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructType
 
-from atalanta.spark.errors import BatchDecided, BranchLost, GatewayError, NodeTimeout
+from atalanta.spark.errors import BatchDecided, BranchLost, DuplicateRow, GatewayError, NodeTimeout
 from atalanta.spark.options import write_options
 from atalanta.spark.write.batch_commit import branches_of
 from atalanta.spark.write.servers import DECISIONS_PARTITION, server_for
 from atalanta.spark.write.sink import AtalantaStreamWriter, PartitionWriter, Written
 from tests.spark.fake_node import FakeCluster, FakeDataSource, FakeNode
 from tests.spark.read.streaming_rig import fill, source, waiting
+from tests.spark.write.sink_rig import batches, prepared, sent
 from tests.waiting import until
 
 TEXT = StructType().add("value", StringType())
@@ -34,10 +34,6 @@ def writer(cluster: FakeCluster, timeout: str = "10s") -> PartitionWriter:
     return PartitionWriter(write_options(options), TEXT, FakeDataSource.connect)
 
 
-def batches(*texts: str) -> list[pa.RecordBatch]:
-    return [pa.RecordBatch.from_pydict({"value": [text]}) for text in texts]
-
-
 def run(cluster: FakeCluster, batch: int, *partitions: str) -> list[Written]:
     """Writes a batch as tasks do; each partition is a string of one-letter rows."""
     return [
@@ -48,14 +44,6 @@ def run(cluster: FakeCluster, batch: int, *partitions: str) -> list[Written]:
 
 def commit(cluster: FakeCluster, batch: int, written: list[Written], timeout: str = "10s") -> None:
     writer(cluster, timeout).commit("q", batch, written)
-
-
-def sent(cluster: FakeCluster) -> list[str]:
-    return sorted(str(one.text) for node in cluster.nodes for one in node.sent)
-
-
-def prepared(cluster: FakeCluster) -> int:
-    return sum(len(node.prepared) for node in cluster.nodes)
 
 
 def test_nothing_is_seen_before_the_commit_of_the_batch(cluster: FakeCluster) -> None:
@@ -117,6 +105,81 @@ def test_a_driver_that_died_after_its_decision_is_finished_by_the_next(
     away.start()
     commit(cluster, 0, run(cluster, 0, "fed", "cba"))
     assert (sent(cluster), prepared(cluster)) == (list("abcdef"), 0)
+
+
+def stream_commit(cluster: FakeCluster, batch: int, written: list[Written], timeout: str = "10s") -> None:
+    """The commit as Spark calls it, which names no query."""
+    AtalantaStreamWriter(writer(cluster, timeout).options, TEXT, FakeDataSource.connect).commit([*written], batch)
+
+
+def test_a_decided_batch_is_finished_by_a_repeat_without_rows(cluster: FakeCluster) -> None:
+    written = run(cluster, 0, *"abcdef")
+    away = cluster.nodes[0]
+    away.dies_at["commit_branch"] = 0
+    with pytest.raises(NodeTimeout):
+        stream_commit(cluster, 0, written, "300ms")
+    away.start()
+    stream_commit(cluster, 0, run(cluster, 0, "", ""))
+    assert (sent(cluster), prepared(cluster)) == (list("abcdef"), 0)
+
+
+def test_an_undecided_batch_leaves_nothing_after_a_repeat_without_rows(cluster: FakeCluster) -> None:
+    run(cluster, 0, *"abcdef")
+    stream_commit(cluster, 0, run(cluster, 0, ""))
+    assert (sent(cluster), prepared(cluster)) == ([], 0)
+
+
+def test_a_driver_that_comes_back_after_a_repeat_without_rows_adds_none(cluster: FakeCluster) -> None:
+    late = run(cluster, 0, *"abcdef")
+    stream_commit(cluster, 0, run(cluster, 0, ""))
+    stream_commit(cluster, 0, [*late[:3], *run(cluster, 0, *"def")])
+    stream_commit(cluster, 1, run(cluster, 1, "g"))
+    assert (sent(cluster), prepared(cluster)) == (["g"], 0)
+
+
+@pytest.mark.parametrize("went_on", [False, True])
+def test_a_driver_whose_batch_another_has_finished_loses_nothing(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, went_on: bool
+) -> None:
+    """The first driver stands still between its decision and its commits; the second finishes the batch."""
+    first = run(cluster, 0, *"abcd")
+    decide = FakeNode.do_decide
+
+    def overtaken(node: FakeNode, query: str, batch: int, decision: str) -> None:
+        monkeypatch.setattr(FakeNode, "do_decide", decide)
+        decide(node, query, batch, decision)
+        node.lock.release()  # the node answers others meanwhile
+        try:
+            stream_commit(cluster, 0, run(cluster, 0, "abcd"))
+            if went_on:
+                stream_commit(cluster, 1, run(cluster, 1, "e"))
+        finally:
+            node.lock.acquire()
+
+    monkeypatch.setattr(FakeNode, "do_decide", overtaken)
+    if went_on:
+        with pytest.raises(BatchDecided, match="another driver of the query runs"):
+            stream_commit(cluster, 0, first)
+    else:
+        stream_commit(cluster, 0, first)
+    assert (sent(cluster), prepared(cluster)) == (list("abcde" if went_on else "abcd"), 0)
+
+
+def test_a_repeat_of_a_decided_batch_that_the_node_refuses_as_duplicates(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows with a duplicate_id: the node has them already, from the decided run."""
+    commit(cluster, 0, run(cluster, 0, "ab", "cd"))
+
+    def refuse(node: FakeNode, messages: object, branch: str) -> None:
+        raise DuplicateRow("seen before", 113)
+
+    monkeypatch.setattr(FakeNode, "do_prepare", refuse)
+    written = run(cluster, 0, "ab", "cd")
+    stream_commit(cluster, 0, written)
+    assert (sent(cluster), prepared(cluster)) == (list("abcd"), 0)
+    with pytest.raises(DuplicateRow):
+        run(cluster, 1, "e")
 
 
 def test_two_drivers_of_one_batch_agree(cluster: FakeCluster) -> None:
@@ -353,3 +416,26 @@ def test_a_streaming_query_writes_each_batch_once(
         texts = sent(cluster)
         assert len(texts) == len(set(texts)) == 100
     assert waiting(cluster) == [0, 0]
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+def test_a_query_whose_repeat_has_no_rows_finishes_what_was_decided(
+    fake: SparkSession, cluster: FakeCluster, tmp_path: Path
+) -> None:
+    fill(cluster, 5, 5)
+
+    def start(condition: str) -> None:
+        rows = source(fake, cluster).where(condition).selectExpr("text as value").repartition(4)
+        sink = rows.writeStream.format("atalanta").option("servers", cluster.servers).option("address", "out")
+        sink = sink.option("nodeTimeout", "300ms").option("checkpointLocation", str(tmp_path))
+        sink.trigger(availableNow=True).start().awaitTermination(60)
+
+    away = cluster.nodes[0]
+    away.dies_at["commit_branch"] = 0
+    with pytest.raises(Exception, match="did not answer"):
+        start("true")
+    assert prepared(cluster) > 0
+    away.start()
+    start("false")
+    assert (len(set(sent(cluster))), len(sent(cluster)), prepared(cluster)) == (10, 10, 0)

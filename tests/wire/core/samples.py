@@ -30,7 +30,12 @@ from atalanta.wire.core.packets.base import (
     XIDS,
     Packet,
 )
-from atalanta.wire.core.packets.log_chunk import ChunkWriter
+from atalanta.wire.core.packets.log_chunk import (
+    ChunkWriter,
+    ColumnChunk,
+    ColumnChunkWriter,
+    LogReadColumnsResponse,
+)
 from atalanta.wire.core.packets.message import (
     ReceiveContinuation,
     ReceiveLargeMessage,
@@ -107,6 +112,10 @@ def table_packets() -> list[Packet]:
 
 def other_packets() -> list[Packet]:
     """One of every packet that is written by hand."""
+    columns = ColumnChunkWriter()
+    columns.add(41, 0, sample_message(), True)
+    columns.add(42, 2, sample_message(b""), True)
+    by_columns = b"".join(columns.parts())
     chunk = ChunkWriter()
     chunk.add(41, 0, sample_message())
     chunk.add(42, 2, sample_message(b""))
@@ -151,6 +160,7 @@ def other_packets() -> list[Packet]:
             server_version=136,
         ),
         chunk.response(9, 42, True),
+        LogReadColumnsResponse(9, 42, True, ColumnChunk(by_columns, 0, len(by_columns), columns.count)),
     ]
 
 

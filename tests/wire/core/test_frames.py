@@ -7,11 +7,11 @@ import tracemalloc
 import pytest
 from librt.strings import BytesWriter
 
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.frames import Framer, write_frame_header
 from atalanta.wire.core.packets.codec import decode_frame, encode
 from atalanta.wire.core.packets.connection import NullResponse, Ping
 from atalanta.wire.core.packets.session import SessionStart
+from atalanta.wire.protocol_error import ProtocolError
 
 
 def test_the_handshake_may_come_in_pieces_and_with_frames() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from atalanta.message.codec import encode_message
 from atalanta.message.encoding.buffer import DecodeError
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packets.codec import decode, encode
 from atalanta.wire.core.packets.message import ReceiveMessage, SendMessage
 from atalanta.wire.core.packets.query import (
@@ -13,6 +12,7 @@ from atalanta.wire.core.packets.query import (
     QueueQueryResponseV3,
 )
 from atalanta.wire.core.packets.session import CreateSession
+from atalanta.wire.protocol_error import ProtocolError
 from tests.golden.frames import GoldenFrame, old_frames
 
 VERSION = 128

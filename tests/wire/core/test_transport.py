@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from atalanta.message.encoding.buffer import Reader, Writer
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.broadcast_datagram import (
     Announcement,
     decode_announcement,
     encode_announcement,
 )
 from atalanta.wire.core.transport import TransportConfiguration, decode_transport, encode_transport
+from atalanta.wire.protocol_error import ProtocolError
 from tests.wire.core.samples import sample_transport
 
 NODE = "0064f4a2-e595-11f1-9e60-02fc00000001"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from atalanta.message.encoding.buffer import DecodeError
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.commands.brokers import BrokerInfo
 from atalanta.wire.openwire.commands.connections import (
     ConnectionControl,
@@ -22,6 +21,7 @@ from atalanta.wire.openwire.encoding.structure import DataStructure
 from atalanta.wire.openwire.frame_decoder import FrameDecoder
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of, negotiated
 from atalanta.wire.openwire.wire_format import WireFormat
+from atalanta.wire.protocol_error import ProtocolError
 
 OURS = WireFormatOptions()
 LOGIN = ConnectionInfo(ConnectionId("c"), "client", command_id=1, response_required=True)

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from atalanta.kernel.settings.repository import AddressSettingsRepository
+from tests.kernel.broker_rig import SECOND, RecordingEndpoint
 from tests.wire.core.server.server_rig import text_message
 from tests.wire.stomp.stomp_rig import StompClient, StompServer, publish
 
@@ -372,3 +373,19 @@ def test_whoever_may_subscribe_may_end_that(server: StompServer) -> None:
     assert len(server.broker.queues) == 1
     client.receipt("UNSUBSCRIBE", id="1")
     assert server.broker.queues == {}
+
+
+def test_a_subscription_to_a_leased_queue_is_told_for_how_long_and_how_to_end_it(server: StompServer) -> None:
+    client = server.stomp_client()
+    fill(client, "1")
+    client.frames()
+    server.broker.log_views.lease(server.now, "a", "spark", "vm/1/ab", 300 * SECOND, 0, RecordingEndpoint(), 1)
+    server.settle()
+    text = client.error("SUBSCRIBE", destination="/queue/a", id="1")
+    assert "is leased to the log-view group spark of vm/1/ab for 300 s more" in text
+    assert "`atalanta queue end-lease a` ends it and removes no message" in text
+    server.broker.log_views.end_lease(server.now, server.broker.queues["a"], "user admin from h:1", -1)
+    server.settle()
+    other = server.stomp_client()
+    other.subscribe("/queue/a")
+    assert other.texts() == ["1"]

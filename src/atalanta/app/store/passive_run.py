@@ -178,9 +178,12 @@ class PassiveRun:
         return held
 
     def _waits(self, view: StoreView, waiting: Callable[[StoreView], None]) -> None:
-        """Tells once that the store is not free."""
+        """Tells once that the store is not free: as soon as its holder is known, or was unknown for a lease."""
         self._wait.failing = False
         self._wait.waited = True
+        unknown = view.epoch > 0 and view.record is None  # its holder writes the record after it has made the epoch
+        if unknown and self._monotonic_ns() < self._began_ns + self.policy.lease_ms * 1_000_000:
+            return
         if self._wait.told != "waits":
             self._wait.told = "waits"
             waiting(view)

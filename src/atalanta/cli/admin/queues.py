@@ -8,8 +8,10 @@ from typing import Final, TypeVar
 
 import typer
 
+from atalanta.cli.admin.answers import parsed
+from atalanta.cli.admin.lease_view import lease_of
 from atalanta.cli.broker_login import BrokerLogin
-from atalanta.cli.output.escape import messages
+from atalanta.cli.output.escape import messages, plain
 from atalanta.cli.output.outcome import NOT_THERE, USAGE, Refused, confirm, reported
 from atalanta.cli.output.tables import show_table
 from atalanta.client import Management, ManagementFailed, run
@@ -61,7 +63,7 @@ def is_internal(row: dict[str, object]) -> bool:
 def run_stat(
     credentials: Credentials, part: str | None, all_queues: bool, json_output: bool
 ) -> None:
-    """Prints a table of queues, sorted by name; the JSON has every field of the broker's answer."""
+    """Prints a table of queues, sorted by name, and who has leased them; the JSON has every field of the answer."""
     with reported():
         rows = asked(credentials, lambda management: queue_rows(management, part))
         rows = [row for row in rows if all_queues or not is_internal(row)]
@@ -74,6 +76,10 @@ def run_stat(
             LEAST if any(row.get("name") != row.get("address") for row in rows) else WITH_ADDRESS
         )
         show_table(list(QUEUE_COLUMNS.values()), cells, NUMBERS, least)
+        for row in rows:
+            lease = lease_of(row)
+            if lease is not None:
+                typer.echo(plain(f"{row['name']} is leased to {lease.text()}"))
 
 
 async def queue_rows(management: Management, part: str | None) -> list[dict[str, object]]:
@@ -86,7 +92,10 @@ async def queue_rows(management: Management, part: str | None) -> list[dict[str,
 
 def typed_row(row: dict[str, object]) -> dict[str, object]:
     """Converts the values of a row: brokers send numbers and flags as text (QueueView.toJson, AddressView.toJson)."""
-    return {name: typed_value(name, value) for name, value in row.items()}
+    typed = {name: typed_value(name, value) for name, value in row.items()}
+    if typed.get("lease"):
+        typed["lease"] = parsed(typed["lease"], BROKER, "listQueues")
+    return typed
 
 
 def typed_value(name: str, value: object) -> object:

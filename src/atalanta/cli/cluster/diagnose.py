@@ -23,6 +23,7 @@ from atalanta.cli.cluster.findings import (
     sorted_findings,
 )
 from atalanta.cli.cluster.findings_group import group_findings, replication_findings, store_findings
+from atalanta.cli.cluster.findings_leases import lease_findings
 from atalanta.cli.cluster.findings_members import member_findings
 from atalanta.cli.cluster.findings_messages import message_findings
 from atalanta.cli.cluster.replicated_group import group_of, look
@@ -65,6 +66,7 @@ def diagnosed(cluster: LiveCluster, user: str | None, password: str | None) -> l
     """Returns all findings, the worst first. `user` and `password` are the operator's."""
     return sorted_findings([
         *message_findings(cluster),
+        *lease_findings(cluster),
         *member_findings(cluster, user, password),
         *replication_findings(cluster),
     ])

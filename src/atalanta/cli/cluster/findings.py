@@ -52,17 +52,6 @@ def merged(found: list[ClusterFinding]) -> list[ClusterFinding]:
     return list(kept.values())
 
 
-def duration_text(milliseconds: int | None) -> str:
-    """Formats a duration: `3 min`, `2 h`."""
-    if milliseconds is None or milliseconds < 0:
-        return "an unknown time"
-    seconds = milliseconds // 1_000
-    for size, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
-
-
 def delay_line(address: str, delay_ms: int) -> str:
     """Returns redistribution-delay for one address, as in broker.xml."""
     delay = f"<redistribution-delay>{delay_ms}</redistribution-delay>"

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, ClusterFinding, duration_text
+from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, ClusterFinding
 from atalanta.cli.cluster.replicated_group import ACTIVE, UNMET, GroupState
 from atalanta.cli.cluster.shared_store import REMEDIES, PairState
 from atalanta.cli.cluster.view import LiveCluster
+from atalanta.cli.output.duration import duration_text
 from atalanta.config.configuration import Configuration
 from atalanta.ha.manager_config import has_only_voter
 from atalanta.runtime.ha.group.member_status import FollowerStatus, MemberStatus

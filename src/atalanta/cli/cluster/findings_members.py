@@ -13,9 +13,9 @@ from atalanta.cli.cluster.findings import (
     WARNING,
     ClusterFinding,
     delay_line,
-    duration_text,
 )
 from atalanta.cli.cluster.view import ClusterConnectionView, LiveCluster, NodeView, Unreachable
+from atalanta.cli.output.duration import duration_text
 
 CONNECTOR: Final = '<connector name="…">tcp://{host}:{port}</connector>'
 SAME_CREDENTIALS: Final = "<cluster-user>…</cluster-user> <cluster-password>…</cluster-password>, the same on all nodes"

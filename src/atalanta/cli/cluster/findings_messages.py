@@ -12,9 +12,9 @@ from atalanta.cli.cluster.findings import (
     WARNING,
     ClusterFinding,
     delay_line,
-    duration_text,
 )
 from atalanta.cli.cluster.view import ConsumerView, LinkView, LiveCluster, NodeView, QueueView
+from atalanta.cli.output.duration import duration_text
 from atalanta.cli.output.escape import messages
 
 OFF: Final = "OFF"
@@ -73,6 +73,8 @@ def stranded(cluster: LiveCluster, node: NodeView, queue: QueueView) -> Iterator
     """Finds waiting messages without local consumers that a consumer on another node would take."""
     if queue.waiting == 0 or any(one.filter is None for one in node.consumers_of(queue.name)):
         return
+    if queue.lease is not None:
+        return  # its owner reads them
     if queue.later is not None and queue.later.acknowledged > queue.acknowledged:
         return  # the queue is being emptied
     elsewhere = remote_consumers(cluster, node, queue)

@@ -75,20 +75,18 @@ class Conversation:
     async def _connect(self, stack: AsyncExitStack) -> None:
         """Connects to the named node, and to the members it knows."""
         url = self.node if "://" in self.node else f"tcp://{self.node}"
-        first = await stack.enter_async_context(BrokerLogin(url, self.user, self.password).connect())
+        login = BrokerLogin(url, self.user, self.password)
+        first = await stack.enter_async_context(login.connect())
         management = first.management()
         own = await management.get(BROKER, "NodeID")  # answered after the topology
         self.members[self.node] = management
-        options = url.partition("?")[2]
         for member in first.topology[:MEMBERS_MAX]:
             if member.node_id == own or member.host is None:
                 continue
             address = f"{member.host}:{member.port}"
-            other = f"tcp://{address}" + (f"?{options}" if options else "")
-            target = BrokerLogin(other, self.user, self.password)
             try:
                 async with asyncio.timeout(CONNECT_S):
-                    connection = await stack.enter_async_context(target.connect())
+                    connection = await stack.enter_async_context(login.at(address).connect())
             except (ClientError, TimeoutError) as error:
                 self.refusals[address] = str(error) or "no answer"
             else:

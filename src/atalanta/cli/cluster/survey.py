@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 from atalanta.cli.admin.answers import row_of, rows_of, unexpected
+from atalanta.cli.admin.lease_view import lease_of
 from atalanta.cli.admin.queues import typed_row
 from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.cluster.view import (
@@ -31,7 +32,6 @@ from atalanta.client import (
     Management,
     ManagementFailed,
     NotAuthorized,
-    connect,
 )
 from atalanta.client.management import REPLY_QUEUE_PREFIX
 from atalanta.kernel.security.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
@@ -250,7 +250,7 @@ class Survey:
 
 
 async def _opened(url: str, user: str | None, password: str | None) -> Connection:
-    return await connect(url, user=user, password=password)
+    return await BrokerLogin(url, user, password).connect()
 
 
 def _refusal(error: Exception, name: str) -> Exception:
@@ -322,6 +322,7 @@ async def _queues(management: Management) -> list[QueueView]:
                 row.get("enabled") is not False,
                 row.get("exclusive") is True,
                 _int(row, "consumersBeforeDispatch"),
+                lease=lease_of(row),
             )
         )
     return found

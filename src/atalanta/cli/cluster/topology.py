@@ -15,10 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from atalanta.cli.broker_login import BrokerLogin
-from atalanta.cli.cluster.findings import duration_text
 from atalanta.cli.cluster.flow import Flow, FlowLink, FlowNode, flow_of, rate
 from atalanta.cli.cluster.survey import Survey, url_of
 from atalanta.cli.cluster.svg import svg_of
+from atalanta.cli.output.duration import duration_text
 from atalanta.cli.output.escape import messages, plain
 from atalanta.cli.output.outcome import line_of, reported
 from atalanta.cli.output.tables import FILE_COLUMNS

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from atalanta.cli.admin.lease_view import LeaseView
+
 ANYCAST: Final = "ANYCAST"
 FORWARD_MARK: Final = "internal.sf."
 
@@ -36,6 +38,7 @@ class QueueView:
     addresses: dict[str, int] = field(
         default_factory=dict
     )  # of the messages in a store-and-forward queue
+    lease: LeaseView | None = None
     later: QueueView | None = None
 
     @property

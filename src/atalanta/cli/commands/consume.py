@@ -19,6 +19,12 @@ from atalanta.cli.options import (
 )
 
 
+class ConsumedMembers(StrEnum):
+    """The members of a cluster at which a queue is consumed."""
+
+    ALL = "all"
+
+
 class Acknowledge(StrEnum):
     """The time at which messages are acknowledged."""
 
@@ -42,6 +48,10 @@ Durable = Annotated[
         help="name of a durable subscription of the topic; created if it does not exist", metavar="NAME"
     ),
 ]
+AtMembers = Annotated[
+    ConsumedMembers | None,
+    typer.Option("--members", help="consume the queue at every member of the cluster that has it", show_default=False),
+]
 ClientId = Annotated[str | None, typer.Option(help="client id of the durable subscription")]
 Create = Annotated[bool, typer.Option("--create", help="create the queue or topic if it does not exist")]
 Raw = Annotated[bool, typer.Option("--raw", help="write the bodies only, without separators")]
@@ -58,6 +68,7 @@ def consume(
     durable: Durable = None,
     client_id: ClientId = None,
     create: Create = False,
+    members: AtMembers = None,
     headers: Headers = False,
     raw: Raw = False,
     url: Url = DEFAULT_URL,
@@ -74,6 +85,7 @@ def consume(
     \b
     atalanta consume orders --count 10 --timeout 5
     atalanta consume orders --selector "cups > 1" --json
+    atalanta consume orders --members all
     atalanta consume topic://news --durable reader --client-id desk
     """
     from atalanta.cli.broker_login import BrokerLogin
@@ -85,6 +97,7 @@ def consume(
         job.count, job.timeout_s, job.selector = count, timeout, selector
         job.acknowledge = ack.value
         job.durable, job.client_id, job.create = durable, client_id, create
+        job.members = None if members is None else members.value
         job.form = "json" if json_output else "raw" if raw else "headers" if headers else "text"
         run_consume(job, quiet)
 

@@ -9,7 +9,7 @@ import typer
 from atalanta.cli.options import DEFAULT_URL, STATUSES, Json, Password, Selector, Url, User, Yes
 
 application = typer.Typer(
-    help="Queues of a broker: show, create, delete, purge, pause, resume, move, retry.",
+    help="Queues of a broker: show, create, delete, purge, pause, resume, move, retry, end a lease.",
     no_args_is_help=True,
     epilog=STATUSES,
 )
@@ -53,7 +53,7 @@ def stat(
     password: Password = None,
     json_output: Json = False,
 ) -> None:
-    """Messages and consumers of all queues.
+    """Messages and consumers of all queues, and the lease of a Spark query.
 
     \b
     atalanta queue stat
@@ -192,3 +192,25 @@ def retry(name: Name, url: Url = DEFAULT_URL, user: User = None, password: Passw
 
     words = "sent {} of {} back where they came from"
     run_operation((url, user, password), name, words, "retryMessages")
+
+
+@application.command("end-lease")
+def end_lease(
+    name: Name,
+    yes: Yes = False,
+    url: Url = DEFAULT_URL,
+    user: User = None,
+    password: Password = None,
+) -> None:
+    """End the lease of a Spark query, so that consumers or another group may have the queue.
+
+    No message is removed. A query that still runs stops with an error that names you; stop it before, or whatever
+    restarts it leases the queue again.
+
+    \b
+    atalanta queue stat orders
+    atalanta queue end-lease orders
+    """
+    from atalanta.cli.admin.leases import run_end_lease
+
+    run_end_lease((url, user, password), name, yes)

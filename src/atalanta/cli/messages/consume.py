@@ -47,6 +47,7 @@ class ConsumeJob:
         self.durable: str | None = None
         self.client_id: str | None = None
         self.create = False
+        self.members: str | None = None  # "all"; None: the node of the URL
         self.form = "text"
         self.received = 0
         self.seconds = 0.0
@@ -57,6 +58,10 @@ class ConsumeJob:
             raise Refused("--durable is for a topic: topic://name", USAGE)
         if self.client_id is not None and self.durable is None:
             raise Refused("--client-id is for --durable", USAGE)
+        if self.members is not None and self.destination.is_topic:
+            raise Refused("--members is for a queue: each member has its own subscriptions", USAGE)
+        if self.members is not None and self.create:
+            raise Refused("--members creates no queue: leave --create out", USAGE)
 
 
 def run_consume(job: ConsumeJob, quiet: bool) -> None:
@@ -217,7 +222,9 @@ async def open_consumer(connection: Connection, job: ConsumeJob) -> Consumer:
     Only `--create` creates a queue, or the topic of a subscription.
     """
     destination = job.destination
-    mode = "individual" if job.acknowledge == "individual" else "cumulative"
+    mode = "cumulative" if job.acknowledge == "auto" else "individual"  # with none, nothing is kept to acknowledge
+    if job.members is not None:
+        return await connection.consumer(destination.name, job.selector, ack=mode, members=job.members)
     if not destination.is_topic:
         connection.options.auto_create_queues = job.create
         try:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 import typer
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -21,7 +21,7 @@ from atalanta.cli.output import FAILED, Refused, ended, status_of_files
 from atalanta.runtime.process import UNAVAILABLE
 from atalanta.spark.environment.java import JavaMissing
 from atalanta.spark.errors import SparkSourceError
-from atalanta.spark.pipeline.check import Pipeline, read_pipeline
+from atalanta.spark.pipeline.check import Pipeline, examine, read_pipeline
 from atalanta.spark.pipeline.compaction import compact
 from atalanta.spark.pipeline.failure import brief
 from atalanta.spark.pipeline.frames import Frames
@@ -35,7 +35,7 @@ from atalanta.spark.pipeline.table_compaction import compact_table
 
 def run_pipeline(path: Path, json_output: bool) -> None:
     """Runs the queries until SIGTERM, SIGINT, a failure, or the end of all queries."""
-    with opened(path) as (spark, pipeline):
+    with checked(path) as (spark, pipeline):
         run = PipelineRun(
             spark, pipeline, tell_batch if json_output else tell_nothing, tell_failure
         )
@@ -65,15 +65,22 @@ def run_pipeline(path: Path, json_output: bool) -> None:
 
 
 def check_pipeline(path: Path) -> None:
-    """Checks the file, then its SQL in Spark; starts nothing, and connects to no node."""
-    with opened(path) as (spark, pipeline):
-        Frames(spark, pipeline).build()
+    """Checks the file and, whatever is wrong there, its SQL in Spark; starts nothing, and connects to no node."""
+    with told(path):
+        pipeline, problems = examine(path)
+        for problem in problems:
+            typer.echo(str(problem), err=True)
+        if pipeline is not None:
+            with opened(pipeline) as spark:
+                Frames(spark, pipeline).build()
+        if problems:
+            raise typer.Exit(FAILED)
         typer.echo(f"{path}: no problems")
 
 
 def compact_pipeline(path: Path) -> None:
     """Does all compactions of the file once."""
-    with opened(path) as (spark, pipeline):
+    with checked(path) as (spark, pipeline):
         queries = {query.name: query for query in pipeline.declaration.query}
         for compaction in pipeline.declaration.compaction:
             query = queries[compaction.query]
@@ -87,21 +94,35 @@ def compact_pipeline(path: Path) -> None:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[tuple[SparkSession, Pipeline]]:
-    """Yields the session and the checked file. Turns errors into lines on stderr and an exit status."""
-    try:
+def checked(path: Path) -> Iterator[tuple[SparkSession, Pipeline]]:
+    """Yields the session and the file, which has no problems."""
+    with told(path):
         pipeline = read_pipeline(path)
-        spark = open_session(pipeline.declaration)
-        try:
+        with opened(pipeline) as spark:
             yield spark, pipeline
-        finally:
-            end_session(spark)
+
+
+@contextmanager
+def opened(pipeline: Pipeline) -> Iterator[SparkSession]:
+    """Yields the session of a pipeline."""
+    spark = open_session(pipeline.declaration)
+    try:
+        yield spark
+    finally:
+        end_session(spark)
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Turns errors into lines on stderr and an exit status."""
+    try:
+        yield
     except PipelineError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(status_of_files([path])) from error
     except (SparkSourceError, JavaMissing, Refused) as error:
         raise ended(str(error), getattr(error, "status", FAILED)) from error
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         raise ended(brief(str(error)), FAILED) from error
     except (Py4JError, ConnectionError) as error:
         text = "Spark's JVM has ended; start the pipeline again: it goes on from its checkpoints"

@@ -31,13 +31,12 @@ class RoundRobin:
 
     def select(self, count: int) -> int:
         """Returns the next index."""
-        if self._position < 0:
-            self._position = self._draw(count)
-        else:
-            self._position += 1
-            if self._position >= count:
-                self._position = 0
-        return self._position
+        # The result is a local name: several threads may open connections of one factory.
+        position = self._draw(count) if self._position < 0 else self._position + 1
+        if position >= count:
+            position = 0
+        self._position = position
+        return position
 
 
 class Random:

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from atalanta.message.encoding.digits import all_digits
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.broadcast_datagram import Announcement, decode_announcement
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.client.options import Server
@@ -65,8 +65,12 @@ class Finder:
             if not self.entries:
                 self.listen(stopped)
             if not self.entries:
-                raise OSError(f"no server was discovered in {self.place} within {self.wait_s:g} s")
+                raise OSError(f"no server was discovered in {self.place} within {self.wait_s:g} s{self.hint()}")
             return [server for server, _ in self.entries.values()]
+
+    def hint(self) -> str:
+        """Returns what to do if no server is discovered, with punctuation; "" if nothing is known."""
+        return ""
 
     def forget(self) -> None:
         """Discards every server, since none could be reached; the next call listens again."""
@@ -118,8 +122,12 @@ class UdpFinder(Finder):
         except (TimeoutError, BlockingIOError):
             return False
         with contextlib.suppress(ProtocolError):  # any host may send datagrams
-            self.add(self.read(data))
+            self.receive(data)
         return True
+
+    def receive(self, data: bytes) -> None:
+        """Handles a datagram. Raises ProtocolError if it is malformed."""
+        self.add(self.read(data))
 
     def read(self, data: bytes) -> Announcement:
         """Decodes an announcement. Raises ProtocolError if it is malformed."""

@@ -64,7 +64,7 @@ class BodyStream:
                 await self._send_once(producer, head)
             except ConnectionLost as error:
                 shell = self._shell
-                if shell.options.reconnect_attempts == 0 or shell.engine.failed is not None:
+                if not shell.options.reconnects or shell.engine.failed is not None:
                     raise
                 if not self._source.rewind():
                     text = f"{error.text}; its stream cannot be read again from the beginning"

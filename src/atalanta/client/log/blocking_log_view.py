@@ -50,20 +50,27 @@ class LogView:
         selector: str | None = None,
         chunk_bytes: int = CHUNK_BYTES,
         body_bytes_max: int = BODY_BYTES_MAX,
+        by_columns: bool = False,
     ) -> Iterator[Chunk]:
         view = self._view
         chunk_bytes = requested_bytes(chunk_bytes, body_bytes_max)
         session = self._shell.call(view.session())
-        with self._shell.lock:
-            under_way = view.ask_chunk(session, start, end, selector, chunk_bytes)
-        while True:
-            chunk = self._shell.call(view.chunk(under_way, body_bytes_max))
-            if not chunk.last:
-                with self._shell.lock:
-                    under_way = view.ask_chunk(session, chunk.next, end, selector, chunk_bytes)
-            yield chunk
-            if chunk.last:
-                return
+        shell = self._shell
+        with shell.lock:
+            shell.expect_long_frames(abs(chunk_bytes))
+            under_way = view.ask_chunk(session, start, end, selector, chunk_bytes, by_columns)
+        try:
+            while True:
+                chunk = shell.call(view.chunk(under_way, body_bytes_max))
+                if not chunk.last:
+                    with shell.lock:
+                        under_way = view.ask_chunk(session, chunk.next, end, selector, chunk_bytes, by_columns)
+                yield chunk
+                if chunk.last:
+                    return
+        finally:
+            with shell.lock:
+                shell.expect_long_frames(0)
 
     def queues(self) -> list[str]:
         return self._shell.call(self._view.queues())

@@ -5,8 +5,6 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from google_crc32c import extend
-
 from atalanta.message.codec import PACKET_HEADER_BYTES
 from atalanta.wire.core.client.errors import ClientError
 from atalanta.wire.core.packets.log_chunk import ENTRY_HEADER_BYTES
@@ -55,6 +53,8 @@ class LargeEntry:
         """Adds the next piece of the body; an empty one is its early end. ClientError: it is too long."""
         if len(piece) > self.wanted:
             raise ClientError(f"the broker sent {len(piece)} bytes of a body, not {self.wanted}")
+        from google_crc32c import extend  # few readers need it
+
         self._pieces.append(piece)
         self.read += len(piece)
         self._found_crc = extend(self._found_crc, piece)

@@ -11,23 +11,45 @@ from typing import Final
 from atalanta.client.message import ReceivedMessage
 from atalanta.message.codec import PACKET_HEADER_BYTES
 from atalanta.wire.core.client.log_columns import LogColumns
-from atalanta.wire.core.packets.log_chunk import LogEntry, LogReadResponse, decode_entries
+from atalanta.wire.core.packets import log_chunk
+from atalanta.wire.core.packets.log_chunk import (
+    ColumnChunk,
+    EncodedEntry,
+    LogEntry,
+    LogReadResponse,
+    decode_entries,
+)
 
 _ENTRY: Final = struct.Struct(">qii")  # sequence, delivery count, length of the message
 _FRAME: Final = struct.Struct(">i")
 _ID: Final = struct.Struct(">q")
 
 
-def entries_of(count: int, entries: bytes) -> list[LogEntry]:
-    """Decodes the messages of a chunk, in order, with sequence and delivery count. Raises DecodeError."""
+def entries_of(count: int, content: bytes | ColumnChunk) -> list[LogEntry]:
+    """Decodes the messages of a Chunk's content, in order, with sequence and delivery count. Raises DecodeError."""
+    entries = content.rows() if isinstance(content, ColumnChunk) else content
     return decode_entries(
         LogReadResponse(correlation=0, next=0, last=True, count=count, entries=entries)
     )
 
 
-def columns_of(count: int, entries: bytes) -> LogColumns:
-    """Decodes the same as columns, for readers of few fields. Raises DecodeError."""
-    return LogColumns(entries, count)
+def columns_of(count: int, content: bytes | ColumnChunk) -> LogColumns:
+    """Decodes the content of a Chunk as columns, for readers of few fields. Raises DecodeError."""
+    if isinstance(content, ColumnChunk):
+        return LogColumns(content.data, content.count, content)
+    return LogColumns(content, count)
+
+
+def split_entries(count: int, content: bytes | ColumnChunk) -> list[EncodedEntry]:
+    """Returns the entries of a Chunk's content, in order. DecodeError names a length that is wrong."""
+    if isinstance(content, ColumnChunk):
+        return content.entries()
+    return log_chunk.split_entries(count, content)
+
+
+def entry_bytes(received: ReceivedMessage, body_bytes: int) -> int:
+    """Returns the number of bytes of a message's entry, with a body of `body_bytes`."""
+    return _ENTRY.size + _FRAME.size + body_bytes + _ID.size + len(received.head)
 
 
 class EntryWriter:

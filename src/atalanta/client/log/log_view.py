@@ -9,17 +9,21 @@ idempotent.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from atalanta.client.log.large_entry import BODY_BYTES_MAX, LargeEntry
-from atalanta.client.message import ReceivedMessage
 from atalanta.message.log_position import Position
+from atalanta.message.quick_dataclass import dataclass
 from atalanta.wire.core.client.errors import ClientError, RangeLost
 from atalanta.wire.core.client.request import REPEAT
 from atalanta.wire.core.lost_range import LostRange
 from atalanta.wire.core.packets.base import Packet
-from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
+from atalanta.wire.core.packets.log_chunk import (
+    ColumnChunk,
+    LogReadColumnsResponse,
+    LogReadResponse,
+    decode_entries,
+)
 from atalanta.wire.core.packets.logview import (
     LogAckThrough,
     LogAckThroughResponse,
@@ -38,6 +42,7 @@ from atalanta.wire.core.packets.logview import (
     LogQueues,
     LogQueuesResponse,
     LogRead,
+    LogReadColumns,
     LogReadLargeResponse,
     LogRetain,
     LogRetainResponse,
@@ -47,6 +52,7 @@ from atalanta.wire.core.packets.logview import (
 
 if TYPE_CHECKING:
     from atalanta.client.connection import Connection
+    from atalanta.client.message import ReceivedMessage
     from atalanta.wire.core.client.reply import Reply
     from atalanta.wire.core.client.session import ClientSession
 
@@ -67,16 +73,20 @@ class Plan:
 
 @dataclass(frozen=True)
 class Lease:
-    """A group's lease of a queue; every takeover has a higher epoch."""
+    """A group's lease of a queue; every takeover has a higher epoch.
+
+    `begun`: the group had acknowledged before. A node of an older version says so of every group.
+    """
 
     epoch: int
     incarnation: str
     acked_through: int
+    begun: bool = True
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A received part of a range: `count` encoded entries. Continue from `next` until `last`.
+    """A received part of a range: `count` encoded entries, or `columns` of them. Continue from `next` until `last`.
 
     `error` says why the body of the only message is incomplete (a damaged file) or missing (too large: then `unread`);
     else "".
@@ -89,11 +99,20 @@ class Chunk:
     entries: bytes
     error: str = ""
     unread: bool = False
+    columns: ColumnChunk | None = None
+
+    @property
+    def content(self) -> bytes | ColumnChunk:
+        """Returns the entries as they came, for columns_of and split_entries."""
+        return self.entries if self.columns is None else self.columns
 
     def messages(self) -> Iterator[tuple[int, ReceivedMessage]]:
         """Yields (sequence, message) in order. Raises ClientError for a message without its whole body."""
+        from atalanta.client.message import ReceivedMessage
+
+        entries = self.entries if self.columns is None else self.columns.rows()
         packet = LogReadResponse(
-            correlation=0, next=self.next, last=self.last, count=self.count, entries=self.entries
+            correlation=0, next=self.next, last=self.last, count=self.count, entries=entries
         )
         for entry in decode_entries(packet):
             if self.error:
@@ -162,28 +181,37 @@ class LogView:
         selector: str | None = None,
         chunk_bytes: int = CHUNK_BYTES,
         body_bytes_max: int = BODY_BYTES_MAX,
+        by_columns: bool = False,
     ) -> AsyncIterator[Chunk]:
         """Yields the range in encoded chunks. The next chunk is requested before the current one is processed.
 
         A message of more than 4 MiB is a chunk of its own, read in pieces. A body above `body_bytes_max` is not read;
-        with 0 the node sends no bodies at all (an older node those up to 4 MiB).
+        with 0 the node sends no bodies at all (an older node those up to 4 MiB). `by_columns` asks for chunks with
+        `columns`; an older node, and any for messages with files, sends `entries`.
         """
         chunk_bytes = requested_bytes(chunk_bytes, body_bytes_max)
         session = await self._session()
-        under_way = self.ask_chunk(session, start, end, selector, chunk_bytes)
+        under_way = self.ask_chunk(session, start, end, selector, chunk_bytes, by_columns)
         while True:
             chunk = await self.chunk(under_way, body_bytes_max)
             if not chunk.last:
-                under_way = self.ask_chunk(session, chunk.next, end, selector, chunk_bytes)
+                under_way = self.ask_chunk(session, chunk.next, end, selector, chunk_bytes, by_columns)
             yield chunk
             if chunk.last:
                 return
 
     def ask_chunk(
-        self, session: ClientSession, start: int, end: int, selector: str | None, chunk_bytes: int
+        self,
+        session: ClientSession,
+        start: int,
+        end: int,
+        selector: str | None,
+        chunk_bytes: int,
+        by_columns: bool = False,
     ) -> Reply:
         """Sends the request for one chunk; `chunk_bytes` as requested_bytes returns them."""
-        packet = LogRead(
+        kind = LogReadColumns if by_columns and self._connection.log_columns else LogRead
+        packet = kind(
             correlation=session.next_correlation(),
             queue=self.queue,
             incarnation=self.incarnation,
@@ -201,6 +229,9 @@ class LogView:
         answer = await self._connection.shell.answer(under_way)
         if isinstance(answer, LogReadLargeResponse):
             return await self._large_chunk(answer, body_bytes_max)
+        if isinstance(answer, LogReadColumnsResponse):
+            found = answer.chunk
+            return Chunk(self._name, answer.next, answer.last, found.count, b"", columns=found)
         answer = _expect(answer, LogReadResponse)
         return Chunk(self._name, answer.next, answer.last, answer.count, answer.entries)
 
@@ -256,7 +287,9 @@ class LogView:
         )
         answer = await self._ask(session, packet, LogLeaseResponse)
         self.incarnation = self.incarnation or answer.incarnation
-        return Lease(answer.epoch, answer.incarnation, answer.acked_through)
+        begun = answer.acked_through >= 0
+        acked_through = answer.acked_through if begun else -1 - answer.acked_through
+        return Lease(answer.epoch, answer.incarnation, acked_through, begun)
 
     async def dead_letter(self, group: str, epoch: int, sequence: int, why: str) -> None:
         """Moves a message that the reader cannot use to the dead-letter address, durably; the next reads lack it.

@@ -151,6 +151,7 @@ class AsyncioShell(ClientShell):
 
     async def shut(self) -> None:
         self.closed = True
+        self.stop_priority_watch()
         self.flush()
         task = self._task
         link = self.link
@@ -207,7 +208,7 @@ class AsyncioShell(ClientShell):
         try:
             servers = await asyncio.to_thread(finder.servers, lambda: self.closed)
         except OSError as error:
-            policy.found_none(time.monotonic_ns(), str(error))
+            self.none_found(time.monotonic_ns(), str(error))
         else:
             policy.found(servers)
 
@@ -219,6 +220,7 @@ class AsyncioShell(ClientShell):
             server.port,
             ssl=None if tls is None else tls.context,
             server_hostname=None if tls is None else tls.server_name(server.host),
+            local_addr=self.options.local_end,
         )
         return link
 
@@ -242,6 +244,8 @@ class AsyncioShell(ClientShell):
                     connected = True
                     self.connected(now, server)
                 self.engine.on_timer(now)
+                if connected:
+                    self.return_to_priority()
             why = link.over.result()
         finally:
             link.transport.abort()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from atalanta.wire.core.client.reply import Reply
 
 if TYPE_CHECKING:
     from atalanta.client.shells.shell import ClientShell
+    from atalanta.wire.core.client.consumer import Delivery
 
 
 class Acknowledgement:
@@ -26,6 +27,14 @@ def _nothing() -> Generator[Any, None, None]:
 
 
 READY: Final = Acknowledgement()
+
+
+class Settler(Protocol):
+    """Acknowledges the deliveries of a consumer, or gives them back."""
+
+    def acknowledge(self, delivery: Delivery) -> Acknowledgement: ...
+
+    def settle(self, delivery: Delivery, reject: bool, delay_ms: int) -> Acknowledgement: ...
 
 
 class AwaitedReply(Acknowledgement):

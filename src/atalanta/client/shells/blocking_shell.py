@@ -11,7 +11,7 @@ import math
 import os
 import select
 import socket
-import ssl
+import sys
 import threading
 import time
 import weakref
@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar
 from atalanta.client.options import ClientOptions
 from atalanta.client.shells.awaitables import READY, Acknowledgement, AwaitedReply
 from atalanta.client.shells.shell import ClientShell, drive
-from atalanta.client.shells.tls import CLOSED, buffered, secured
+from atalanta.client.shells.tls import CLOSED, buffered, is_secured, lacks_a_record, secured
 from atalanta.wire.core.client.reply import Reply
 
 TICK_S: Final = 0.5
@@ -30,6 +30,9 @@ TURN_S: Final = 0.001
 KEEPER_PERIOD_S: Final = 5.0
 KEEPER_PERIOD_LEAST_S: Final = 0.1
 READ_BYTES: Final = 1 << 18
+LONG_FRAME_BYTES_MAX: Final = 8 << 20
+LONG_FRAME_WAIT_S: Final = 0.1  # for the rest of a frame that is read in one piece
+LENGTH_BYTES: Final = 4  # of a frame, before the bytes that it counts
 Result = TypeVar("Result")
 
 
@@ -50,6 +53,7 @@ class BlockingShell(ClientShell):
         self._was_connected = False
         self._next_tick = 0.0
         self._others = 0
+        self._long_frames = False
         # Interval at which an idle connection has to be checked, so that pings are in time.
         self.keeper_period_s = KEEPER_PERIOD_S
         if options.client_failure_check_period_ms >= 0:
@@ -120,6 +124,7 @@ class BlockingShell(ClientShell):
     async def shut(self) -> None:
         with self.lock:
             self.closed = True
+            self.stop_priority_watch()
             if self._socket is not None:
                 with contextlib.suppress(OSError):
                     self._transfer(self._socket, 0.5 if self._out else 0.0)
@@ -132,6 +137,18 @@ class BlockingShell(ClientShell):
     def broken(self, why: str) -> None:
         if self._broken is None:
             self._broken = why
+
+    def expect_long_frames(self, frame_bytes: int) -> None:
+        """Reads each of the frames that follow in one piece: pieces would be joined, which copies them.
+
+        `frame_bytes`: about as long as they are; 0 ends that. With TLS, and without SO_RCVLOWAT, nothing changes.
+        """
+        connection = self._socket
+        self._long_frames = bool(frame_bytes) and can_wait_for(connection)
+        if self._long_frames and connection is not None:
+            # The system makes the window of the connection as large as that at once.
+            wait_for(connection, frame_bytes)
+            wait_for(connection, 1)
 
     # -- input and output -----------------------------------------------------------------------
     def pump(self, timeout_s: float) -> None:
@@ -149,6 +166,15 @@ class BlockingShell(ClientShell):
             self.broken(str(error))
         self._after_transfer()
 
+    def glance(self) -> None:
+        """Processes what has arrived, unless another thread uses the connection; called between the program's calls."""
+        if self.lock.acquire(blocking=False):
+            try:
+                if not self.closed and self.has_transport:
+                    self.pump(0.0)
+            finally:
+                self.lock.release()
+
     def _transfer(self, connection: socket.socket, timeout_s: float) -> None:
         waits = buffered(connection)
         readable, writable = ready(connection, bool(self._out), 0.0 if waits else timeout_s)
@@ -157,19 +183,38 @@ class BlockingShell(ClientShell):
             self._out.clear()
             try:
                 sent = connection.send(data)
-            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            except OSError as error:
+                if not lacks_a_record(error):
+                    raise
                 sent = 0
             if sent < len(data):
                 self._out.insert(0, data[sent:])
         if readable or waits:
             try:
-                data = connection.recv(READ_BYTES)
-            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                return  # part of a record
+                data = connection.recv(self._long_frame(connection) if self._long_frames else READ_BYTES)
+            except OSError as error:
+                if not lacks_a_record(error):
+                    raise
+                return
             if data:
                 self.engine.feed(time.monotonic_ns(), data)
             else:
                 self.broken(CLOSED)
+
+    def _long_frame(self, connection: socket.socket) -> int:
+        """Waits for the rest of a long frame, if one begins here. Returns how many bytes to read."""
+        if not self.engine.between_frames:
+            return READ_BYTES
+        head = connection.recv(LENGTH_BYTES, socket.MSG_PEEK)
+        size = LENGTH_BYTES + int.from_bytes(head, "big")
+        if len(head) < LENGTH_BYTES or not READ_BYTES < size <= LONG_FRAME_BYTES_MAX:
+            return READ_BYTES
+        wait_for(connection, size)
+        try:
+            ready(connection, False, LONG_FRAME_WAIT_S)  # a slow one is read as it comes
+        finally:
+            wait_for(connection, 1)
+        return size
 
     def _after_transfer(self) -> None:
         now = time.monotonic()
@@ -180,6 +225,8 @@ class BlockingShell(ClientShell):
             self._was_connected = True
             assert self.dialled is not None
             self.connected(time.monotonic_ns(), self.dialled)
+        elif self._was_connected and self._broken is None:
+            self.return_to_priority()
         if self._broken is not None:
             self._end(self._broken)
 
@@ -212,7 +259,7 @@ class BlockingShell(ClientShell):
         try:
             servers = finder.servers(lambda: self.closed)
         except OSError as error:
-            self.policy.found_none(time.monotonic_ns(), str(error))
+            self.none_found(time.monotonic_ns(), str(error))
         else:
             self.policy.found(servers)
 
@@ -231,7 +278,9 @@ class BlockingShell(ClientShell):
         self.dialled = server
         try:
             plain = socket.create_connection(
-                (server.host, server.port), self.options.connection_timeout_ms / 1000
+                (server.host, server.port),
+                self.options.connection_timeout_ms / 1000,
+                self.options.local_end,
             )
             connection = secured(self.options, server, plain)
         except (OSError, UnicodeError) as error:
@@ -259,6 +308,16 @@ def ready(connection: socket.socket, writing: bool, timeout_s: float) -> tuple[b
     events = found[0][1] if found else 0
     # An error or the end of the connection is found by reading.
     return bool(events & ~select.POLLOUT), bool(events & select.POLLOUT)
+
+
+def can_wait_for(connection: socket.socket | None) -> bool:
+    """Returns whether wait_for has an effect."""
+    return sys.platform == "linux" and connection is not None and not is_secured(connection)
+
+
+def wait_for(connection: socket.socket, size: int) -> None:
+    """Lets `ready` wait until `size` bytes can be read, or as many as the system takes for one connection."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
 
 
 _kept: weakref.WeakSet[BlockingShell] = weakref.WeakSet()
@@ -307,10 +366,5 @@ def _keep() -> None:
             _hurried.clear()
             continue
         for shell in kept():
-            if shell.lock.acquire(blocking=False):
-                try:
-                    if not shell.closed and shell.has_transport:
-                        shell.pump(0.0)
-                finally:
-                    shell.lock.release()
+            shell.glance()
 

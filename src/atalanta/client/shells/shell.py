@@ -10,16 +10,18 @@ from __future__ import annotations
 import contextlib
 import logging
 import secrets
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from typing import Any, ClassVar, Final, TypeVar
 
 from atalanta.client.options import ClientOptions, Server
 from atalanta.client.shells.awaitables import Acknowledgement
+from atalanta.client.shells.priority_watch import PriorityWatch
 from atalanta.client.shells.reconnect import MILLISECOND_NS, ReconnectPolicy
 from atalanta.client.shells.tls import with_tls_hint
 from atalanta.wire.core.client.connection import BrokerConnection
-from atalanta.wire.core.client.errors import ClientError, ConnectFailed
+from atalanta.wire.core.client.errors import CallTimedOut, ClientError, ConnectFailed
 from atalanta.wire.core.client.events import ClientEvents
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.settings import ConnectionSettings
@@ -29,6 +31,8 @@ from atalanta.wire.http_upgrade import NONCE_BYTES, UpgradeRequest
 
 LOG: Final = logging.getLogger("atalanta.client")
 LOG.addHandler(logging.NullHandler())  # a program that configures no logging gets no output
+FAILOVER_CHECK_S: Final = 0.1
+RETURN_S: Final = 5.0  # a connection in constant use leaves for a server of priorityURIs after that
 Result = TypeVar("Result")
 
 
@@ -49,12 +53,16 @@ class ClientShell(ClientEvents, ABC):
         self.engine = BrokerConnection(self.write, settings, self)
         self.closed = False
         self.lost_count = 0
+        # Time of the loss while there is no connection. Before the first login it counts only for Classic's timeout.
+        self.lost_at_s: float | None = time.monotonic() if options.limits_first_login else None
         self.listeners: dict[str, list[Callable[[], None]]] = {}
         self.dialled: Server | None = None
         self.settles: bool | None = None  # the broker understands SESS_SETTLE; None: not asked yet
         # Held by code outside of a coroutine that uses the engine.
         self.engine_lock: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         self._redirect: Server | None = None
+        self._priority: PriorityWatch | None = None
+        self._return_by_s = 0.0
 
     @property
     def server(self) -> Server | None:
@@ -106,28 +114,84 @@ class ClientShell(ClientEvents, ABC):
         """Closes the transport for good."""
 
     async def answer(self, reply: Reply) -> object:
-        """Waits, then returns the value or raises the error."""
-        if not reply.done:
-            await self.wait(reply)
+        """Waits, then returns the value or raises the error.
+
+        CallTimedOut: the connection was lost for longer than callFailoverTimeout during the call.
+        """
+        limit_ms = self.options.call_failover_timeout_ms
+        if limit_ms < 0:
+            if not reply.done:
+                await self.wait(reply)
+            return reply.result()
+        began_s = time.monotonic()
+        while not reply.done and not self.closed:
+            await self.wait(reply, min(FAILOVER_CHECK_S, limit_ms / 1_000))
+            lost_at_s = self.lost_at_s
+            if lost_at_s is not None and time.monotonic() - max(began_s, lost_at_s) >= limit_ms / 1_000:
+                reply.fail(CallTimedOut(f"no connection within {limit_ms} ms: {self.policy.last_error}", 3))
         return reply.result()
 
     # -- for the shells -------------------------------------------------------------------------
     def tell(self, what: str) -> None:
-        """Calls the listeners of "topology", "lost" or "reconnected"."""
+        """Calls the listeners of "topology", "lost", "reconnected" or "failed"."""
         for listener in list(self.listeners.get(what, ())):
             listener()
 
     def attempt_failed(self, now: int, why: str) -> None:
         """Records that the dialled server could not be reached."""
+        failed_before = self.policy.passes_failed
         self.policy.failed(now, with_tls_hint(self.options, why))
-        LOG.debug("no connection: %s", self.policy.last_error)
+        self._pass_failed(failed_before)
+
+    def none_found(self, now: int, why: str) -> None:
+        """Records that no server was discovered."""
+        failed_before = self.policy.passes_failed
+        self.policy.found_none(now, why)
+        self._pass_failed(failed_before)
+
+    def _pass_failed(self, failed_before: int) -> None:
+        """Logs a failed attempt; every so many passes it is a warning (warnAfterReconnectAttempts)."""
+        count, every = self.policy.passes_failed, self.options.warn_attempts
+        if count > failed_before and every and count % every == 0:
+            LOG.warning("no connection after %d attempts: %s", count, self.policy.last_error)
+        else:
+            LOG.debug("no connection: %s", self.policy.last_error)
 
     def connected(self, now: int, server: Server) -> None:
         """Records an answered login. After a loss the sessions are restored, and the listeners are called."""
         self.policy.connected(now, server)
+        self.lost_at_s = None
+        if self.options.priority and server not in self.options.priority:
+            self._priority = PriorityWatch(self.options, self)
         if self.lost_count:
             LOG.info("connected to %s again", server)
             self.tell("reconnected")
+
+    def return_to_priority(self) -> None:
+        """Leaves for a server of priorityURIs that is there again; called about twice a second while connected.
+
+        An open transaction is not interrupted. Unanswered requests and messages are waited for, but not for long.
+        """
+        watch = self._priority
+        if watch is None or watch.found is None:
+            return
+        if any(each.in_transaction for each in self.engine.sessions.values()):
+            self._return_by_s = 0.0  # its commit is waited for as long as any request
+            return
+        now_s = time.monotonic()
+        self._return_by_s = self._return_by_s or now_s + RETURN_S
+        if now_s < self._return_by_s and any(each.waits for each in self.engine.sessions.values()):
+            return
+        self._redirect = watch.found
+        self.stop_priority_watch()
+        self.broken(f"{self._redirect}, a server of priorityURIs, is there again")
+
+    def stop_priority_watch(self) -> None:
+        """Ends the watch for servers of priorityURIs."""
+        watch, self._priority = self._priority, None
+        self._return_by_s = 0.0
+        if watch is not None:
+            watch.stop()
 
     def session_error(self, channel: int, error: ClientError) -> None:
         """Logs an error for which no call waits: an acknowledgement that nobody awaits was refused."""
@@ -135,6 +199,9 @@ class ClientShell(ClientEvents, ABC):
 
     def topology_changed(self) -> None:
         self.tell("topology")
+
+    def failed(self) -> None:
+        self.tell("failed")
 
     def disconnected(
         self, reason: int, target_node_id: str | None, target: TransportConfiguration | None
@@ -149,7 +216,9 @@ class ClientShell(ClientEvents, ABC):
 
     def transport_lost(self, now: int, why: str) -> None:
         """Ends the engine's transport and plans the next one."""
+        self.stop_priority_watch()
         self.lost_count += 1
+        self.lost_at_s = time.monotonic()
         LOG.warning("the connection to %s was lost: %s", self.dialled, why)
         self.engine.lost(now, why)
         target, self._redirect = self._redirect, None
@@ -167,7 +236,7 @@ class ClientShell(ClientEvents, ABC):
     def members(self) -> list[Server]:
         """Returns the cluster's nodes with a known address, sorted by node id."""
         found: list[Server] = []
-        for _, member in sorted(self.engine.topology.items()):
+        for _, member in sorted(dict(self.engine.topology).items()):  # another thread may add one
             if member.host is not None and member.port is not None:
                 found.append(Server(member.host, member.port))
         return found
@@ -216,8 +285,8 @@ def connection_settings(options: ClientOptions) -> ConnectionSettings:
         ttl_ns=ttl_ms * MILLISECOND_NS if ttl_ms >= 0 else -1,
         ping_period_ns=period_ms * MILLISECOND_NS if period_ms >= 0 else -1,
         call_timeout_ns=options.call_timeout_ms * MILLISECOND_NS,
-        resume=options.reconnect_attempts != 0,
-        may_move=options.reconnect_attempts != 0 and not options.stay,
+        resume=options.reconnects,
+        may_move=options.reconnects and not options.stay,
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import socket
-import ssl
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from atalanta.client.options import ClientOptions, Server
-from atalanta.tls.context import ClientTls, client_tls
-from atalanta.tls.errors import TlsError
 from atalanta.wire.uri import UriError
+
+if TYPE_CHECKING:
+    import ssl
 
 CLOSED: Final = "closed by the broker"
 # In the errors of a handshake with a server that speaks no TLS: OpenSSL's, and those of a connection that ends.
@@ -18,6 +18,12 @@ NO_TLS: Final = ("wrong_version_number", "eof", "reset", "aborted")
 
 def use_tls(options: ClientOptions, context: ssl.SSLContext | None) -> None:
     """Prepares the TLS of every connection. `context` overrides the URL. UriError names the option."""
+    if context is None and options.tls is None:
+        return
+    # Imported here: a program without TLS starts faster.
+    from atalanta.tls.context import ClientTls, client_tls
+    from atalanta.tls.errors import TlsError
+
     if context is not None:
         sni_host = "" if options.tls is None else options.tls.sni_host
         options.secure = ClientTls(context, sni_host)
@@ -59,4 +65,14 @@ def with_tls_hint(options: ClientOptions, why: str) -> str:
 
 def buffered(connection: socket.socket) -> bool:
     """Returns True if received bytes wait that `select` does not report: TLS reads whole records."""
-    return isinstance(connection, ssl.SSLSocket) and connection.pending() > 0
+    return is_secured(connection) and connection.pending() > 0
+
+
+def is_secured(connection: socket.socket) -> TypeGuard[ssl.SSLSocket]:
+    """Returns whether the socket has TLS, without an import of it."""
+    return hasattr(connection, "pending")
+
+
+def lacks_a_record(error: OSError) -> bool:
+    """Returns whether TLS could not go on yet: a part of a record has come, or the socket takes no more now."""
+    return type(error).__name__ in {"SSLWantReadError", "SSLWantWriteError"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.client.transactions.transaction import Transaction
+from atalanta.client.transactions.transaction import Blocked, Transaction
 from atalanta.wire.core.client.errors import BranchRefused, ClientError, UnknownBranch
 from atalanta.wire.core.client.request import FAIL
 from atalanta.wire.core.client.session import ClientSession
@@ -35,8 +35,8 @@ class Branch(Transaction):
     branch that is not prepared ends with its connection. (ClientSessionImpl as an XAResource)
     """
 
-    def __init__(self, connection: Connection, xid: Xid) -> None:
-        super().__init__(connection)
+    def __init__(self, connection: Connection, xid: Xid, on_blocked: Blocked | None = None) -> None:
+        super().__init__(connection, on_blocked)
         self.xid = xid
         self.ended = False  # its session has nothing more to do
         self._left = False  # its session works in the branch no more
@@ -76,13 +76,15 @@ class Branch(Transaction):
         self.ended = True
 
     async def _leave(self, failed: bool) -> None:
+        if failed:
+            self.session.forget_waiting()  # a message that is sent after the end of the branch would belong to none
         if not self._left:
             await self._call(XaEnd(self.xid, failed))
             self._left = True
 
     async def __aexit__(self, kind: object, error: object, trace: object) -> None:
         if self.ended:
-            await self.close()
+            await self._close_after(error)
         else:
             await super().__aexit__(kind, error, trace)
 
@@ -114,9 +116,14 @@ class XaResource:
             self._session = await self._connection.open_session(transacted=True, xa=True)
         return self._session
 
-    def branch(self, xid: Xid) -> Branch:
-        """Returns a new branch: `async with connection.xa_resource.branch(xid) as branch`, then `prepare`."""
-        return Branch(self._connection, xid)
+    def branch(self, xid: Xid, on_blocked: Blocked | None = None) -> Branch:
+        """Returns a new branch: `async with connection.xa_resource.branch(xid) as branch`, then `prepare`.
+
+        `on_blocked(address, seconds)` is called twice a second while the broker grants no credits for a message: its
+        address is full and its policy is BLOCK, or the disk is full. What it raises ends the wait; the branch can then
+        only be rolled back.
+        """
+        return Branch(self._connection, xid, on_blocked)
 
     async def recover(self) -> list[Xid]:
         """Returns the ids of the prepared branches, and of those that an operator has ended, until `forget`."""

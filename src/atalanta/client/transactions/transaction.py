@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from atalanta.client.consumer import CUMULATIVE, Consumer
 from atalanta.client.large.body_stream import BodyStream, end_session
 from atalanta.client.message import Message, ReceivedMessage
-from atalanta.client.producer import Encoder, outgoing
-from atalanta.wire.core.client.errors import (
-    ClientError,
-    Closed,
-    IllegalState,
-    TransactionRolledBack,
-)
+from atalanta.client.message_rate import pace_of
+from atalanta.client.producer import Encoder, group_of, outgoing
+from atalanta.wire.core.client.errors import Closed, IllegalState, TransactionRolledBack
 from atalanta.wire.core.client.producer import ClientProducer
 from atalanta.wire.core.client.reply import Reply
 from atalanta.wire.core.client.session import ClientSession
 
 if TYPE_CHECKING:
     from atalanta.client.connection import Connection
+
+CREDIT_CHECK_S: Final = 0.5
+
+Blocked = Callable[[str, float], None]
+"""Called with an address that grants no credits, and for how long (s) it has not; what it raises ends the wait."""
 
 
 class Transaction:
@@ -30,13 +33,15 @@ class Transaction:
     the commit.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, on_blocked: Blocked | None = None) -> None:
         self._connection = connection
+        self._on_blocked = on_blocked
         self._shell = connection.shell
         self._session: ClientSession | None = None
         self._producers: dict[str, tuple[ClientProducer, Encoder]] = {}
         self._stream: Reply | None = None  # complete when the stream being sent has ended
         self._streamer: object = None  # the caller that sends it
+        self._pace = pace_of(connection.options.producer_max_rate)
 
     async def open(self) -> Transaction:
         """Opens the session; `async with` calls it."""
@@ -73,7 +78,8 @@ class Transaction:
         known = self._producers.get(address)
         if known is None:
             name, routing = await self._connection.destination(address, routing)
-            known = (self.session.producer(name), Encoder(name, routing, False))
+            group_id = group_of(self._connection.options)
+            known = (self.session.producer(name), Encoder(name, routing, False, group_id))
             self._producers[address] = known
         producer, encoder = known
         message = outgoing(message)
@@ -91,9 +97,21 @@ class Transaction:
         if self._stream is not None and producer.is_large(message.body, head):
             await self._end_of_stream()
             return await self.send(address, message, routing)
+        if self._pace is not None:
+            await self._pace.wait(self._shell)
+            self._pace.spend()
         producer.send(message.body, head, False)
+        await self._credited(producer)
+
+    async def _credited(self, producer: ClientProducer) -> None:
+        """Waits until the broker has granted credits for all messages. Raises the error of one that was refused."""
         if producer.queue.waiting:
-            await self._shell.answer(producer.queue.empty())
+            reply = producer.queue.empty()
+            since_s = time.monotonic()
+            while self._on_blocked is not None and not await self._shell.wait(reply, CREDIT_CHECK_S):
+                self.session.check_usable()
+                self._on_blocked(producer.address, time.monotonic() - since_s)
+            await self._shell.answer(reply)
         if producer.errors:
             raise producer.errors.pop(0)
 
@@ -135,9 +153,18 @@ class Transaction:
             await self._shell.answer(self._stream)
 
     async def consumer(
-        self, queue: str, selector: str | None = None, ack: str = CUMULATIVE
+        self, queue: str, selector: str | None = None, ack: str = CUMULATIVE, *, members: str | None = None
     ) -> Consumer:
-        """Opens a consumer whose acknowledgements are part of the transaction. A rollback returns its messages."""
+        """Opens a consumer whose acknowledgements are part of the transaction. A rollback returns its messages.
+
+        IllegalState for `members`: one commit at several nodes would not be one.
+        """
+        if members is not None:
+            raise IllegalState(
+                "members: a transaction is committed at one node; consume at each in a transaction of its own, "
+                'or acknowledge one by one with connection.consumer(…, members="all")',
+                104,
+            )
         return await self._connection.open_consumer(self.session, queue, selector, ack=ack)
 
     async def commit(self) -> None:
@@ -151,8 +178,7 @@ class Transaction:
         # A blocking shell detects a connection lost meanwhile only here.
         self._shell.after_call()
         for producer, _ in self._producers.values():
-            if producer.errors:
-                raise producer.errors.pop(0)
+            await self._credited(producer)
 
     async def rollback(self) -> None:
         """Rolls the transaction back; received messages return to their queues."""
@@ -184,9 +210,24 @@ class Transaction:
             elif self._session is not None and not isinstance(error, TransactionRolledBack):
                 try:
                     await self.rollback()
-                except ClientError as failed:
-                    if not isinstance(error, BaseException):
-                        raise
-                    error.add_note(f"the rollback failed, too: {failed.text}")  # the first error is the one to see
-        finally:
+                except Exception as failed:
+                    add_note(error, "rollback", failed)
+        except BaseException as first:
+            await self._close_after(first)
+            raise
+        else:
+            await self._close_after(error)
+
+    async def _close_after(self, error: object) -> None:
+        """Closes the transaction. If `error` is one, it stays the one to see."""
+        try:
             await self.close()
+        except Exception as failed:
+            add_note(error, "close", failed)
+
+
+def add_note(error: object, what: str, failed: Exception) -> None:
+    """Adds the failed clean-up to the first error as a note. Raises `failed` if there is no first one."""
+    if not isinstance(error, BaseException):
+        raise failed
+    error.add_note(f"the {what} failed, too: {failed}")

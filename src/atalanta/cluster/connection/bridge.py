@@ -22,7 +22,6 @@ from atalanta.cluster.links.limits import WINDOW_BYTES, SendLimits
 from atalanta.cluster.links.queue_sender import QueueSender
 from atalanta.kernel.trace import trace_message
 from atalanta.message.codec import text_body
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.errors import FINAL_REFUSALS
 from atalanta.wire.core.client.management import consumption, request_message
 from atalanta.wire.core.client.settings import SessionSettings
@@ -41,6 +40,7 @@ from atalanta.wire.core.packets.producer import ProducerCredits
 from atalanta.wire.core.packets.query import QueueQueryResponseV3
 from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import CreateSessionResponse
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.cluster.config import ClusterConnectionConfig

@@ -380,7 +380,7 @@ class ClusterConnection(MemberListener, ClusterBridgeListener):
         elif rest.startswith(LOCATE):
             self.scanner.dial(now, rest[len(LOCATE) :])
         elif rest.startswith(BRIDGE):
-            self._dial_bridge(rest[len(BRIDGE) :])
+            self._dial_bridge(now, rest[len(BRIDGE) :])
         elif rest.startswith(DIAL_BACK):
             if self.is_linked(rest[len(DIAL_BACK) :]):
                 self.dial_back.on_timer(rest[len(DIAL_BACK) :])
@@ -391,12 +391,17 @@ class ClusterConnection(MemberListener, ClusterBridgeListener):
         elif rest.startswith(DEPARTURE):
             self.departures.on_timer(now, rest[len(DEPARTURE) :])
 
-    def _dial_bridge(self, node_id: str) -> None:
+    def _dial_bridge(self, now: int, node_id: str) -> None:
         record = self.peers.get(node_id)
         if record is None or record.bridge is not None or record.dialing:
             return
-        member = self.topology.members.get(node_id) or record.member
+        member = self.topology.members.get(node_id)
+        lapsed = member is None and not record.answered
+        member = member or record.member
         if member is None or member.primary is None:
+            return
+        if lapsed and not self.scanner.seeks(member):
+            self._drop(now, record)  # it was never reached, and is gone
             return
         connectors = [each for each in member.connectors() if self._dials(each)]
         if connectors:

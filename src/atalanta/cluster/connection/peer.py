@@ -22,6 +22,7 @@ class PeerRecord:
         self.bindings = bindings
         self.bridge: ClusterBridge | None = None
         self.dialing: bool = False
+        self.answered: bool = False  # a connection to it was open, if only for a moment
         self.lost_why: str = ""  # why the link was lost; reported
         self.member: Member | None = None
         self.target: TransportConfiguration | None = None  # the connector that was dialed last
@@ -37,6 +38,7 @@ class PeerRecord:
     def opened(self, bridge: ClusterBridge) -> None:
         """Records the bridge of a connection that is open."""
         self.dialing = False
+        self.answered = True
         self.bridge = bridge
 
     def changed(self, member: Member) -> Member | None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from atalanta.cluster.connection.dialer import MemberDialer
     from atalanta.cluster.links.retry import Attempts
     from atalanta.cluster.topology.members import Members
+    from atalanta.cluster.topology.topology import Member
 
 LOCATE: Final = "locate."
 DISCOVERED: Final = "discovered/"
@@ -64,6 +65,7 @@ class Scanner(DiscoveryListener):
         self.told: dict[str, list[str]] = {}  # the reasons that are in the log since it was connected
         self.places: dict[str, str] = {}  # names of the targets of discovered nodes, by node id
         self.announced: dict[str, int] = {}  # discovered nodes of each such target
+        self.reached: dict[str, bool] = {}  # connectors that answered the login since they are known
 
     def discovered(self, now: int, node_id: str, connector: TransportConfiguration) -> None:
         """Keeps a locator to the address of a discovered node while it is announced or connected."""
@@ -99,10 +101,15 @@ class Scanner(DiscoveryListener):
         if not known:
             self.dial(now, name)
 
+    def seeks(self, member: Member) -> bool:
+        """Returns whether a connector leads to that member: a static one, or one that is announced."""
+        return any(each.same_target(target) for each in member.connectors() for target in self.targets.values())
+
     def forget(self, name: str) -> None:
         """Removes a connector that is no longer announced. An open connection to it stays."""
         self.targets.pop(name, None)
         self.reasons.pop(name, None)
+        self.reached.pop(name, None)
         self._fresh(name)
 
     def failures(self) -> dict[str, str]:
@@ -153,7 +160,7 @@ class Scanner(DiscoveryListener):
         return locator
 
     def opened(self, now: int, name: str) -> None:
-        self.open[name] = True
+        self.open[name] = self.reached[name] = True
         self.told.pop(name, None)
         if self.reasons.pop(name, None) is not None and name in self.targets:
             at = self.targets[name].address
@@ -185,7 +192,9 @@ class Scanner(DiscoveryListener):
                 "cluster_topology_incomplete", name, f"not reached in {scans} attempts; others are"
             )
             return
-        pause_ms = self.attempts.pause_ms(tries, refused)
+        # Any host can announce any address: one that never answered is tried less and less often.
+        hopeless = refused or (name.startswith(DISCOVERED) and name not in self.reached)
+        pause_ms = self.attempts.pause_ms(tries, hopeless)
         self.local.set_timer(LOCATE + name, now + pause_ms * 1_000_000)
 
     def _report_failure(self, name: str, why: str, what_to_do: str) -> None:

@@ -14,7 +14,6 @@ from atalanta.cluster.links.cluster_login import ClusterLogin
 from atalanta.cluster.links.forward_frame import PRODUCER_ID
 from atalanta.cluster.links.outbound_link import DialedLink, link_settings
 from atalanta.kernel.queue.spec import MULTICAST
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.management import ManagementRequests
 from atalanta.wire.core.client.settings import SessionSettings
 from atalanta.wire.core.packet_types import CLUSTER_CHANNEL, FIRST_SESSION_CHANNEL
@@ -24,6 +23,7 @@ from atalanta.wire.core.packets.connection import ExceptionResponse
 from atalanta.wire.core.packets.consumer import FlowToken
 from atalanta.wire.core.packets.message import ReceiveMessage
 from atalanta.wire.core.packets.session import CreateSessionResponse
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.cluster.connection_routers.pool import Pool

@@ -14,7 +14,8 @@ from atalanta.cluster.replication.passive.active_search import Candidate
 from atalanta.cluster.replication.passive.backup import Backup
 from atalanta.kernel.command_failures import CommandFailures
 from atalanta.message.encoding.buffer import DecodeError
-from atalanta.wire.connection import ProtocolError, TransportConnection
+from atalanta.wire.connection import TransportConnection
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.cluster.replication.passive.backup_config import BackupConfig, BackupPorts

@@ -11,22 +11,21 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.config import BroadcastGroupConfig, ClusterSettings, DiscoveryGroupConfig
+from atalanta.cluster.discovery.folder_channel import FolderChannel
 from atalanta.cluster.discovery.hosts_channel import HostsChannel
-from atalanta.cluster.discovery.jgroups_channels import (
-    JGROUPS_PREFIX,
-    FolderChannel,
-    JgroupsChannel,
-    MulticastChannel,
-)
+from atalanta.cluster.discovery.jgroups_channels import JGROUPS_PREFIX, JgroupsChannel
+from atalanta.cluster.discovery.mping_channel import MpingChannel
+from atalanta.cluster.discovery.multicast_channel import MulticastChannel
 from atalanta.cluster.part import Part
 from atalanta.cluster.topology.duplicate_node_id import Sightings, report_shared_id
-from atalanta.wire.connection import ProtocolError, TransportConnection
+from atalanta.wire.connection import TransportConnection
 from atalanta.wire.core.broadcast_datagram import (
     Announcement,
     decode_announcement,
     encode_announcement,
 )
-from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MULTICAST, JgroupsStack
+from atalanta.wire.jgroups_discovery import DNS, FOLDER, HOSTS, MPING, MULTICAST, JgroupsStack
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Ids, Links, Timers, Trace, Wire
@@ -41,6 +40,7 @@ CHANNELS: Final[dict[str, type[JgroupsChannel]]] = {
     HOSTS: HostsChannel,
     DNS: HostsChannel,
     FOLDER: FolderChannel,
+    MPING: MpingChannel,
 }
 # Names of the groups at the Links port.
 SENDS: Final = "broadcast/"
@@ -106,13 +106,15 @@ class Discovery(Part):
         self.silent = silent
         self.channels: list[JgroupsChannel] = []
         self.unique_id: str = ""
+        self.sender: bytes = b""  # this process as the sender of JGroups' messages
         self.groups: dict[str, DiscoveryGroup] = {}
         self.broadcasts: dict[str, BroadcastGroupConfig] = {}
         self.stopping = False
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
-        self.unique_id = self.ids.uuid().hex()
+        self.sender = self.ids.uuid()
+        self.unique_id = self.sender.hex()
         for broadcast in self.settings.broadcast_groups:
             if broadcast.stack is not None:
                 self._channel(now, broadcast.stack).broadcast = broadcast
@@ -265,10 +267,12 @@ class Discovery(Part):
         channel, rest = self._at(key)
         channel.on_dial_failed(now, rest)
 
-    def on_accepted(self, now: int, conn: int, key: str) -> TransportConnection | None:
-        return (
-            None if self.stopping else self.channels[int(key[len(JGROUPS_PREFIX) :])].on_accepted(now, conn)
-        )
+    def on_accepted(self, now: int, conn: int, key: str, remote: str) -> TransportConnection | None:
+        return None if self.stopping else self._named(key).on_accepted(now, conn, remote)
+
+    def _named(self, name: str) -> JgroupsChannel:
+        """Returns the channel of a listener or group "jgroups/<number>" or "jgroups/<number>/<rest>"."""
+        return self.channels[int(name[len(JGROUPS_PREFIX) :].partition("/")[0])]
 
     def on_resolved(self, now: int, key: str, channels: list[tuple[str, int]], why: str) -> None:
         channel, rest = self._at(key)
@@ -276,14 +280,14 @@ class Discovery(Part):
             channel.on_resolved(now, rest, channels, why)
 
     def on_posted(self, now: int, key: str, files: dict[str, bytes], why: str) -> None:
-        channel, _ = self._at(key)
+        channel, rest = self._at(key)
         if not self.stopping:
-            channel.on_posted(now, files, why)
+            channel.on_posted(now, rest, files, why)
 
     # -- receiving ------------------------------------------------------------------------------
     def on_datagram(self, now: int, group: str, data: bytes) -> None:
         if group.startswith(JGROUPS_PREFIX):
-            self.channels[int(group[len(JGROUPS_PREFIX) :])].on_datagram(now, data)
+            self._named(group).on_datagram(now, data)
         elif group.startswith(HEARS):
             found = self.groups.get(group[len(HEARS) :])
             if found is not None:

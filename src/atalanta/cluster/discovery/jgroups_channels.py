@@ -7,15 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.wire.connection import ProtocolError, TransportConnection
-from atalanta.wire.jgroups_discovery import (
-    FILE_SUFFIX,
-    JgroupsStack,
-    decode_channel_message,
-    decode_posted,
-    encode_channel_message,
-    encode_posted,
-)
+from atalanta.cluster.discovery.version_lines import VersionLines
+from atalanta.wire.connection import TransportConnection
+from atalanta.wire.jgroups.version import version_text
+from atalanta.wire.jgroups_discovery import JgroupsStack
 
 if TYPE_CHECKING:
     from atalanta.cluster.config import BroadcastGroupConfig
@@ -23,9 +18,7 @@ if TYPE_CHECKING:
 
 JGROUPS_PREFIX: Final = "jgroups/"  # prefix of the names of groups and listeners at the Links port
 PERIOD_MS: Final = 2_000
-# A file with a time further off is ignored until it changes: its node may be gone, or its clock wrong.
-FRESH_MS: Final = 60_000
-FILES_MAX: Final = 10_000
+MET: Final = "members of JGroups 3.6 to 5.x hear this node"
 
 
 class JgroupsChannel:
@@ -39,16 +32,21 @@ class JgroupsChannel:
         self.broadcast: BroadcastGroupConfig | None = None
         self.groups: list[DiscoveryGroup] = []
         self.failing = False
+        self.lines = VersionLines(stack.version)
 
     def open(self, now: int) -> None:
-        """Opens the channel and records it once. The first tick follows at once."""
+        """Opens the channel. The first tick follows at once."""
+        self.opened()
+
+    def opened(self) -> None:
+        """Records once that the channel is open."""
         self.discovery.trace.event(
             "jgroups_channel_opened",
             {
                 "protocol": self.stack.protocol,
                 "channel": self.stack.channel,
                 "location": self.stack.describe(),
-                "note": "for Atalanta nodes and clients; real JGroups members are not found",
+                "note": f"for Atalanta nodes and clients: {self.stack.unmet}" if self.stack.unmet else MET,
             },
         )
 
@@ -78,11 +76,17 @@ class JgroupsChannel:
             )
         self.failing = bool(why)
 
+    def heard_line(self, version: int) -> None:
+        """Records that members of a version line were heard that was not known."""
+        self.discovery.trace.event(
+            "jgroups_version_heard", {"location": self.stack.describe(), "version": version_text(version)}
+        )
+
     # -- inputs, of the kinds that have them ------------------------------------------------------
     def on_datagram(self, now: int, data: bytes) -> None:
         """Handles a datagram of a multicast group."""
 
-    def on_posted(self, now: int, files: dict[str, bytes], why: str) -> None:
+    def on_posted(self, now: int, rest: str, files: dict[str, bytes], why: str) -> None:
         """Handles the files of a folder."""
 
     def on_resolved(self, now: int, rest: str, addresses: list[tuple[str, int]], why: str) -> None:
@@ -95,77 +99,6 @@ class JgroupsChannel:
     def on_dial_failed(self, now: int, rest: str) -> None:
         """Handles a failed dial to a host."""
 
-    def on_accepted(self, now: int, conn: int) -> TransportConnection | None:
-        """Handles a connection to this node's port."""
+    def on_accepted(self, now: int, conn: int, remote: str) -> TransportConnection | None:
+        """Handles a connection of `remote`, host:port, to this node's port."""
         return None
-
-
-class MulticastChannel(JgroupsChannel):
-    """The multicast group of a stack, for UDP and MPING."""
-
-    def open(self, now: int) -> None:
-        super().open(now)
-        stack = self.stack
-        self.discovery.links.join(self.name, stack.address, stack.port, stack.interface, -1)
-
-    def close(self) -> None:
-        self.discovery.links.leave(self.name)
-
-    def tick(self, now: int) -> None:
-        announcement = self.announcement()
-        if announcement:
-            self.discovery.links.multicast(
-                self.name, encode_channel_message(self.stack.channel, announcement)
-            )
-
-    def on_datagram(self, now: int, data: bytes) -> None:
-        try:
-            announcement = decode_channel_message(self.stack.channel, data)
-        except ProtocolError:
-            self.discovery.trace.count("datagrams_unreadable")
-            return
-        if announcement:
-            self.on_announcement(now, announcement)
-
-
-class FolderChannel(JgroupsChannel):
-    """A shared folder with a file for each node, for FILE_PING."""
-
-    def __init__(self, discovery: Discovery, number: int, stack: JgroupsStack) -> None:
-        super().__init__(discovery, number, stack)
-        self.folder = f"{stack.folder.rstrip('/')}/{stack.channel}"
-        self.file = discovery.node_id + FILE_SUFFIX
-        self.seen: dict[str, bytes] = {}
-
-    def tick(self, now: int) -> None:
-        announcement = self.announcement()
-        posted = b""
-        if announcement:
-            posted = encode_posted(self.stack.channel, now // 1_000_000, announcement)
-        self.discovery.links.post(self.key, self.folder, self.file, posted)
-
-    def close(self) -> None:
-        if self.broadcast is not None:
-            self.discovery.links.unpost(self.folder, self.file)
-
-    def on_posted(self, now: int, files: dict[str, bytes], why: str) -> None:
-        self.failed(why)
-        if why:
-            return
-        for name in [name for name in self.seen if name not in files]:
-            del self.seen[name]
-        for name, data in files.items():
-            before = self.seen.get(name)
-            if data == before or (before is None and len(self.seen) >= FILES_MAX):
-                continue
-            self.seen[name] = data
-            try:
-                posted = decode_posted(self.stack.channel, data)
-            except ProtocolError:
-                self.discovery.trace.count("discovery_files_unreadable")
-                continue
-            if posted is None:
-                continue
-            time_ms, announcement = posted
-            if before is not None or abs(now // 1_000_000 - time_ms) <= FRESH_MS:
-                self.on_announcement(now, announcement)

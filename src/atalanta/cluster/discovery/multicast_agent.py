@@ -8,15 +8,20 @@ heard is only handed on.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.part import Part
 from atalanta.wire.openwire.acceptor import OpenWireAcceptor
+from atalanta.wire.openwire.multicast_discovery import (
+    ALIVE,
+    DEAD,
+    MulticastGroup,
+    decode_datagram,
+    encode_datagram,
+    parse_group,
+)
 from atalanta.wire.openwire.server.peer_brokers import uri_of
-from atalanta.wire.uri import UriError, parse_authority, parse_params
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,59 +29,9 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Links, Timers
     from atalanta.wire.endpoint import AcceptorConfig
 
-SCHEME: Final = "multicast://"
-DEFAULT: Final = "default"
-ADDRESS: Final = "239.255.2.3"
-PORT: Final = 6155
-PERIOD_MS: Final = 500
 MISSES_MAX: Final = 10
-DATAGRAM_BYTES_MAX: Final = 8192
 BROKERS_MAX: Final = 1_000
-TYPE: Final = ".ActiveMQ-4."
-ALIVE: Final = "alive."
-DEAD: Final = "dead."
-BROKER: Final = "%localhost%"
-ADDRESS_TEXT: Final = re.compile(r"[\d.]+|.*:.*")
-URL: Final = re.compile(r"[a-z+]{2,20}://[!-~]{1,1000}")
-# Options of Classic's agent for those who dial what they hear; a publisher needs none of them.
-OF_LISTENERS: Final = (
-    "initialReconnectDelay", "maxReconnectDelay", "backOffMultiplier", "useExponentialBackOff", "maxReconnectAttempts",
-    "loopBackMode",
-)  # fmt: skip
 KEY: Final = "agents."
-
-
-@dataclass(frozen=True)
-class MulticastGroup:
-    """A group of brokers, at a UDP group. `interface` is the local address, "" the system's choice."""
-
-    name: str = DEFAULT
-    address: str = ADDRESS
-    port: int = PORT
-    interface: str = ""
-    period_ms: int = PERIOD_MS
-
-
-def parse_group(uri: str) -> MulticastGroup:
-    """Reads `multicast://default` or `multicast://address:port?group=name`. UriError.
-
-    A word in place of the address is the name of a group at Classic's own address.
-    """
-    if not uri.startswith(SCHEME):
-        raise UriError(f"'{uri}' is not {SCHEME}{DEFAULT}: brokers are discovered by UDP multicast only")
-    place, _, query = uri[len(SCHEME) :].partition("?")
-    host, port = parse_authority(place or DEFAULT)
-    params = parse_params(query)
-    named = ADDRESS_TEXT.fullmatch(host) is None
-    name = params.pop("group", host if named else DEFAULT)
-    interface = params.pop("interface", "")
-    period = params.pop("keepAliveInterval", str(PERIOD_MS))
-    if not period.isdecimal() or not 0 < int(period) <= 60_000:
-        raise UriError(f"keepAliveInterval: '{period}' is not 1 to 60000 ms")
-    for key in params:
-        if key not in OF_LISTENERS:
-            raise UriError(f"'{key}' of {uri} has no meaning here: write group, interface=ADDRESS or keepAliveInterval")
-    return MulticastGroup(name, ADDRESS if named else host, PORT if port is None else port, interface, int(period))
 
 
 class BrokerListener:
@@ -124,14 +79,10 @@ class MulticastAgent:
 
     def on_datagram(self, now: int, data: bytes) -> None:
         """Handles a datagram; what is none of this group is dropped."""
-        prefix = f"{self.group.name}{TYPE}"
-        text = data[: DATAGRAM_BYTES_MAX + 1].decode(errors="replace")
-        if len(data) > DATAGRAM_BYTES_MAX or not text.startswith(prefix):
+        found = decode_datagram(self.group.name, data)
+        if found is None or found[1] in self.own:
             return
-        state, _, rest = text[len(prefix) :].partition("%")
-        url = rest.partition("%")[2]  # behind the broker's name
-        if state not in (ALIVE, DEAD) or not URL.fullmatch(url) or url in self.own:
-            return
+        state, url = found
         if state == DEAD:
             if url in self.heard:
                 self._lose(now, url)
@@ -150,7 +101,7 @@ class MulticastAgent:
 
     def _tell(self, state: str) -> None:
         for url in self.own:
-            self.send(f"{self.group.name}{TYPE}{state}{BROKER}{url}".encode())
+            self.send(encode_datagram(self.group.name, state, url))
 
 
 class MulticastAgents(Part):

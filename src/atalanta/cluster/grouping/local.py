@@ -6,7 +6,8 @@ an acceptance of their own proposal, as was observed.
 
 After a restart the groups of a node that is not there stay with it, as its queue has older messages of them. If the
 LOCAL node was stopped in good order while that node was connected, both may belong to one planned stop: then the groups
-are free `timeout` after the start. Artemis frees them in any case.
+are free `timeout` after the start, but not before a node that was never away has had two attempts to connect again.
+Artemis frees them in any case.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ KEY: Final = "group:"  # of VALUE records: "group:<full id>" -> cluster name
 PRESENT: Final = "grouping.present"  # VALUE record of a stop in good order: the ids of the nodes that were connected
 REAP_TIMER: Final = "grouping.reap"
 LEFT_TIMER: Final = "grouping.left"
+ATTEMPTS: Final = 2  # to connect, of a node that runs: the answer to one may be late
 
 
 class Pin:
@@ -63,6 +65,8 @@ class LocalGrouping(ClusterGrouping):
         self.full: bool = False
         self.rival: str = ""  # another node with a LOCAL handler
         self.awaited: list[str] = []  # nodes that were connected when this one was stopped in good order
+        pause_ms = max((each.max_retry_interval_ms for each in settings.cluster_connections), default=0)
+        self.absence_ns = max(self.timeout_ns, ATTEMPTS * pause_ms * 1_000_000)  # of those, until their groups are free
 
     # -- start ----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
@@ -80,7 +84,7 @@ class LocalGrouping(ClusterGrouping):
         present = values.get(PRESENT)
         if present is not None:
             self.awaited = present.decode().split("\n")
-            self.timers.set(LEFT_TIMER, now + self.timeout_ns)
+            self.timers.set(LEFT_TIMER, now + self.absence_ns)
 
     def stop(self, now: int) -> None:
         """Stores which nodes with groups are connected: they may leave while this node does not see it."""
@@ -208,21 +212,31 @@ class LocalGrouping(ClusterGrouping):
             self._store_present(self.awaited)
         self._release_restored(now, node_id)
 
-    def _release_restored(self, now: int, node_id: str) -> None:
-        """Frees the groups of the node's queues that were not seen since the start."""
+    def _release_restored(self, now: int, node_id: str) -> int:
+        """Frees the groups of the node's queues that were not seen since the start. Returns their number."""
+        count = 0
         for cluster_name in list(self.by_queue):
             if cluster_name.endswith(node_id) and not self.located(cluster_name):
                 for full_id in list(self.by_queue.get(cluster_name, {})):
                     if self.pins[full_id].restored:
                         self._release(now, full_id, 0)
                         self.answered(now, full_id)
+                        count += 1
+        return count
+
+    def _end_absence(self, now: int) -> None:
+        """Frees the groups of the nodes that were connected at the last stop, and are not back."""
+        why = f"the node is not back {self.absence_ns // 1_000_000} ms after the start: it counts as stopped"
+        for node_id in self.awaited:
+            count = self._release_restored(now, node_id)
+            if count:
+                self.trace.event("groups_freed", {"node": node_id, "groups": count, "why": why})
+        self.awaited = []
+        self._store_present([])
 
     def on_timer(self, now: int, key: str) -> None:
         if key == LEFT_TIMER:
-            for node_id in self.awaited:
-                self._release_restored(now, node_id)
-            self.awaited = []
-            self._store_present([])
+            self._end_absence(now)
             return
         if key != REAP_TIMER:
             super().on_timer(now, key)

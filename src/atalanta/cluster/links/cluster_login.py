@@ -15,9 +15,9 @@ from atalanta.kernel.security.cluster_proof import (
     ClusterNonces,
     same_proof,
 )
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.cluster import ClusterChallenge, ClusterConnect, ClusterProof
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.cluster.config import ClusterSettings

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from librt.strings import BytesWriter, read_i64_be
 from mypy_extensions import mypyc_attr
 
-from atalanta.wire.connection import ProtocolError, TransportConnection
+from atalanta.wire.connection import TransportConnection
 from atalanta.wire.core.client.answer_order import NO_CORRELATION
 from atalanta.wire.core.client.settings import ConnectionSettings
 from atalanta.wire.core.client.transport import (
@@ -34,6 +34,7 @@ from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import NullResponse, disconnect_of
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.http_upgrade import NONCE_BYTES, upgrade_of
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.wire.server import WireServer

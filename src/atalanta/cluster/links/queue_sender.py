@@ -17,12 +17,12 @@ from atalanta.cluster.links.large_stream import OutboundLargeMessage, large_fram
 from atalanta.kernel.errors import ADDRESS_FULL
 from atalanta.kernel.queue.reference import DELIVERING, Reference
 from atalanta.kernel.sessions.bridge_consumer import BridgeEndpoint
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.credits import SessionCredits
 from atalanta.wire.core.packet_types import SENDER_ID_VERSION, SESS_SEND, packet_name
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse
 from atalanta.wire.core.packets.producer import CreateProducer, ProducerCredits
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.cluster.links.limits import SendLimits

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 EXPONENT_MAX: Final = 60
-REFUSED_PAUSE_MAX_MS: Final = 30_000
+HOPELESS_PAUSE_MAX_MS: Final = 30_000
 
 
 class RetrySettings(Protocol):
@@ -30,24 +30,25 @@ class Attempts:
         self.failed: dict[str, int] = {}  # since the last success
         self.connected: dict[str, bool] = {}  # members that were connected at least once
 
-    def next_pause_ms(self, node_id: str, refused: bool = False) -> int:
+    def next_pause_ms(self, node_id: str, hopeless: bool = False) -> int:
         """Counts one failure. Returns the pause before the next attempt, -1 when the attempts are used up."""
         retries = self.failed.get(node_id, 0)
         self.failed[node_id] = retries + 1
         limit = self.config.initial_connect_attempts
         if node_id in self.connected:
             limit = self.config.reconnect_attempts
-        return -1 if 0 <= limit <= retries else self.pause_ms(retries, refused)
+        return -1 if 0 <= limit <= retries else self.pause_ms(retries, hopeless)
 
-    def pause_ms(self, retries: int, refused: bool = False) -> int:
+    def pause_ms(self, retries: int, hopeless: bool = False) -> int:
         """Returns the pause after a failure, when `retries` failures in a row came before it.
 
-        While the peer refuses this node (`refused`) the pause is doubled up to 30 s: an operator must act.
+        `hopeless`: the peer refuses this node, so an operator must act, or it was never reached. Then the pause is
+        doubled up to 30 s.
         """
         config = self.config
-        if refused:
+        if hopeless:
             doubled = config.retry_interval_ms << min(retries, 16)
-            return max(self.pause_ms(retries), min(doubled, REFUSED_PAUSE_MAX_MS))
+            return max(self.pause_ms(retries), min(doubled, HOPELESS_PAUSE_MAX_MS))
         try:
             growth = config.retry_interval_multiplier ** min(retries, EXPONENT_MAX)
             pause_ms = int(config.retry_interval_ms * growth) or config.retry_interval_ms

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from atalanta.cluster.discovery.multicast_agent import BrokerListener, parse_group
+from atalanta.cluster.discovery.multicast_agent import BrokerListener
 from atalanta.cluster.networks.bridge import NetworkBridge
 from atalanta.cluster.networks.config import MULTICAST, NetworkTarget
 from atalanta.cluster.networks.settings import group_uri
 from atalanta.cluster.part import Part
 from atalanta.management.controls.control import Control
 from atalanta.management.metrics_text import escape, head
+from atalanta.wire.openwire.multicast_discovery import parse_group
 from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_uri
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from typing import Final
 
 from atalanta.ha.register import NAME_SIZE_MAX
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.transport import TransportConfiguration, decode_transport, encode_transport
+from atalanta.wire.protocol_error import ProtocolError
 
 MAGIC: Final = b"ATLR"
 VERSION: Final = 3

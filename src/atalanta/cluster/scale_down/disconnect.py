@@ -4,13 +4,15 @@ From the freeze on, the node reads nothing more from clients. Clients and member
 only when the target knows all duplicate ids of this node. A message that they then repeat at the target is recognized
 as a duplicate.
 
-Members are read until their DISCONNECT. A member that is a real Artemis loses messages that have no answer by then
-(it has removed the bindings when QueueImpl.moveBetweenSnFQueues looks for them). So this node has withdrawn its
-consumers before, and what was on its way has been answered.
+Members are read until shortly before their DISCONNECT: the target gets the ids of what they sent after the freeze in
+between. A member that is a real Artemis loses messages that have no answer by then (it has removed the bindings when
+QueueImpl.moveBetweenSnFQueues looks for them). So this node has withdrawn its consumers before, and what was on its way
+has been answered.
 
 If the target does not know these ids HOLD_NS after the freeze, for example because it was lost, clients are
-disconnected nevertheless: they would wait in vain. Members are not: they keep the messages that this node may have
-got until they see it again. A connection that has not yet said whether it is a member only gets refusals until then.
+disconnected nevertheless: they would wait in vain. Members are not: they send on, and are disconnected when the target
+knows the ids. If it never does, they keep the messages that this node may have got until they see it again. A
+connection that has not yet said whether it is a member only gets refusals until then.
 The same holds after a crash that interrupted the scale-down.
 
 A client that is just connecting (wire/core/server/connection.py, `stop`) may ignore a DISCONNECT, and the end of its
@@ -69,7 +71,9 @@ class Disconnects:
         """Stops reading from members, too."""
         self.members_held = True
         for conn, connection in list(self.connections.items()):
-            if isinstance(connection, ClientConnection) and connection.cluster_peer and conn not in self.waiting:
+            if not isinstance(connection, ClientConnection) or conn in self.waiting:
+                continue
+            if connection.cluster_peer and not connection.reconnecting:  # that one gets refusals
                 self.add(now, conn, connection)
 
     def add(self, now: int, conn: int, connection: ClientConnection) -> None:
@@ -79,9 +83,6 @@ class Disconnects:
 
     def send(self, now: int, to_members: bool) -> bool:
         """Sends the pending DISCONNECTs. Returns True if all connections have ended."""
-        if to_members and not self.members_held:
-            self.hold_members(now)
-            return False  # what was read last is answered first
         self.host.end_lost(now)
         for conn in list(self.waiting):
             connection = self.connections.get(conn)

@@ -5,6 +5,8 @@ the operation fails: an array of texts does not fit JsonUtil.convertJsonValue, a
 the answer. Artemis therefore gets each id with a message that is routed to no queue, and remembers the id. Each id
 is sent once, since Artemis would log a warning for each repeat.
 
+Members send on after the first transfer. The second one, right before their DISCONNECT, has the ids since then.
+
 Messages that follow are recognized by `_AMQ_BRIDGE_DUP`. Their own ids are then not checked
 (PostOfficeImpl.checkDuplicateID), so the ids may be sent before the messages.
 
@@ -65,8 +67,7 @@ class CacheStage(Stage):
                 self._ask(now, self.ids)
             return not self.ids and not self.asking
         while self.ids and link.sender.has_room():
-            name, duplicate_id = self.ids.popleft()
-            self.mover.carried[(name, duplicate_id)] = True
+            name, duplicate_id = self._next(self.ids)
             link.sender.ship(Shipment([], [carrier(name, duplicate_id, now)]))
         return not self.ids and link.sender.idle()
 
@@ -91,10 +92,16 @@ class CacheStage(Stage):
             left -= len(ids[0][1])
             if left < 0 and some:
                 break
-            some.append(ids.popleft()[1].decode("utf-8", "surrogateescape"))
+            some.append(self._next(ids)[1].decode("utf-8", "surrogateescape"))
         self.asking = True
         link = self.mover.link
         link.call(now, "broker", "updateDuplicateIdCache", [name, some], self._answered)
+
+    def _next(self, ids: deque[tuple[str, bytes]]) -> tuple[str, bytes]:
+        """Takes the next id, which the target is given now."""
+        taken = ids.popleft()
+        self.mover.carried[taken] = True
+        return taken
 
     def _answered(self, now: int, succeeded: bool, value: object) -> None:
         self.asking = False

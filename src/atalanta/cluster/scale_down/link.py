@@ -11,7 +11,6 @@ from atalanta.cluster.links.cluster_link import ClusterLink
 from atalanta.cluster.links.forward_frame import PRODUCER_ID
 from atalanta.cluster.scale_down.shipments import ShipmentSender
 from atalanta.kernel.queue.spec import ANYCAST, QueueSpec
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.answer_order import NO_CORRELATION
 from atalanta.wire.core.client.errors import error_of
 from atalanta.wire.core.client.management import AnswerHandler, ManagementRequests
@@ -31,10 +30,10 @@ from atalanta.wire.core.packets.connection import (
 )
 from atalanta.wire.core.packets.message import ReceiveMessage
 from atalanta.wire.core.packets.producer import ProducerCredits, ProducerFailCredits
-from atalanta.wire.core.packets.query import BindingQuery, BindingQueryResponseV5
+from atalanta.wire.core.packets.query import LOG_VIEW_ADDRESS, BindingQuery, BindingQueryResponseV5
 from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import CreateSessionResponse
-from atalanta.wire.core.server.requests.queries import LOG_VIEW_ADDRESS
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.cluster.scale_down.candidates import TargetCandidate, TargetChoice

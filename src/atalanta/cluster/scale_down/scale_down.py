@@ -349,6 +349,18 @@ class ScaleDown(Part):
                 self.pinned[queue.name] = queue.log.shown_through
                 self.why = f"a reader of queue {queue.name} has not acknowledged what it was shown"
 
+    def hold_members(self, now: int) -> bool:
+        """Stops reading from members. Returns True once what was read last is answered."""
+        if self.members_disconnected:
+            return True
+        if self.disconnects is None:  # clients had to go before the target knew the ids
+            self.disconnects = Disconnects(self.broker.store, self.host, self.connections, now)
+        if self.disconnects.members_held:
+            return True
+        self.disconnects.hold_members(now)
+        self.check_soon(now)
+        return False
+
     def disconnect_all(self, now: int, to_members: bool) -> bool:
         """Disconnects clients and members once the target knows the duplicate ids. Returns True if all have ended."""
         assert self.target is not None

@@ -22,12 +22,12 @@ from atalanta.message.internal_headers import (
     SCALEDOWN_TO,
 )
 from atalanta.message.message import ROUTE_TO, Message
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.credits import SessionCredits
 from atalanta.wire.core.packet_types import SENDER_ID_VERSION
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse
 from atalanta.wire.core.packets.producer import CreateProducer, ProducerCredits
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.cluster.links.outbound_link import DialedLink

@@ -2,8 +2,9 @@
 
 The node moves its queues by address, the store-and-forward queues, transactions in doubt and duplicate ids. Then it
 announces its end. Before that the target gets the duplicate ids and the queues, and clients and members are
-disconnected (cluster/scale_down/disconnect.py). An Atalanta target gets the ids once more at the end, since the ids of
-many moved messages push them out of the target's cache.
+disconnected (cluster/scale_down/disconnect.py). Members send until shortly before: the target gets the ids of that time
+when nothing more is read. An Atalanta target gets all ids once more at the end, since the ids of many moved messages
+push them out of the target's cache.
 
 A message that the target refuses for its content stays here and is named; the others are moved. A message for a full
 address waits as a sender's would, for credits or for the next attempt, and those for other addresses are moved. When
@@ -68,13 +69,17 @@ class Mover:
         self.moved_before = -1  # when the stages were last planned anew
         self.named: dict[tuple[str, bool], int] = {}  # reported refusals: queue, whether for want of room
         self.created_at: int = 0  # when the target was last given a queue
-        self.carried: dict[tuple[str, bytes], bool] = {}  # duplicate ids that an Artemis target has been given
+        self.carried: dict[tuple[str, bytes], bool] = {}  # duplicate ids (cache, id) that the target has been given
         self.stages.append(CacheStage(self))
         self.stages.append(QueueStage(self))
+        self.stages.append(HoldStage(self))
+        self.stages.append(CacheStage(self))
         self.stages.append(DisconnectStage(self))
 
     def plan(self) -> None:
         """Adds the stages that move what is here."""
+        if self.link.ours:
+            self.carried.clear()
         prefix = f"{self.broker.config.internal_naming_prefix}sf."
         moves: deque[Stage] = deque()
         for address in list(self.broker.addresses.values()):
@@ -248,6 +253,19 @@ class QueueStage(Stage):
             mover.part.check_soon(now)
             return False
         return True
+
+
+class HoldStage(Stage):
+    """Stops reading from members. What they sent last, and its duplicate ids, is on disk in the turn after that.
+
+    A member that lost its link before the answer sends such a message to the target, which has to know its id.
+    """
+
+    def __init__(self, mover: Mover) -> None:
+        self.mover = mover
+
+    def step(self, now: int) -> bool:
+        return self.mover.part.hold_members(now)
 
 
 class DisconnectStage(Stage):

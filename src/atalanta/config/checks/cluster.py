@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from atalanta.cluster.config import (
-    ClusterConnectionConfig,
-)
+from atalanta.cluster.config import ClusterConnectionConfig
 from atalanta.cluster.discovery.dns import dns_names
 from atalanta.config.checks.findings import ERROR, INFORMATION, WARNING, CheckedNode, Findings
+from atalanta.config.checks.groups import group_faults
 from atalanta.config.checks.reachability import group_key, hears, reaches
 from atalanta.kernel.settings.effective_settings import all_address_settings
-
-if TYPE_CHECKING:
-    import ipaddress
 
 
 def check_cluster(nodes: list[CheckedNode], findings: Findings) -> None:
     members = [node for node in nodes if node.connection is not None]
-    for node in members:
-        _check_groups(node, findings)
+    for node in nodes:
+        for fault in group_faults(node.configuration):
+            findings.add(fault.level, node, fault.kind, fault.name, fault.text, fault.hint)
     if len(members) < 2:
         return
     for node in nodes:
@@ -34,52 +30,6 @@ def check_cluster(nodes: list[CheckedNode], findings: Findings) -> None:
     _check_settings(members, findings)
     _check_addresses(members, findings)
     _check_users(members, findings)
-
-
-def _check_groups(node: CheckedNode, findings: Findings) -> None:
-    configuration = node.configuration
-    groups = [
-        *(
-            ("broadcast-group", each.name, each.group_address, each.local_bind_address)
-            for each in configuration.broadcast_groups
-            if each.stack is None
-        ),
-        *(
-            ("discovery-group", each.name, each.group_address, each.local_bind_address)
-            for each in configuration.discovery_groups.values()
-            if each.stack is None
-        ),
-    ]
-    for kind, name, address, local in groups:
-        group, own = ip_address(address), ip_address(local)
-        if group is not None and own is not None and group.version != own.version:
-            findings.add(
-                ERROR, node, kind, name,
-                f"{kind} '{name}': {local} is not an address of an interface for the group {address}",
-                f"an IPv{group.version} address",
-            )  # fmt: skip
-        if group is None or not group.is_multicast:
-            findings.add(
-                ERROR, node, kind, name,
-                f"{kind} '{name}': {address} is not a multicast address",
-                "224.0.0.0 to 239.255.255.255, or IPv6: ff02::1 to ff0e:ffff:…",
-            )  # fmt: skip
-    for broadcast in configuration.broadcast_groups:
-        if not broadcast.connectors:
-            findings.add(
-                ERROR, node, "broadcast-group", broadcast.name,
-                f"broadcast-group '{broadcast.name}' announces no connector",
-            )  # fmt: skip
-
-
-def ip_address(text: str | None) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Parses an IP address; None for a name. Java also accepts brackets around IPv6."""
-    from ipaddress import ip_address as parsed  # Imported here: nodes start without it.
-
-    try:
-        return parsed((text or "").removeprefix("[").removesuffix("]"))
-    except ValueError:
-        return None
 
 
 def _check_credentials(members: list[CheckedNode], findings: Findings) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Final
 
-from atalanta.cluster.discovery.multicast_agent import parse_group
 from atalanta.cluster.networks.config import (
     MASTERSLAVE,
     MULTICAST,
@@ -17,7 +16,8 @@ from atalanta.cluster.networks.config import (
 from atalanta.cluster.networks.settings import group_uri
 from atalanta.config.problems import nearest
 from atalanta.config.xml.reader import BadValue, convert
-from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_authority, parse_params
+from atalanta.wire.openwire.multicast_discovery import parse_group
+from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_authority, parse_params, split_composite
 
 KINDS: Final = (STATIC, MASTERSLAVE, MULTICAST)
 WORDS: Final = ("nio", "ssl")  # of schemes such as nio+ssl
@@ -25,7 +25,11 @@ REFUSED: Final[dict[str, str]] = {
     "http": "brokers are not discovered over HTTP: name them with static:(…)",
     "https": "brokers are not discovered over HTTP: name them with static:(…)",
     "ldap": "brokers are not discovered in a directory: name them with static:(…)",
-    "zeroconf": "brokers are not discovered by zeroconf: name them with static:(…)",
+    "zeroconf": "brokers are not discovered by zeroconf: name them with static:(…), or let them find each other by"
+    " multicast://default",
+    "rendezvous": "brokers are not discovered by zeroconf: name them with static:(…), or let them find each other by"
+    " multicast://default",
+    "fanout": "messages are not copied to each broker of a list: write static:(…), with a bridge to each",
     "vm": "there are no connections within the process",
 }
 
@@ -44,38 +48,17 @@ def read_uri(uri: str) -> NetworkWay:
         of_retry = {entry.metadata["xml"] for entry in fields(NetworkRetry)}
         retry = {name: text for name, text in params.items() if name in of_retry}
         return NetworkWay(scheme, [], parse_group(group_uri(uri)).name, _retry(retry))
-    members, query = members_of(rest)
+    members, query = split_composite(rest)
     bridges = [_alternatives(each) for each in members]
     if scheme == MASTERSLAVE:
         bridges = [[each for bridge in bridges for each in bridge]]
     return NetworkWay(scheme, bridges, "", _retry(parse_params(query)))
 
 
-def members_of(text: str) -> tuple[list[str], str]:
-    """Splits `(a,b)?query`, `//(a,b)?query` or `a?query`; members may have parentheses of their own."""
-    text = text.removeprefix("//")
-    if not text.startswith("("):
-        return [text], ""  # the query is that of the single member
-    depth, start, members = 0, 1, []
-    for at, sign in enumerate(text):
-        depth += (sign == "(") - (sign == ")")
-        if depth == 0 or (depth == 1 and sign == ","):
-            members.append(text[start:at].strip())
-            start = at + 1
-        if depth == 0:
-            if any(not each for each in members):
-                raise UriError("an address in the list is empty")
-            rest = text[at + 1 :]
-            if rest and not rest.startswith("?"):
-                raise UriError(f"unexpected '{rest}' after ')'")
-            return members, rest[1:]
-    raise UriError(f"'{text}' has no closing ')'")
-
-
 def _alternatives(text: str) -> list[NetworkTarget]:
     """Returns the brokers of one bridge: that of the address, or those of a `failover:(…)`."""
     if text.startswith("failover:"):
-        members, _ = members_of(text.removeprefix("failover:"))
+        members, _ = split_composite(text.removeprefix("failover:"))
         return [each for member in members for each in _alternatives(member)]
     scheme, separator, rest = text.partition("://")
     words = scheme.split("+")

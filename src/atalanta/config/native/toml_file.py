@@ -15,6 +15,7 @@ from atalanta.config.xml.reader import BadValue, convert
 from atalanta.files.regular import read_regular
 from atalanta.ha.policy import BACKUP, NONE, REPLICATION, HaPolicy
 from atalanta.kernel.option import OptionGroup
+from atalanta.wire.jgroups.version import VersionError, version_of
 from atalanta.wire.uri import UriError
 
 if TYPE_CHECKING:
@@ -143,6 +144,12 @@ class OwnReader:
                 self.problem(key, f"unknown key '{key}'", nearest(key, [*known, BRIDGES, ZONES, NETWORKS, HA]))
             else:
                 self._assign(own, entry, key, value)
+        if own.jgroups_version is not None:
+            try:
+                version_of(own.jgroups_version)
+            except VersionError as wrong:
+                own.jgroups_version = None
+                self.problem("jgroups-version", f"jgroups-version: {wrong}")
         for text in own.dns_texts():
             try:
                 dns_names(text)

@@ -21,8 +21,10 @@ from atalanta.config.sections.known_elements import JGROUPS, UDP
 from atalanta.config.sections.references import CONNECTOR, DISCOVERY_GROUP, References
 from atalanta.config.xml.reader import BadValue, Handler, XmlReader, boolean, convert, into
 from atalanta.config.xml.tree import XmlElement
-from atalanta.files.jgroups_stack import StackError, parse_stack, read_stack
+from atalanta.files.jgroups_stack import REMEDY, UNMET, StackError, parse_stack, read_stack
 from atalanta.wire.endpoint import parse_connector
+from atalanta.wire.jgroups.version import version_of
+from atalanta.wire.jgroups_discovery import JgroupsStack
 from atalanta.wire.uri import UriError, parse_params
 
 # Parameter names of a cluster-connection URI are the setters of Artemis' ClusterConnectionConfiguration.
@@ -49,6 +51,7 @@ URI_NAMES: Final[dict[str, str]] = {
     "topologyScannerAttempts": "topology_scanner_attempts",
     "clientId": "client_id",
 }
+WILDFLY: Final = f"{UNMET}WildFly servers wrap what they announce"
 
 
 class ClusterSections:
@@ -80,6 +83,20 @@ class ClusterSections:
                 self.report.warnings.append(
                     f"atalanta.toml: dns-discovery: there is no cluster-connection '{name}' ({hint})"
                 )
+
+        own = self.configuration.own
+        if own.jgroups_version is not None:
+            self._name_version(version_of(own.jgroups_version))
+
+    def _name_version(self, version: int) -> None:
+        """Gives the stacks the version of JGroups for the first word."""
+        stacks = [group.stack for group in self.configuration.broadcast_groups]
+        stacks += [group.stack for group in self.configuration.discovery_groups.values()]
+        named = [stack for stack in stacks if stack is not None]
+        for stack in named:
+            stack.version = version
+        if not named:
+            self.report.warnings.append("atalanta.toml: jgroups-version: no group has a jgroups-file: it has no effect")
 
     # groups
 
@@ -159,9 +176,17 @@ class ClusterSections:
         except StackError as error:
             self.report.problem(str(path), error.line, error.text)
             return False
+        self._warn_unmet(str(path), config.stack.unmet_line, config.stack)
         if path not in self.configuration.files:
             self.configuration.files.append(path)
         return True
+
+    def _warn_unmet(self, file: str, line: int, stack: JgroupsStack) -> None:
+        """Warns, once for each file and reason, that real members are not found by a stack."""
+        warning = f": {stack.unmet}. {REMEDY}"
+        told = [each for each in self.report.warnings if each.startswith(f"{file}:") and each.endswith(warning)]
+        if stack.unmet and not told:
+            self.report.warnings.append(f"{file}:{line}{warning}")
 
     def _read_inside(
         self,
@@ -176,6 +201,9 @@ class ClusterSections:
         except StackError as error:
             self.report.problem(node.file, node.line, error.text)
             return False
+        if not config.stack.unmet:
+            config.stack.unmet = WILDFLY
+        self._warn_unmet(node.file, node.line, config.stack)
         return True
 
     # cluster connections

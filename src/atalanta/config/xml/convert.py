@@ -1,5 +1,5 @@
-"""WildFly's standalone.xml and ActiveMQ Classic's activemq.xml as the text of a broker.xml, with a list of what is left
-out."""
+"""WildFly's standalone.xml, ActiveMQ Classic's activemq.xml and a broker.xml of version 1 as the text of a broker.xml,
+with a list of what is left out."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from atalanta.config.configuration import instance_folder
 from atalanta.config.native.networks import networks_text
 from atalanta.config.native.toml_file import NAME as OWN_FILE
 from atalanta.config.problems import Report, grouped
+from atalanta.config.version_1.conversion import version_2
 from atalanta.config.wildfly.reader import broker_tree
 from atalanta.config.xml.text import xml_text
 from atalanta.config.xml.tree import TreeReader, XmlElement, is_classic, is_wildfly, made
@@ -89,15 +90,25 @@ def convert_file(
             if networks:
                 beside.append(Beside(OWN_FILE, networks, "the networks of brokers", True))
     else:
-        hint = "a file of WildFly or ActiveMQ Classic is converted to a broker.xml, and not the other way"
-        text = f"<{root.name}> is not a standalone.xml of WildFly, and not an activemq.xml"
-        report.problem(root.file, root.line, text, hint)
+        return Converted(*version_1_file(root, path, report))
     report.check()
     assert configuration is not None
     for core in configuration.children:
         give_cluster_user(core)
     text = xml_text(in_namespaces(configuration), f"written from {path.name}")
     return Converted(text, grouped(report.unsupported), beside)
+
+
+def version_1_file(root: XmlElement, path: Path, report: Report) -> tuple[str, list[str]]:
+    """Returns the text of a broker.xml of version 1 as version 2 has it, and lines for people. Raises ConfigError."""
+    found = version_2(root, report) if root.name in ("configuration", "core") else None
+    if found is None:
+        hint = "such files are converted to a broker.xml, and not the other way"
+        text = f"<{root.name}> is not a standalone.xml of WildFly, an activemq.xml, or a broker.xml of version 1"
+        report.problem(root.file, root.line, text, hint)
+    report.check()
+    assert found is not None
+    return xml_text(found.root, f"written from {path.name}"), [*grouped(report.unsupported), *found.differs]
 
 
 def give_cluster_user(core: XmlElement) -> None:

@@ -25,7 +25,7 @@ from atalanta.kernel.journal.message_record import (
     decode_plain_message,
 )
 from atalanta.kernel.log import retention
-from atalanta.kernel.log.lease import ReaderLease
+from atalanta.kernel.log.lease import decode_lease
 from atalanta.kernel.queue.delivery.displacement import restore
 from atalanta.kernel.queue.paging.paged_queue import behind_pages, paged_queue_of
 from atalanta.kernel.queue.paging.recovery import PagingRecovery
@@ -244,14 +244,13 @@ class Recovery:
         queue.restore(lsn, next_sequence, acked_through)
         queue.take_local(takes_local(broker.config.virtual_topic_forms, queue.name))
         for _ in range(reader.int32("queue.leases")):
-            group = reader.simple_string("lease.group")
-            epoch = reader.int64("lease.epoch")
-            owner = reader.simple_string("lease.owner")
-            queue.lease(ReaderLease(group, epoch, owner, reader.int64("lease.ttl")))
+            queue.lease(decode_lease(reader))
         for _ in range(reader.int32("queue.lost")):
             start = reader.int64("lost.start")
             end = reader.int64("lost.end")
             queue.log.lost.append((start, end, reader.simple_string("lost.why")))
+        for lease in queue.log.leases.values():
+            lease.decode_history(reader)
         if previous is not None:
             self._forget_name(previous)
         broker.queues[queue.name] = queue
@@ -290,12 +289,10 @@ class Recovery:
             self.first_segment = max(self.first_segment, reader.int64("segment.number"))
         elif kind == records.LEASE:
             queue = self.broker.queue_registry.by_id.get(reader.int64("lease.queue"))
-            group = reader.simple_string("lease.group")
-            epoch = reader.int64("lease.epoch")
-            owner = reader.simple_string("lease.owner")
-            ttl_ns = reader.int64("lease.ttl")
+            lease = decode_lease(reader)
+            lease.decode_history(reader)
             if queue is not None:
-                queue.lease(ReaderLease(group, epoch, owner, ttl_ns))
+                queue.lease(lease)
         elif kind == records.LOST:
             queue = self.broker.queue_registry.by_id.get(reader.int64("lost.queue"))
             start = reader.int64("lost.start")
@@ -371,8 +368,7 @@ class Recovery:
                 broker.dispatcher.store_counts_first(queue)
             queue.restore_sequences(now, self.sequences.get(queue.id, 0))
             for lease in queue.log.leases.values():
-                lease.active = lease.ttl_ns > 0
-                lease.until = now + lease.ttl_ns
+                lease.restore(now)
         broker.address_registry.add_all(list(broker.addresses.values()))
         broker.queue_registry.count_leased()
         retention.restore(broker.values, broker.paging, broker.queue_registry.by_id)

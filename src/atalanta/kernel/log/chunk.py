@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from mypy_extensions import i64
+
 if TYPE_CHECKING:
     from atalanta.kernel.queue.reference import Reference
     from atalanta.message.selector.selector import Filter
@@ -26,23 +28,24 @@ class LogChunk:
         self.references: list[Reference] = []
         self.last: bool = True
         self.large: bool = False
-        self._end = end
-        self._limit = limit
+        self._end: i64 = end
+        self._limit: i64 = limit
         self._selector = selector
-        self._examined: int = end
+        self._examined: i64 = end
         self._looks: int = 0
-        self._size: int = 0
-        self._whole_size: int = 0  # with the bodies that are not sent
+        self._size: i64 = 0
+        self._whole_size: i64 = 0  # with the bodies that are not sent
 
     @property
     def next(self) -> int:
-        return self._end if self.last else self._examined
+        return int(self._end if self.last else self._examined)
 
     def fill(self, found: list[Reference]) -> bool:
         """Takes the next messages of the queue, in order. Returns whether those behind them are wanted, too."""
         selector = self._selector
+        end = self._end
         for reference in found:
-            if reference.sequence > self._end:
+            if i64(reference.sequence) > end:
                 return False
             if not reference.durable:
                 continue
@@ -52,7 +55,7 @@ class LogChunk:
                     return False
                 self._looks += selector.cost
                 if not selector.matches(reference.message):
-                    self._examined = reference.sequence
+                    self._examined = i64(reference.sequence)
                     continue
             if not self._take(reference):
                 return False
@@ -60,24 +63,21 @@ class LogChunk:
 
     def _take(self, reference: Reference) -> bool:
         """Takes a message if it fits. Returns whether there may be room for another one."""
-        cost = self.cost_of(reference)
+        size: i64 = reference.size
+        cost: i64 = cost_of(reference) if self.bodies else size - len(reference.message.body)
         self._size += cost
-        self._whole_size += reference.size
+        self._whole_size += size
         full = self._size > self._limit or self._whole_size > LOOK_BYTES_MAX or cost > READ_BYTES_MAX
         if full and self.references:
             self.last = False
             return False
         self.references.append(reference)
-        self._examined = reference.sequence
+        self._examined = i64(reference.sequence)
         if cost > READ_BYTES_MAX:
             self.large = True
-            self.last = reference.sequence == self._end
+            self.last = i64(reference.sequence) == self._end
             return False
         return True
-
-    def cost_of(self, reference: Reference) -> int:
-        """Returns the bytes of a message in this chunk."""
-        return cost_of(reference) if self.bodies else reference.size - len(reference.message.body)
 
 
 def cost_of(reference: Reference) -> int:

@@ -21,6 +21,7 @@ from atalanta.kernel.errors import (
 from atalanta.kernel.journal import records
 from atalanta.kernel.log.chunk import READ_BYTES_MAX, LogChunk, cost_of
 from atalanta.kernel.log.first_lease import FirstLease
+from atalanta.kernel.log.hidden_messages import NOT_DURABLE, hidden_ranges
 from atalanta.kernel.log.lease import ReaderLease
 from atalanta.kernel.log.retention import Retention
 from atalanta.kernel.queue.delivery.freed_references import FreedReferences
@@ -270,9 +271,12 @@ class LogViews:
         endpoint: Reply,
         token: int,
     ) -> int:
-        """Acknowledges everything up to `end` (idempotent); `endpoint.done(token)` when durable. Returns the number."""
+        """Acknowledges everything up to `end` (idempotent); `endpoint.done(token)` when durable. Returns the number.
+
+        The first acknowledgement of a group is recorded, also if it acknowledges nothing: the group has begun.
+        """
         queue = self.queue_for(name, incarnation)
-        check_epoch(queue, group, epoch)
+        held = check_epoch(queue, group, epoch)
         if end > queue.stable_end():
             raise BrokerError(
                 ILLEGAL_STATE,
@@ -281,15 +285,20 @@ class LogViews:
         retained = retained_of(queue)
         if end <= queue.log.acked_through:
             self.store.command.begin_change()
+            beginning = records.Batch()
+            self._begin(queue, held, beginning)
             if retained is not None and 0 <= retained.replay_from < end:
                 retained.replay(group, end)
-                self.retention.append(queue, records.Batch(), endpoint, token)
+                self.retention.append(queue, beginning, endpoint, token)
+            elif beginning.count > 0:
+                self.retention.append(queue, beginning, endpoint, token)
             else:
                 self.store.reply_when_durable(self.store.journal.last, endpoint, token)
             return 0
         self.store.command.begin_change()
         taken = 0
         batch = records.Batch()
+        self._begin(queue, held, batch)
         references = queue.references
         index = 0
         done: list[Reference] = []
@@ -321,6 +330,12 @@ class LogViews:
         if retained is not None and queue.active_lease() is None:
             self.timers.set(LEASE_TIMER, self.store.now + 1_000_000_000)
         return taken
+
+    def _begin(self, queue: Queue, held: ReaderLease, batch: records.Batch) -> None:
+        """Records in the batch that the group has a position in the queue, if that is new."""
+        if not held.has_position:
+            held.has_position = True
+            batch.add(records.LEASE, held.record(queue.id))
 
     def retain(
         self,
@@ -369,10 +384,7 @@ class LogViews:
         starts = False
         other = queue.active_lease()
         if other is not None and other.group != group:
-            raise BrokerError(
-                FENCED,
-                f"queue {queue.name} is leased to group {other.group} of {other.owner}: one group reads a queue",
-            )
+            raise other.refuse(now, queue.name)
         if epoch == 0 and ttl_ns > 0 and queue.consumer_count() > 0:
             raise BrokerError(
                 FENCED, f"queue {queue.name} has consumers: it cannot be leased to group {group}"
@@ -393,7 +405,8 @@ class LogViews:
                 starts = True
             self.retention.lease(queue, group)
             previous = queue.log.leases.get(group)
-            held = ReaderLease(group, 1 if previous is None else previous.epoch + 1, owner, ttl_ns)
+            held = ReaderLease(group, 1 if previous is None else previous.epoch + 1, owner, ttl_ns, now)
+            held.has_position = previous is not None and previous.has_position
             self.queues.lease(queue, held)
             changed = True
         held.ttl_ns = ttl_ns
@@ -409,24 +422,55 @@ class LogViews:
             token = 0
         if changed:
             batch = records.Batch()
-            batch.add(records.LEASE, _encode_lease(queue, held))
+            batch.add(records.LEASE, held.record(queue.id))
             self.retention.append(queue, batch, reply, token)
         elif first is None:
             endpoint.done(token)
         self.timers.set(LEASE_TIMER, now + 1_000_000_000)
         return held
 
+    def end_lease(self, now: int, queue: Queue, by: str, epoch: int) -> None:
+        """Ends the lease of a queue for the user `by`, with a new epoch that is nobody's.
+
+        Its messages stay, and what the owner has not acknowledged is not acknowledged. `epoch`: the one that is meant,
+        or -1 for any. BrokerError ILLEGAL_STATE without a lease, or if it has another epoch.
+        """
+        held = queue.active_lease()
+        if held is None:
+            raise BrokerError(ILLEGAL_STATE, f"queue {queue.name} has no lease that could be ended")
+        if epoch not in (-1, held.epoch):
+            text = f"the lease of queue {queue.name} has epoch {held.epoch} of {held.owner} by now"
+            raise BrokerError(ILLEGAL_STATE, f"{text}, not {epoch}: it stays")
+        self.store.command.begin_change()
+        self._unpin(queue, held)
+        ended = ReaderLease(held.group, held.epoch + 1, held.owner, 0, now, by, held.has_position)
+        self.queues.lease(queue, ended)
+        batch = records.Batch()
+        batch.add(records.LEASE, ended.record(queue.id))
+        self.retention.append(queue, batch, None, 0)
+        self.trace.event(
+            "lease_ended_by_operator",
+            {"queue": queue.name, "group": held.group, "owner": held.owner, "epoch": ended.epoch, "by": by},
+        )
+
     def any_leased(self) -> bool:
         """Returns true if a queue of the node has ever had a lease, so that its messages are durable on arrival."""
         return self.queues.leased > 0
 
     def end_leases(self, now: int) -> None:
-        """Ends expired leases, which no longer pin their queue (the epoch stays), and releases retained messages."""
+        """Ends expired leases, which no longer pin their queue (the epoch stays), and releases retained messages.
+
+        The end is recorded: a restart starts the leases again that had not ended.
+        """
         any_active = self.retention.release_due(now, self.queues.by_name)
         for queue in self.queues.by_name.values():
             for held in queue.log.leases.values():
                 if held.active and held.until <= now:
                     self._unpin(queue, held)
+                    held.ttl_ns = 0
+                    batch = records.Batch()
+                    batch.add(records.LEASE, held.record(queue.id))
+                    self.retention.append(queue, batch, None, 0)
                 elif held.active:
                     any_active = True
         if any_active:
@@ -441,13 +485,19 @@ class LogViews:
     def lost_ranges(
         self, name: str, incarnation: str, start: int, end: int
     ) -> list[tuple[int, int, str]]:
-        """Returns the parts of (start, end] that left the queue without ack_through, by their first sequence."""
+        """Returns the parts of (start, end] that left the queue without ack_through, by their first sequence.
+
+        Before the first lease also those that a reader is not shown, since they are not durable.
+        """
         queue = self.queue_for(name, incarnation)
         self.store.paging.drop_damaged()  # what the requests before have found
         found: list[tuple[int, int, str]] = []
         for low, high, why in queue.log.lost:
             if high > start and low <= end:
                 found.append((max(low, start + 1), min(high, end), why))
+        if not queue.leased:
+            found += [(max(low, start + 1), high, NOT_DURABLE) for low, high in hidden_ranges(self.store, queue, end)
+                      if high > start]  # fmt: skip
         return sorted(found)
 
     def seek(self, name: str, timestamp_ms: int) -> int:
@@ -469,21 +519,8 @@ class LogViews:
 
 def check_epoch(queue: Queue, group: str, epoch: int) -> ReaderLease:
     lease = queue.log.leases.get(group)
-    if lease is None or lease.epoch != epoch:
-        current = 0 if lease is None else lease.epoch
-        holder = "nobody" if lease is None else lease.owner
-        raise BrokerError(
-            FENCED,
-            f"group {group} of queue {queue.name} was taken over by {holder} (epoch {current}, yours is {epoch})",
-        )
+    if lease is None:
+        raise BrokerError(FENCED, f"group {group} never had a lease of queue {queue.name} (yours is epoch {epoch})")
+    if lease.epoch != epoch or lease.ended_by:
+        raise lease.fence(queue.name, epoch)
     return lease
-
-
-def _encode_lease(queue: Queue, held: ReaderLease) -> bytes:
-    writer = Writer()
-    writer.int64(queue.id)
-    writer.simple_string(held.group)
-    writer.int64(held.epoch)
-    writer.simple_string(held.owner)
-    writer.int64(held.ttl_ns)
-    return writer.getvalue()

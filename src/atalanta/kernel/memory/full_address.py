@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.endpoint import SenderEndpoint
     from atalanta.kernel.memory.memory import Memory
     from atalanta.kernel.ports import Trace
+    from atalanta.kernel.publish.duplicate_detection import DuplicateDetection
     from atalanta.kernel.registry.addresses import AddressRegistry
     from atalanta.kernel.routing.address import Address
     from atalanta.kernel.transactions.transaction import SessionTransaction
@@ -27,9 +28,12 @@ class FullAddresses:
     `peer` says that the sender is another node: its messages are never failed, since its bridge waits for credits.
     """
 
-    def __init__(self, addresses: AddressRegistry, memory: Memory, trace: Trace) -> None:
+    def __init__(
+        self, addresses: AddressRegistry, memory: Memory, trace: Trace, duplicates: DuplicateDetection
+    ) -> None:
         self.addresses = addresses
         self.memory = memory
+        self.duplicates = duplicates
         self.trace = trace
         self.unknown = Account()  # of addresses that do not exist yet
         self.awaited: dict[str, Account] = {}  # of those whose senders wait, by name
@@ -80,6 +84,8 @@ class FullAddresses:
         account = address.account
         if not account.refusing and not memory.asks_all():
             return False
+        if self.duplicates.knows(message):
+            return False  # its sender may not hear that a message is refused, or dropped, that was taken
         policy = memory.refusal(account)
         if policy == FAIL and not peer:
             raise BrokerError(ADDRESS_FULL, f"AMQ229102: address {name} is full")
@@ -145,6 +151,8 @@ class FullAddresses:
             or memory.used_bytes + transaction.bytes >= memory.limit_bytes
             or memory.used_messages + len(transaction.messages) >= memory.limit_messages
         ):
+            if self.duplicates.knows(message):
+                return False
             if account.policy == FAIL:
                 raise BrokerError(ADDRESS_FULL, f"AMQ229102: address {address.name} is full")
             self._count_dropped(account, address.name)

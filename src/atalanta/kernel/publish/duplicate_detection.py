@@ -14,6 +14,7 @@ from atalanta.kernel.registry.duplicate_caches import (
 from atalanta.kernel.registry.duplicate_spaces import BRIDGE_PREFIX, application_id, user_bridge_id
 from atalanta.kernel.security.security import MANAGE
 from atalanta.kernel.trace import trace_message
+from atalanta.message.fqqn import split_fqqn
 from atalanta.message.internal_headers import ACK_ROUTE_TO
 from atalanta.message.message import ROUTE_TO, Message
 from atalanta.message.properties import PropertyValue
@@ -64,6 +65,17 @@ class DuplicateDetection:
             if self.trace.on:
                 trace_message(self.trace, "trace_repeated", plan.message, cache_name)
         return lsn
+
+    def knows(self, message: Message) -> bool:
+        """Returns whether this node has got the message before: a repeat needs no room."""
+        name = split_fqqn(message.address)[0]
+        found: PropertyValue = message.sent_id
+        if found is None and message.has_property(BRIDGE_DUPLICATE):
+            name, found = BRIDGE_PREFIX + message.address, message.property_value(BRIDGE_DUPLICATE)
+        if found is None and message.duplicate_id is not None:
+            found = application_id(name, message.duplicate_id)
+        cache = self.caches.by_name.get(name)
+        return cache is not None and isinstance(found, bytes) and cache.first_lsn_of(found) >= 0
 
     def note_own(self, plan: RoutingPlan, message: Message) -> None:
         """Stores the application's id of a message that another id has told from repeats: its sender may repeat it."""

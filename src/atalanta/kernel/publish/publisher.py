@@ -136,6 +136,14 @@ class Publisher:
             plan.unrouted = not plan.is_routed() and expects_queue(address, message.routing_type)
         return plan
 
+    def exhaustion(self, messages: list[Message]) -> BrokerError | None:
+        """Returns the error for a transaction while the disk has no room; None if it holds a repeat, whose error tells
+        its sender that the messages are there."""
+        error = self.store.memory.exhaustion()
+        if error is not None and any(self.duplicates.knows(each) for each in messages):
+            return None
+        return error
+
     def prepare_all(self, now: int, messages: list[Message], strict: bool) -> list[RoutingPlan]:
         """Prepares messages of a transaction. Raises BrokerError with DUPLICATE_ID for a repeat.
 

@@ -77,10 +77,13 @@ class LogState:
         """Returns the last sequence that may be shown, if those up to `durable_through` are durable."""
         return self.show_until if 0 <= self.show_until < durable_through else durable_through
 
-    def is_shown(self, sequence: int) -> bool:
-        """Returns true for a message that a reader was shown and has not acknowledged."""
+    def is_awaited(self, sequence: int) -> bool:
+        """Returns true for a message that a reader was shown and has not acknowledged; in a lease for every later one.
+        """
         return (
-            len(self.leases) > 0 and self.acked_through < sequence and sequence <= self.shown_through
+            len(self.leases) > 0
+            and self.acked_through < sequence
+            and (sequence <= self.shown_through or self.active_lease() is not None)
         )
 
     def add_lost(self, start: int, end: int, why: str) -> None:

@@ -381,13 +381,12 @@ def encode_queue(queue: Queue) -> bytes:
     writer.int64(queue.log.acked_through)
     writer.int32(len(queue.log.leases))
     for lease in queue.log.leases.values():
-        writer.simple_string(lease.group)
-        writer.int64(lease.epoch)
-        writer.simple_string(lease.owner)
-        writer.int64(lease.ttl_ns)
+        lease.encode(writer)
     writer.int32(len(queue.log.lost))
     for start, end, why in queue.log.lost:
         writer.int64(start)
         writer.int64(end)
         writer.simple_string(why)
+    for lease in queue.log.leases.values():
+        lease.encode_history(writer)
     return writer.getvalue()

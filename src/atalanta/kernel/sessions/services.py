@@ -83,7 +83,9 @@ class SessionServices:
         self.fan_out = FanOut()
         self.queues = SessionQueues(queue_registry, permissions, config)
         self.auto_creation = AutoCreation(self.queues, retroactive)
-        self.full_addresses = FullAddresses(queue_registry.addresses, memory, publisher.trace)
+        self.full_addresses = FullAddresses(
+            queue_registry.addresses, memory, publisher.trace, publisher.duplicates
+        )
         self.transaction_sends = TransactionSends(
             self.full_addresses,
             publisher.duplicates.caches,

@@ -261,7 +261,7 @@ class Session(TransactionOwner):
             )
         selector = parse_filter(filter_text)
         if not browse_only:
-            check_consumer_allowed(queue)
+            check_consumer_allowed(now, queue)
         services.command.begin_change()
         consumer = SessionConsumer(self, consumer_id, queue, selector, browse_only, priority, claims)
         consumer.reserved_bytes = self.client.consumer_memory.reserve(filter_text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from atalanta.kernel.endpoint import Reply
-from atalanta.kernel.errors import FENCED, MAX_CONSUMERS, BrokerError
+from atalanta.kernel.errors import MAX_CONSUMERS, BrokerError
 from atalanta.kernel.publish.redelivery import ADDRESS_DELAY
 from atalanta.kernel.queue.consumer import QueueConsumer
 from atalanta.kernel.queue.reference import DELIVERING, Reference
@@ -104,14 +104,11 @@ class LaterDrain(Reply):
         return None
 
 
-def check_consumer_allowed(queue: Queue) -> None:
+def check_consumer_allowed(now: int, queue: Queue) -> None:
     """Raises BrokerError FENCED or MAX_CONSUMERS if the queue takes no further consumer."""
     lease = queue.active_lease()
     if lease is not None:
-        raise BrokerError(
-            FENCED,
-            f"queue {queue.name} is leased to the log-view group {lease.group} of {lease.owner}",
-        )
+        raise lease.refuse(now, queue.name)
     limit = queue.spec.max_consumers
     if 0 <= limit <= queue.consumer_count():
         raise BrokerError(MAX_CONSUMERS, f"AMQ229200: queue {queue.name} already has {limit} consumers")

@@ -48,7 +48,7 @@ class Commits:
         error = transaction.rollback_only
         plans: list[RoutingPlan] = []
         if error is None and transaction.messages:
-            error = self.store.memory.exhaustion()
+            error = self.publisher.exhaustion(transaction.messages)
             if error is None:
                 try:
                     plans = self._prepared(now, transaction, endpoint.takes_notices())

@@ -125,6 +125,15 @@ class Branches:
         self.prepared: int = 0
         self.stored_bytes: int = 0
         self.timer_set: bool = False
+        self._ended: bool = False  # a branch in doubt, since `newest_end` was asked for
+        self._newest_end: int = 0
+
+    def newest_end(self) -> int:
+        """Returns the lsn that must be durable before a branch is said to be unknown: it may have just ended."""
+        if self._ended:
+            self._ended = False
+            self._newest_end = self.store.journal.last
+        return self._newest_end
 
     def in_doubt(self, right: BranchRight) -> list[bytes]:
         """Returns the xids for a recovery scan: the user's prepared branches and heuristic outcomes."""
@@ -135,7 +144,7 @@ class Branches:
 
     def newest_lsn(self) -> int:
         """Returns the lsn that must be durable before the result of `in_doubt` is sent."""
-        newest = 0
+        newest = self.newest_end()
         for branch in self.by_xid.values():
             newest = max(newest, branch.lsn)
         for heuristic in self.heuristics.values():
@@ -177,7 +186,7 @@ class Branches:
         transaction = branch.transaction
         error = transaction.rollback_only
         if error is None and transaction.messages:
-            error = self.store.memory.exhaustion()
+            error = self.publisher.exhaustion(transaction.messages)
         draft: PreparedDraft | None = None
         if error is None:
             try:
@@ -232,6 +241,7 @@ class Branches:
         self.store.command.begin_change()
         branch.release_queues()
         self.by_xid.pop(branch.xid, None)
+        self._ended = True
         self.prepared -= 1
         self.stored_bytes -= branch.stored_bytes
 
@@ -340,6 +350,7 @@ class Branches:
             return False
         self.store.command.begin_change()
         del self.heuristics[xid]
+        self._ended = True
         batch = records.Batch()
         batch.add(records.XA_ENDED, encode_ended(xid, ENDED, None))
         self.plans.append(batch, [], [], endpoint, token)

@@ -28,6 +28,7 @@ from atalanta.management.operations.connections import (
     validated_user,
 )
 from atalanta.management.operations.destinations import routing_types
+from atalanta.management.operations.leases import active_lease_text
 from atalanta.management.operations.queue_definition import routing_name
 from atalanta.management.request.call import (
     Call,
@@ -53,11 +54,12 @@ if TYPE_CHECKING:
 
 
 class ListedQueue:
-    """A queue with the other values of its row."""
+    """A queue with the other values of its row, at `now`."""
 
-    def __init__(self, queue: Queue, persisted_pause: bool) -> None:
+    def __init__(self, queue: Queue, persisted_pause: bool, now: int) -> None:
         self.queue = queue
         self.persisted_pause = persisted_pause
+        self.now = now
 
 
 class ListedAddress:
@@ -131,6 +133,7 @@ QUEUES: Final[View[ListedQueue]] = View(
         "autoDelete": lambda row: row.queue.spec.auto_delete,
         "internalQueue": lambda row: row.queue.internal,
         "consumerID": lambda row: [str(one.sequential_id) for one in row.queue.consumers],
+        "lease": lambda row: active_lease_text(row.queue, row.now),  # an addition to Artemis: JSON
     },
     "name",
     hidden=("consumerID",),
@@ -307,7 +310,7 @@ class ListOperations:
     def list_queues(self, call: Call, given: Parameters) -> object:
         paused = self.pauses.queues
         rows = [
-            ListedQueue(queue, paused.get(queue.name, False)) for queue in self.queues.values()
+            ListedQueue(queue, paused.get(queue.name, False), call.now) for queue in self.queues.values()
         ]
         return QUEUES.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
 

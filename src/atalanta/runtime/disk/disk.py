@@ -13,6 +13,7 @@ although the data is lost, so no job is tried again. A full disk is no failure a
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
@@ -346,7 +347,8 @@ class FileDisk(Disk):
     def _do_set_aside(self, name: str, spare_name: str) -> None:
         if name == self._write_file.name:
             self._write_file.close()
-        os.rename(self._folder(name) / name, self._folder(spare_name) / spare_name)
+        with contextlib.suppress(FileNotFoundError):  # an earlier job has deleted it
+            os.rename(self._folder(name) / name, self._folder(spare_name) / spare_name)
         self._sync_folder(name)
         self._report(self._answer, 0)
 

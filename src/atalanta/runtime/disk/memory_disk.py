@@ -63,7 +63,8 @@ class MemoryDisk(Disk):
 
     def set_aside(self, name: str, spare_name: str) -> None:
         """Implements Disk.set_aside."""
-        self._files[spare_name] = self._files.pop(name)
+        if name in self._files:
+            self._files[spare_name] = self._files.pop(name)
 
     def reuse(self, spare_name: str, name: str, head: bytes) -> None:
         """Implements Disk.reuse."""

@@ -45,6 +45,10 @@ class Listen:
     handshake_timeout_s: float = 10.0  # for TLS; 0: no limit
 
 
+class PortTaken(OSError):
+    """The error of a port at which another socket listens, though both could be bound."""
+
+
 class Acceptor:
     """An acceptor of the configuration, on every address of its host name."""
 
@@ -83,9 +87,15 @@ class Acceptor:
             bound.listen(self.listen.backlog)
 
     async def accept(self) -> None:
-        """Starts to accept. After the return a peer's connect succeeds."""
+        """Starts to accept. After the return a peer's connect succeeds. Raises PortTaken."""
         loop = self.connections.loop
         for bound in self._sockets:
+            try:
+                bound.listen(self.listen.backlog)
+            except OSError as error:
+                place = address_text(bound.getsockname())
+                text = f"acceptor {self.listen.name} cannot listen on {place}: {error.strerror}"
+                raise PortTaken(error.errno, text) from error
             server = await loop.create_server(
                 self._protocol,
                 sock=bound,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 
 from atalanta.runtime.net.acceptor import Acceptor, Listen
 from atalanta.runtime.net.tcp import Connections
 from atalanta.runtime.trace import LogTrace
 
+ANY = ("0.0.0.0", "[::]", "::")
 CONNECTIONS_MAX = 200  # connections per listener; peers stay only briefly
 
 
@@ -30,7 +33,9 @@ class DynamicListeners:
             acceptor = Acceptor(listen, self._connections, self._trace)
             try:
                 acceptor.bind()
+                acceptor.listen_early()  # two may bind a port at once, and one of them listens
             except OSError as error:
+                acceptor.close()
                 why = why or error.strerror or str(error)
                 continue
             self._open[key] = acceptor
@@ -47,6 +52,20 @@ class DynamicListeners:
         """Returns host:port of the open listeners."""
         acceptor = self._open.get(key)
         return [] if acceptor is None else acceptor.addresses
+
+    def listening(self, key: str, towards: str) -> str:
+        """Implements Links.listening: for a listener at all addresses the one that the system uses towards there."""
+        addresses: list[str] = []
+        with contextlib.suppress(OSError):  # closed meanwhile
+            addresses = self.addresses(key)
+        for address in addresses:
+            host, _, port = address.rpartition(":")
+            if host not in ANY:
+                return address
+            with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+                asking.connect((towards, 1))  # sends nothing
+                return f"{asking.getsockname()[0]}:{port}"
+        return ""
 
     def unlisten(self, key: str) -> None:
         """Implements Links.unlisten."""

@@ -69,6 +69,10 @@ class LoopLinks(Links):
         """Implements Links.listen."""
         self._listeners.listen(key, host, port, port_range)
 
+    def listening(self, key: str, towards: str) -> str:
+        """Implements Links.listening."""
+        return self._listeners.listening(key, towards)
+
     def unlisten(self, key: str) -> None:
         """Implements Links.unlisten."""
         self._listeners.unlisten(key)

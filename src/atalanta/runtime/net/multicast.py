@@ -29,6 +29,7 @@ TIME_TO_LIVE = 1
 DATAGRAM_BYTES_MAX = 65_535
 BIND_PORTS = (3000, 4000)
 BIND_ATTEMPTS = 100
+REASONS_MAX: Final = 8  # in the log for one group
 ANY: Final = {socket.AF_INET: "0.0.0.0", socket.AF_INET6: "::"}
 INTERFACES: Final = Path("/proc/net/if_inet6")  # Linux
 SocketAddress = tuple[str, int] | tuple[str, int, int, int]
@@ -84,6 +85,7 @@ class Multicast:
         self._trace = trace
         self._joined: dict[str, Membership] = {}
         self._retries: dict[str, asyncio.TimerHandle] = {}
+        self._told: dict[str, list[str]] = {}  # why a group fails, since it was joined last
 
     def join(
         self,
@@ -103,11 +105,12 @@ class Multicast:
         try:
             membership = Membership(group, self._limits)
         except OSError as error:
-            self._trace.count("multicast.failed")
-            self._trace.event("multicast_join_failed", {"group": group.name, "why": str(error)})
+            if self._is_news(group.name, str(error)):
+                self._trace.event("multicast_join_failed", {"group": group.name, "why": str(error)})
             retry = self._loop.call_later(self._limits.join_retry_s, self._try_to_join, group)
             self._retries[group.name] = retry
             return
+        self._told.pop(group.name, None)
         self._joined[group.name] = membership
         if membership.receiver is not None:
             self._loop.add_reader(
@@ -139,8 +142,17 @@ class Multicast:
             self._failed(name, error)
 
     def _failed(self, name: str, error: OSError) -> None:
+        if self._is_news(name, str(error)):
+            self._trace.event("multicast_failed", {"group": name, "why": str(error)})
+
+    def _is_news(self, name: str, why: str) -> bool:
+        """Counts a failure. Returns whether it is to be told: each reason once, as it is tried again and again."""
         self._trace.count("multicast.failed")
-        self._trace.event("multicast_failed", {"group": name, "why": str(error)})
+        told = self._told.setdefault(name, [])
+        if why in told or len(told) >= REASONS_MAX:
+            return False
+        told.append(why)
+        return True
 
     def leave(self, name: str) -> None:
         """Leaves a group; no effect if it was not joined."""

@@ -1,8 +1,9 @@
 """The check that a message group is never split: it records node, consumer and order of every delivery.
 
 A group belongs to one queue of each routing name. It may move to another node only after a graceful stop of its node,
-or if it was unused for its timeout (docs/guide/message-groups.md). Two messages that were certainly routed close
-in time must therefore be at one node. A message is certainly routed between its first send and its confirmation.
+if it was unused for its timeout, or if the LOCAL node did not reach its node for some time after a graceful stop of its
+own (docs/guide/message-groups.md). Two messages that were certainly routed close in time must therefore be at one node.
+A message is certainly routed between its first send and its confirmation.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ from atalanta.sim.world.world import SECOND, World
 # Until every node knows of a stop, messages may still go to the group's old node.
 NEWS_NS: Final = 5 * SECOND
 BEHIND_RECORDS: Final = 12  # of 30 ms each: nearly the timeout of 400 ms
+REJOIN_NS: Final = 7 * SECOND // 2  # a node that runs has tried to connect every 500 ms since the LOCAL one stopped
 SEEN_NS: Final = SECOND // 5  # a scale-down is checked for ten times a second
 
 
 class Grouped:
-    """A message: `at` is the node by queue after its delivery; `last` if it was sent after the faults had ended."""
+    """A message: `at` is the node by queue after its delivery; `last` if it was sent after the faults had ended.
+
+    `durable` is the number of the last durable record by node when it was sent.
+    """
 
     def __init__(self, key: str, group: str, now: int, last: bool) -> None:
         self.key = key
@@ -33,6 +38,7 @@ class Grouped:
         self.refused = False
         self.last = last
         self.at: dict[str, str] = {}
+        self.durable: dict[str, int] = {}
 
 
 class GroupLedger:
@@ -60,7 +66,10 @@ class GroupLedger:
     # -- senders --------------------------------------------------------------------------------
     def sending(self, key: str, group: str) -> None:
         self.ledger.sent[key] = True
-        self.messages[key] = Grouped(key, group, self.world.now, self.closing)
+        self.messages[key] = sent = Grouped(key, group, self.world.now, self.closing)
+        for host in self.hosts:
+            if host.node is not None:
+                sent.durable[host.name] = host.node.broker.journal.durable
 
     def confirm(self, key: str) -> None:
         self.ledger.confirm(key, False)
@@ -69,19 +78,21 @@ class GroupLedger:
     def refuse(self, key: str, why: str) -> None:
         self.ledger.tell(key, f"{key} is refused: {why}")
         found = self.messages[key]
-        if found.last and not self._disk_behind():
+        if found.last and not self._disk_behind(found):
             raise Violation(f"{key} is refused after the faults have ended: {why}", key)
         if found.at:
             raise Violation(f"{key} was delivered and then refused: {why}", key)
         found.refused = True
 
-    def _disk_behind(self) -> bool:
-        """Returns True if a node's disk is slow. A decision is sent after it is on disk. With 30 ms per small block,
-        earlier records (a journal compaction) may take longer than `timeout`."""
+    def _disk_behind(self, found: Grouped) -> bool:
+        """Returns True if a node's disk still writes what it has got since the message was sent. A decision is sent
+        after it is on disk. With 30 ms per small block, earlier records (a journal compaction) may take longer than
+        `timeout`."""
         for host in self.hosts:
             if host.node is not None:
                 journal = host.node.broker.journal
-                if journal.last - journal.durable > BEHIND_RECORDS:
+                since = found.durable.get(host.name, 0)
+                if journal.last > journal.durable and journal.last - since > BEHIND_RECORDS:
                     return True
         return False
 
@@ -166,6 +177,15 @@ class GroupLedger:
                         one.key,
                     )
 
+    def _was_freed(self, node: str, until: int) -> bool:
+        """Returns whether the LOCAL node had taken that node for one that had left, and not too early."""
+        for host in self.hosts:
+            for freed_at, freed in host.freed:
+                stopped_at = max((each for each in host.stops if each <= freed_at), default=freed_at)
+                if freed == node and stopped_at + REJOIN_NS <= freed_at <= until:
+                    return True
+        return False
+
     def _may_differ(self, queue: str, one: Grouped, other: Grouped) -> bool:
         if self.apart_ns >= 0 and (
             one.confirmed_at >= other.sent_at + self.apart_ns
@@ -184,6 +204,8 @@ class GroupLedger:
             if host.name in origins or host.name in others:
                 if any(since <= stopped_at <= until for stopped_at in host.stops):
                     return True
+        if any(self._was_freed(node, until) for node in [*origins, *others]):
+            return True
         return any(
             (handover.source in origins or handover.source in others)
             and handover.began <= until + SEEN_NS

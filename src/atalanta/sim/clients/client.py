@@ -100,6 +100,9 @@ class SimClient(Machine):
     def on_lost(self) -> None:
         """Handles a lost session. The session is created again on the next connection, or replaced by a new one."""
 
+    def on_topology(self) -> None:
+        """Handles a topology that has changed."""
+
     def on_disconnect_notice(self, reason: int, target: TransportConfiguration | None) -> None:
         """Handles the node's DISCONNECT, which may name another node."""
         if self.follows and reason == REASON_SCALE_DOWN and target is not None:
@@ -386,6 +389,9 @@ class Events(ClientEvents):
     ) -> None:
         self.client.patience = None
         self.client.on_disconnect_notice(reason, target)
+
+    def topology_changed(self) -> None:
+        self.client.on_topology()
 
     def packet(self, channel: int, packet: Packet) -> bool:
         if isinstance(packet, ReattachSessionResponse):

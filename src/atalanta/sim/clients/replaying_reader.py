@@ -65,7 +65,7 @@ class ReplayingReader(LogReader):
         super()._lease()
 
     def _leased(self, packet: LogLeaseResponse) -> None:
-        position = packet.acked_through
+        position = packet.acked_through if packet.acked_through >= 0 else -1 - packet.acked_through
         if position < (self.replay if self.replay >= 0 else self.acknowledged):
             raise Violation(f"{self.target}: {self.queue} was set back to {position}")
         if position > self.replay and self._pins():

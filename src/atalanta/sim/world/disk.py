@@ -328,7 +328,7 @@ class SimDisk(Disk):
             self.commits += 1
         elif job.kind == DELETE:
             self.files.pop(job.name, None)
-        else:
+        elif job.kind == REUSE or job.name in self.files:
             self._write(job.name, 0, job.data)
             self.files[job.new_name] = self.files.pop(job.name)
 

@@ -81,6 +81,7 @@ class Network:
         self.groups: dict[str, list[Machine]] = {}
         self.names: dict[str, list[tuple[str, int]]] = {}
         self.names_fail: str = ""
+        self.ips: dict[str, str] = {}  # by host name, for protocols whose messages have IP addresses
         self.folders: dict[str, dict[str, bytes]] = {}
         self.folders_fail: str = ""
         self.partners: dict[str, list[str]] = {}  # the other machines of a node by the one with its name
@@ -90,6 +91,11 @@ class Network:
     # -- connections ----------------------------------------------------------------------------
     def listen(self, machine: Machine, host: str, port: int) -> None:
         self.listening[(host, port)] = machine
+
+    def ip(self, name: str) -> str:
+        """Returns the IP address of a host name."""
+        number = len(self.ips) + 1
+        return self.ips.setdefault(name, f"10.9.{number >> 8}.{number & 255}")
 
     def unlisten(self, machine: Machine) -> None:
         for address in [address for address, owner in self.listening.items() if owner is machine]:
@@ -106,6 +112,9 @@ class Network:
         if not source.up:
             return
         target = self.listening.get((host, port))
+        if target is None:
+            names = [name for name, ip in self.ips.items() if ip == host]
+            target = self.listening.get((names[0], port)) if names else None
         if target is not None and (self._cut(source, target) or self._cut(target, source)):
             self.world.at(CONNECT_TIMEOUT_NS, lambda: self._fail(source, key, "timed out"))
             return

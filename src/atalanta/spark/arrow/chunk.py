@@ -1,12 +1,16 @@
-"""The messages of one chunk: column data where available, message objects for the rest."""
+"""The messages of one chunk as columns; texts and properties are read when a column asks for them."""
 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any, Final
 
 import pyarrow as pa
 
-from atalanta.client.log import TEXT, DecodeError, LogColumns, Message, columns_of, entries_of
+from atalanta.client.log import ColumnChunk, LogColumns, LogProperty, LogTexts, columns_of
+
+# The property that a message of a bare chunk (LogColumns) may still have.
+ROUTING_TYPE: Final = "_AMQ_ROUTING_TYPE"
 
 
 class ArrowChunk:
@@ -16,47 +20,51 @@ class ArrowChunk:
     """
 
     def __init__(
-        self, count: int, entries: bytes, queue: str, node_id: str, error: str = ""
+        self, count: int, content: bytes | ColumnChunk, queue: str, node_id: str, error: str = ""
     ) -> None:
         self.count = count
         self.queue = queue
         self.node_id = node_id
-        self.entries = entries
         self.error = error
-        self.columns: LogColumns = columns_of(count, entries)
+        self.columns: LogColumns = columns_of(count, content)
 
     @cached_property
-    def messages(self) -> list[Message]:
-        """Returns the messages, decoded at the first call: ten times the work of `columns`."""
-        return [entry.message for entry in entries_of(self.count, self.entries)]
+    def heads(self) -> bytes:
+        """Returns the positions of the messages' properties, which LogProperties and LogProperty read."""
+        return self.columns.heads
 
     @cached_property
-    def texts(self) -> list[str | None]:
-        """Returns the texts; None for other messages, and if the body is not a text."""
-        found: list[str | None] = []
-        for row, message in enumerate(self.messages):
-            text = None
-            if message.kind == TEXT and not self.error:
-                try:
-                    text = message.text()
-                except DecodeError as error:
-                    self._malformed[row] = f"the body is not a text: {error}"
-            found.append(text)
-        return found
-
-    @cached_property
-    def _malformed(self) -> dict[int, str]:
-        return {0: self.error} if self.error else {}
+    def texts(self) -> LogTexts | None:
+        """Returns the texts; None if there is none, and for a message without its body."""
+        return LogTexts(self.columns) if self.columns.any_text and not self.error else None
 
     @property
     def errors(self) -> dict[int, str]:
         """Returns the errors of rows that were not converted, by row."""
-        if self.columns.any_text:
-            _ = self.texts
-        return self._malformed
+        if self.error:
+            return {0: self.error}
+        return self.texts.errors if self.texts is not None else {}
+
+    def found_property(self, name: str) -> LogProperty | None:
+        """Returns the property `name` of each message; None if no message has it."""
+        if self.columns.bare and name != ROUTING_TYPE:
+            return None
+        found = LogProperty(self.columns.data, self.heads, name)
+        return found if found.found else None
 
 
-def texts(kind: pa.DataType, values: list[str | None]) -> pa.Array:
+def numbers(kind: pa.DataType, count: int, values: bytes) -> pa.Array:
+    """Returns a column over its bytes, which are not copied."""
+    return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(values)])
+
+
+def strings(kind: pa.DataType, count: int, ends: bytes, values: bytes, present: bytes | None) -> pa.Array:
+    """Returns a column of strings or binaries over its bytes; where the byte of `present` is 0, it is null."""
+    validity = None if present is None else numbers(pa.uint8(), count, present).cast(pa.bool_()).buffers()[1]
+    return pa.Array.from_buffers(kind, count, [validity, pa.py_buffer(ends), pa.py_buffer(values)])
+
+
+def texts(kind: pa.DataType, values: list[Any]) -> pa.Array:
     """Returns a column of strings. Invalid Unicode (a lone surrogate, which Java allows) becomes a question mark."""
     try:
         return pa.array(values, kind)

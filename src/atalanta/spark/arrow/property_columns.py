@@ -1,23 +1,21 @@
 """Properties of messages as Arrow columns: the map `properties`, and a typed column for each other name.
 
-A property in the map has one canonical text. Whole numbers and floats are decimal (the shortest text that reads back
-as the same value; NaN, Infinity). Booleans are true and false, bytes base64, null is null. Artemis' own names (_AMQ…,
-__AMQ…) are left out, except those that name the origin of a dead or expired message. Properties with a column of their
-own are left out too.
+A property in the map has its canonical text (message/property_text.py). Artemis' own names (_AMQ…, __AMQ…) are left
+out, except those that name the origin of a dead or expired message. Properties with a column of their own are left out
+too.
 """
 
 from __future__ import annotations
 
-import base64
 import math
-import struct
 from collections.abc import Callable
 from typing import Any, Final
 
 import pyarrow as pa
 
-from atalanta.client.log import FLOAT, TYPE_NAMES, PropertyValue
-from atalanta.spark.arrow.chunk import ArrowChunk, texts
+from atalanta.client.log import TYPE_NAMES, LogProperties, PropertyValue, canonical
+from atalanta.spark.arrow.chunk import ArrowChunk, numbers, strings, texts
+from atalanta.spark.arrow.typed_properties import WHOLE
 
 OWN_PREFIXES: Final = ("_AMQ", "__AMQ")
 # _AMQ_ORIG_ADDRESS, _AMQ_ORIG_QUEUE, _AMQ_ORIG_MESSAGE_ID, _AMQ_ACTUAL_EXPIRY.
@@ -25,45 +23,39 @@ ORIGIN_PREFIXES: Final = ("_AMQ_ORIG_", "_AMQ_ACTUAL_")
 # Properties with a column of their own.
 OWN_COLUMNS: Final = frozenset({"JMSCorrelationID", "JMSReplyTo"})
 
-# Properties that a message of a bare chunk (LogColumns) may still have.
-ROUTING_TYPE: Final = "_AMQ_ROUTING_TYPE"
-
 # The longest time (ms) that fits into microseconds of 64 bits, less one.
 TIME_MS_MAX: Final = (1 << 63) // 1000 - 1
 
-_FLOAT: Final = struct.Struct(">f")
+CODES: Final = {name: code for code, name in enumerate(TYPE_NAMES)}
+TYPES: Final = pa.array(TYPE_NAMES, pa.string())
 
 
 def origin(name: str) -> bool:
     return name.startswith(ORIGIN_PREFIXES)
 
 
+def in_map(name: str) -> bool:
+    """Returns whether the map has the property of this name."""
+    return name not in OWN_COLUMNS and (not name.startswith(OWN_PREFIXES) or origin(name))
+
+
 def property_map(kind: pa.DataType, rows: ArrowChunk) -> pa.Array:
     """Returns the map: of texts, or with types (typed_properties.py) if `kind` says so."""
     if rows.columns.bare:
-        offsets = [0] * (rows.count + 1)
-        nothing = pa.array([], pa.string())
-        items = pa.array([], kind.item_type)
-        return pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), nothing, items).cast(kind)
-    offsets = [0]
-    names: list[str | None] = []
-    values: list[str | None] = []
-    codes: list[int] = []
-    for message in rows.messages:
-        for name, (code, value) in message.properties.entries.items():
-            if name in OWN_COLUMNS or (name.startswith(OWN_PREFIXES) and not origin(name)):
-                continue
-            names.append(name)
-            values.append(value if value.__class__ is str else canonical(code, value))
-            codes.append(code)
-        offsets.append(len(names))
-    items = texts(pa.string(), values)
+        nothing = pa.py_buffer(bytes(4 * (rows.count + 1)))
+        entries = pa.array([], pa.struct([kind.key_field, kind.item_field]))
+        return pa.Array.from_buffers(kind, rows.count, [None, nothing], children=[entries])
+    found = LogProperties(rows.columns.data, rows.heads, in_map)
+    count = found.count
+    present = found.codes if found.any_null else None  # the code of null is 0
+    names = texts(pa.string(), found.names).take(numbers(pa.int32(), count, found.name_numbers))
+    items = strings(pa.string(), count, found.text_ends, found.texts, present)
     if pa.types.is_struct(kind.item_type):
-        types = pa.array(TYPE_NAMES, pa.string()).take(pa.array(codes, pa.int32()))
+        types = TYPES.take(numbers(pa.uint8(), count, found.codes))
         items = pa.StructArray.from_arrays([types, items], fields=list(kind.item_type))
-    return pa.MapArray.from_arrays(
-        pa.array(offsets, pa.int32()), texts(pa.string(), names), items
-    ).cast(kind)
+    entries = pa.StructArray.from_arrays([names, items], fields=[kind.key_field, kind.item_field])
+    offsets = pa.py_buffer(found.offsets)
+    return pa.Array.from_buffers(kind, rows.count, [None, offsets], children=[entries])
 
 
 class PropertyColumn:
@@ -73,17 +65,34 @@ class PropertyColumn:
         self.name = name
 
     def __call__(self, kind: pa.DataType, rows: ArrowChunk) -> pa.Array:
-        name = self.name
-        if rows.columns.bare and name != ROUTING_TYPE:
+        found = rows.found_property(self.name)
+        if found is None:
             return pa.nulls(rows.count, kind)
-        values: list[Any] = []
-        convert = converter(kind)
-        for message in rows.messages:
-            entry = message.properties.entries.get(name)
-            values.append(None if entry is None else convert(entry[0], entry[1]))
+        values: list[Any] = found.values
+        codes = found.codes
+        if not set(codes) <= taken_codes(kind):
+            convert = converter(kind)
+            values = [convert(code, value) for code, value in zip(codes, values, strict=True)]
         if pa.types.is_timestamp(kind):
             return times(kind, values)
         return texts(kind, values) if pa.types.is_string(kind) else pa.array(values, kind)
+
+
+def taken_codes(kind: pa.DataType) -> frozenset[int]:
+    """Returns the types of properties whose values a column of Arrow's `kind` takes as they are."""
+    if pa.types.is_string(kind):
+        names = {"string", "char"}
+    elif pa.types.is_binary(kind):
+        names = {"bytes"}
+    elif pa.types.is_boolean(kind):
+        names = {"boolean"}
+    elif pa.types.is_floating(kind):
+        names = {"float", "double"}
+    elif pa.types.is_timestamp(kind):
+        names = set()
+    else:
+        names = {name for name, (_, bits) in WHOLE.items() if bits <= kind.bit_width}
+    return frozenset(CODES[name] for name in names | {"null"})
 
 
 def times(kind: pa.DataType, milliseconds: list[int | None]) -> pa.Array:
@@ -154,29 +163,3 @@ def _binary(code: int, value: PropertyValue) -> bytes | None:
     if isinstance(value, bytes):
         return value
     return value.encode("utf-8", "replace") if isinstance(value, str) else None
-
-
-def canonical(code: int, value: PropertyValue) -> str | None:
-    """Returns the canonical text of a property value, see above."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        if math.isnan(value):
-            return "NaN"
-        if math.isinf(value):
-            return "Infinity" if value > 0 else "-Infinity"
-        return shortest_float(value) if code == FLOAT else repr(value)
-    if isinstance(value, int):
-        return str(value)
-    return base64.b64encode(value).decode("ascii")
-
-
-def shortest_float(value: float) -> str:
-    """Returns the shortest decimal that reads back as the same 32-bit float."""
-    for digits in range(6, 9):
-        text = f"{value:.{digits}g}"
-        if _FLOAT.unpack(_FLOAT.pack(float(text)))[0] == value:
-            return repr(float(text))
-    return repr(float(f"{value:.9g}"))

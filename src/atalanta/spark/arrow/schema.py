@@ -29,6 +29,7 @@ from pyspark.sql.types import (
 from atalanta.client.log import BYTES, DEFAULT, MAP, OBJECT, STREAM, TEXT
 from atalanta.spark.arrow.typed_properties import TYPED_PROPERTIES, is_typed_map
 from atalanta.spark.errors import OptionError
+from atalanta.spark.kafka_names import kafka_column
 
 PROPERTIES: Final = "properties"
 
@@ -128,7 +129,7 @@ def type_of(name: str) -> DataType:
     kind = TYPES.get(name)
     if kind is None:
         raise OptionError(
-            f"option columns: there is no column {name} (known: {', '.join(TYPES)}). "
+            f"option columns: there is no column {name}{kafka_column(name)} (known: {', '.join(TYPES)}). "
             "A property needs a type: name it in .schema(…)"
         )
     return kind

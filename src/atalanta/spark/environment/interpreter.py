@@ -2,7 +2,8 @@
 
 Spark puts its own python/lib/pyspark.zip first on the path of each Python process. Python compiles modules in a zip
 again in each process: for the process that plans a stream, started by every query, this takes 0.4 s of CPU. If the
-same PySpark is installed as a package, a small script removes the zip from the path.
+same PySpark is installed as a package, a small script removes the zip from the path. It also starts PySpark's daemon of
+workers as quiet_daemon.py does, where that file is: without the tracebacks of workers that have no more to do.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Final
 
 PACKAGES: Final = ("pyspark", "py4j")  # packages that Spark has in zips
+RUN_FILE: Final = 'import runpy, sys; runpy.run_path(sys.argv.pop(1), run_name="__main__")'
+DAEMON: Final = Path(__file__).with_name("quiet_daemon.py")
 
 
 def quick_python(environment: Mapping[str, str], folder: Path) -> str:
@@ -78,6 +81,11 @@ for entry in ${{PYTHONPATH-}}; do
     esac
 done
 if [ "$kept" ]; then export PYTHONPATH="$kept"; else unset PYTHONPATH; fi
+if [ "${{1-}} ${{2-}}" = "-m pyspark.daemon" ] && [ -f {quoted(DAEMON)} ]; then
+    shift 2
+    # With -c the working directory is on the path, as with -m.
+    exec {quoted(python)} -c '{RUN_FILE}' {quoted(DAEMON)} "$@"
+fi
 exec {quoted(python)} "$@"
 """
 

@@ -35,8 +35,11 @@ def prepare_environment(master: str) -> None:
     if on_this_machine(master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         folder = environment_folder()
-        if folder is not None and "PYSPARK_PYTHON" not in os.environ:
-            os.environ["PYSPARK_PYTHON"] = quick_python(os.environ, folder / "atalanta-python")
+        if folder is not None:
+            quick = quick_python(os.environ, folder / "atalanta-python")
+            os.environ.setdefault("PYSPARK_PYTHON", quick)
+            # Spark looks for data sources with this one.
+            os.environ.setdefault("PYSPARK_DRIVER_PYTHON", quick)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -10,7 +11,9 @@ from urllib.parse import quote
 from atalanta import client
 from atalanta.client import Chunk, Lease, LostRange, Plan, Position, blocking
 from atalanta.spark.errors import (
+    DuplicateRow,
     GatewayError,
+    LeaseEnded,
     LeaseTaken,
     LoginRefused,
     LogViewMissing,
@@ -19,15 +22,19 @@ from atalanta.spark.errors import (
     QueueRecreated,
     RangeIncomplete,
 )
+from atalanta.spark.gateway.credit_wait import CreditWait
 from atalanta.spark.gateway.gateway import Credentials, Gateway, GatewayMember, OutMessage
+from atalanta.spark.gateway.untold_drops import UntoldDrops
 
 NO_LIMIT: Final = -1
 # Decisions of the sink: each query has a queue `DECISIONS.<query>` of this address at one node.
 DECISIONS: Final = "atalanta.spark.decisions"
+TAKEN_OVER: Final = "taken_over"  # the property of a message beside a decision
 # XAException: an operator has rolled the branch back, or committed it.
 XA_HEURRB: Final = 6
 XA_HEURCOM: Final = 7
 XID_FORMAT: Final = 0x4154_4C53  # of the branches that the sink prepares
+CREDIT_CHECK_S: Final = 0.02
 OPENWIRE: Final = "speaks OpenWire"
 # The client's errors, subclasses first. After an error of the first group the connection is unusable.
 GONE: Final = (
@@ -41,19 +48,34 @@ GONE: Final = (
 TRANSLATED: Final[tuple[tuple[type[client.ClientError], type[GatewayError]], ...]] = (
     (client.NotAuthorized, LoginRefused),
     (client.QueueDoesNotExist, QueueMissing),
+    (client.DuplicateId, DuplicateRow),
+    (client.LeaseEnded, LeaseEnded),
     (client.Fenced, LeaseTaken),
     (client.IncarnationChanged, QueueRecreated),
     (client.RangeLost, RangeIncomplete),
     (client.LogViewUnsupported, LogViewMissing),
+)
+# What to do about a broker's refusal of a row.
+REMEDIES: Final[tuple[tuple[type[client.BrokerRefused], str], ...]] = (
+    (client.AddressFull, "Let its consumers go on, raise its max-size-bytes, or set its address-full-policy PAGE"),
+    (client.AddressDoesNotExist, "Create it, or set its auto-create-addresses"),
+    (client.QueueDoesNotExist, "Create it, or set auto-create-queues of its address"),
+    (
+        client.DuplicateId,
+        "The address has had this duplicate_id before, or another row of the batch has it. Leave repeated rows out "
+        "(dropDuplicates), or give them ids of their own",
+    ),
 )
 
 
 class CoreGateway:
     """The gateway to a real node, see Gateway. The client's connection accepts calls of several threads."""
 
-    def __init__(self, server: str, connection: blocking.Connection) -> None:
+    def __init__(self, server: str, connection: blocking.Connection, block_timeout_s: float = 120.0) -> None:
         self.server = server
         self.connection = connection
+        self.block_timeout_s = block_timeout_s
+        self.drops = UntoldDrops(server, connection)
 
     def topology(self) -> Sequence[GatewayMember]:
         with translated(self.server):
@@ -89,7 +111,7 @@ class CoreGateway:
     ) -> Iterator[Chunk]:
         view = self.connection.logview(queue, incarnation)
         with translated(self.server):
-            yield from view.read_raw(start, end, selector, max_bytes, body_bytes_max)
+            yield from view.read_raw(start, end, selector, max_bytes, body_bytes_max, True)
 
     def ack_through(self, queue: str, incarnation: str, group: str, epoch: int, end: int) -> int:
         with translated(self.server):
@@ -124,8 +146,14 @@ class CoreGateway:
             return self.connection.logview(queue).seek(timestamp_ms)
 
     def prepare(self, messages: Sequence[OutMessage], branch: str) -> None:
-        with translated(self.server), self.connection.xa_resource.branch(xid_of(branch)) as opened:
+        blocked = CreditWait(self.server, self.block_timeout_s)
+        with (
+            translated(self.server),
+            remedied(),
+            self.connection.xa_resource.branch(xid_of(branch), blocked) as opened,
+        ):
             for message in messages:
+                self.drops.check(message.address.partition("::")[0])
                 opened.send(destination(message), client_message(message))
             opened.prepare()
 
@@ -153,7 +181,8 @@ class CoreGateway:
                 return found
             with self.connection.consumer(f"{DECISIONS}::{queue}", browse=True) as browser:
                 for message in browser:
-                    found.setdefault(int(str(message.properties["batch"])), str(message.text))
+                    if TAKEN_OVER not in message.properties:
+                        found.setdefault(int(str(message.properties["batch"])), str(message.text))
         return found
 
     def decide(self, query: str, batch: int, decision: str) -> None:
@@ -164,10 +193,37 @@ class CoreGateway:
         with translated(self.server):
             self._create_decisions(queue)
             try:
-                with self.connection.producer(f"{DECISIONS}::{queue}") as producer:
-                    producer.send(message)
+                self._send(f"{DECISIONS}::{queue}", message)
             except client.DuplicateId:
                 pass  # the first decision counts
+
+    def take_over(self, query: str, batch: int) -> None:
+        message = client.Message(properties={"batch": batch, TAKEN_OVER: True})
+        with translated(self.server):
+            self._send(f"{DECISIONS}::{DECISIONS}.{query}", message)
+
+    def is_taken_over(self, query: str, batch: int) -> bool:
+        queue, selector = f"{DECISIONS}.{query}", f"{TAKEN_OVER} AND batch = {batch}"
+        with translated(self.server):
+            if not self.connection.query_queue(queue).exists:
+                return False
+            with self.connection.consumer(f"{DECISIONS}::{queue}", selector, browse=True) as browser:
+                return next(browser, None) is not None
+
+    def _send(self, address: str, message: client.Message) -> None:
+        """Sends a message, durably. Waits for credits no longer than a branch does."""
+        blocked = CreditWait(self.server, self.block_timeout_s)
+        since_s = time.monotonic()
+        with self.connection.producer(address) as producer:
+            producer.send_soon(message)
+            while producer.blocked:
+                blocked(address.partition("::")[0], time.monotonic() - since_s)
+                time.sleep(CREDIT_CHECK_S)
+                self.connection.refresh()
+            try:
+                producer.drain()
+            except client.SendFailed as failed:
+                raise failed.errors[0] from failed
 
     def _create_decisions(self, queue: str) -> None:
         """Creates the queue, and its address: nodes without auto-create-addresses want that first."""
@@ -195,7 +251,7 @@ class CoreGateway:
 
 def connect(server: str, credentials: Credentials) -> Gateway:
     """Connects to a node. Raises NodeUnavailable or LoginRefused."""
-    return CoreGateway(server, connection_to(server, credentials))
+    return CoreGateway(server, connection_to(server, credentials), credentials.block_timeout_s)
 
 
 def connection_to(server: str, credentials: Credentials) -> blocking.Connection:
@@ -239,11 +295,27 @@ def translated(server: str) -> Iterator[None]:
         raise GatewayError(f"{server}: {error}", error.code) from error
 
 
+@contextmanager
+def remedied() -> Iterator[None]:
+    """Adds what to do to the text of a broker's refusal."""
+    try:
+        yield
+    except client.BrokerRefused as error:
+        for kind, remedy in REMEDIES:
+            if isinstance(error, kind):
+                raise type(error)(f"{error.text}. {remedy}", error.code) from error
+        raise
+
+
 def members_of(connection: blocking.Connection) -> list[GatewayMember]:
     """Returns the nodes of the cluster that have a connector."""
     connection.refresh()
     return [
-        GatewayMember(member.node_id, f"{bracketed(member.host)}:{member.port}")
+        GatewayMember(
+            member.node_id,
+            f"{bracketed(member.host)}:{member.port}",
+            None if member.backup_host is None else f"{bracketed(member.backup_host)}:{member.backup_port}",
+        )
         for member in connection.topology
         if member.host is not None and member.port is not None
     ]

@@ -7,23 +7,26 @@ errors of errors.py. After NodeUnavailable the connection is lost and the caller
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from atalanta.client import Chunk, Lease, LostRange, Plan, Position
 from atalanta.client.log import PropertyValue
+from atalanta.message import dataclass
 
 
 @dataclass(frozen=True)
 class GatewayMember:
-    """A node of the topology; `server` is host:port."""
+    """A node of the topology. `server` is the host:port of its active member, `backup` that of the next one."""
 
     node_id: str
     server: str
+    backup: str | None = None
 
 
-@dataclass
+@dataclasses.dataclass
 class OutMessage:
     """A message to send. Body and text exclude each other; times in ms, timestamp None is the current time."""
 
@@ -47,7 +50,8 @@ class OutMessage:
 class Credentials:
     """The login, and the timeouts (s) of connecting and of one request; `tls`: parameters of the URL.
 
-    `body_bytes_max` is the limit of the body of a received message in memory; None is the client's.
+    `body_bytes_max` is the limit of the body of a received message in memory; None is the client's. `block_timeout_s`
+    is how long a send waits for an address that grants no credits.
     """
 
     user: str | None
@@ -56,6 +60,7 @@ class Credentials:
     request_timeout_s: float
     tls: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     body_bytes_max: int | None = None
+    block_timeout_s: float = 120.0
 
 
 class Gateway(Protocol):
@@ -119,7 +124,10 @@ class Gateway(Protocol):
         """Returns the sequence before the first live message of this timestamp or a later one."""
 
     def prepare(self, messages: Sequence[OutMessage], branch: str) -> None:
-        """Sends the messages in an XA branch of this name (BranchName) and prepares it."""
+        """Sends the messages in an XA branch of this name (BranchName) and prepares it, with all of them or not at all.
+
+        Raises DuplicateRow, or GatewayError for an address that is missing, full, or gives no credits.
+        """
 
     def prepared_branches(self) -> list[str]:
         """Returns the names of the prepared branches of Spark's sinks."""
@@ -138,6 +146,13 @@ class Gateway(Protocol):
 
     def decide(self, query: str, batch: int, decision: str) -> None:
         """Stores a decision durably, unless there is one for the batch: read `decisions` for the one that counts."""
+
+    def take_over(self, query: str, batch: int) -> None:
+        """Records durably that a driver commits branches that another one has decided, before it commits them."""
+
+    def is_taken_over(self, query: str, batch: int) -> bool:
+        """Returns True after `take_over`, until the batch is forgotten."""
+        ...
 
     def forget_decisions(self, query: str, before: int) -> None:
         """Removes the decisions of all batches before this one."""

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any, Final
-
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from typing import Final
 
 from atalanta.spark.errors import OptionError
 from atalanta.spark.options import read_options, write_options
@@ -20,82 +17,57 @@ from atalanta.spark.pipeline.declaration import (
     texts,
 )
 from atalanta.spark.pipeline.document import Document, read_document
+from atalanta.spark.pipeline.keys import Keys
 from atalanta.spark.pipeline.problems import Location, PipelineError, Problem, nearest
 
+# Values for options without which the connector sees no others.
+MISSING_OPTIONS: Final = {"servers": "localhost:61616", "queue": "queue", "address": "address"}
 FILE_OPTIONS: Final = ("passwordfile", "truststorepath", "keystorepath", "crlpath")
 
 
 class Pipeline:
-    """A checked file. `document` has the places of what Spark may find wrong later."""
+    """A file. `document` has the places of what Spark may find wrong later; nothing follows from names in `unknown`."""
 
-    def __init__(self, document: Document, declaration: Declaration) -> None:
+    def __init__(self, document: Document, declaration: Declaration, unknown: Collection[str] = ()) -> None:
         self.document = document
         self.declaration = declaration
+        self.unknown = unknown
 
 
 def read_pipeline(path: Path, variables: Mapping[str, str] | None = None) -> Pipeline:
     """Reads and checks a file. `variables` replaces the environment. Raises PipelineError with all problems."""
+    pipeline, problems = examine(path, variables)
+    if problems or pipeline is None:
+        raise PipelineError(problems)
+    return pipeline
+
+
+def examine(
+    path: Path, variables: Mapping[str, str] | None = None
+) -> tuple[Pipeline | None, list[Problem]]:
+    """Returns the file as it is meant, None if nothing is left of it, and all problems in the order of their lines.
+
+    Raises PipelineError if the file cannot be read, or is neither TOML nor YAML.
+    """
     document = read_document(path, variables)
-    try:
-        declaration = Declaration.model_validate(document.values)
-    except ValidationError as error:
-        found = [key_problem(document, one) for one in error.errors(include_url=False)]
-        raise PipelineError(dict.fromkeys(found)) from error
-    problems = [
+    keys = Keys(document)
+    declaration = keys.declaration()
+    problems = [*document.problems, *keys.problems]
+    if declaration is None:
+        return None, in_order(problems)
+    problems += option_problems(document, declaration, keys)
+    problems += [
         *name_problems(document, declaration),
-        *option_problems(document, declaration),
-        *file_problems(document, declaration),
-        *query_problems(document, declaration),
-        *compaction_problems(document, declaration),
+        *file_problems(document, declaration, keys),
+        *query_problems(document, declaration, keys),
+        *compaction_problems(document, declaration, keys),
     ]
-    if problems:
-        raise PipelineError(dict.fromkeys(problems))
-    return Pipeline(document, declaration)
+    meant = keys.declaration() or declaration
+    return Pipeline(document, meant, keys.unknown), in_order(problems)
 
 
-def key_problem(document: Document, error: ErrorDetails) -> Problem:
-    """Returns the problem of a key that is unknown, missing or of a wrong type."""
-    location: Location = tuple(
-        part for part in error["loc"] if part not in {"str", "bool", "int", "float"}
-    )
-    name = str(location[-1]) if location else ""
-    model, remedy = described(location)
-    if error["type"] == "extra_forbidden":
-        keys = [field.alias or key for key, field in model.model_fields.items()]
-        return document.problem(location, f"unknown key '{name}'", nearest(name, keys))
-    if error["type"] == "missing":
-        place = f"[[{location[0]}]]" if len(location) > 1 else "the file"
-        return document.problem(
-            location[:-1], f"{place}: key '{name}' is missing", remedy or "add it"
-        )
-    said = error["msg"][:1].lower() + error["msg"][1:]
-    return document.problem(location, f"key '{name}': {said}", remedy)
-
-
-def described(location: Location) -> tuple[type[BaseModel], str]:
-    """Returns the model around a location, and the description of its last key."""
-    model: type[BaseModel] = Declaration
-    remedy = ""
-    for part in location:
-        if isinstance(part, int):
-            continue
-        fields = {field.alias or key: field for key, field in model.model_fields.items()}
-        if part not in fields:
-            break
-        remedy = fields[part].description or ""
-        inner = models_in(fields[part].annotation)
-        if inner is None or part == location[-1]:
-            break
-        model = inner
-    return model, remedy
-
-
-def models_in(annotation: Any) -> type[BaseModel] | None:
-    """Returns the model that an annotation such as `list[Model]` or `Model | None` has."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    found = [models_in(one) for one in getattr(annotation, "__args__", ())]
-    return next((one for one in found if one is not None), None)
+def in_order(problems: list[Problem]) -> list[Problem]:
+    return sorted(dict.fromkeys(problems), key=lambda one: one.line)
 
 
 def name_problems(document: Document, declaration: Declaration) -> list[Problem]:
@@ -114,8 +86,11 @@ def name_problems(document: Document, declaration: Declaration) -> list[Problem]
     return problems
 
 
-def option_problems(document: Document, declaration: Declaration) -> list[Problem]:
-    """Returns options that the source or the sink refuses, and queues that two sources read as one group."""
+def option_problems(document: Document, declaration: Declaration, keys: Keys) -> list[Problem]:
+    """Returns options that the source or the sink refuses, and queues that two sources read as one group.
+
+    `keys` gets the options as they are meant.
+    """
     problems = []
     readers: dict[tuple[str, str], str] = {}
     inputs: list[tuple[Location, Input, str]] = []
@@ -124,11 +99,11 @@ def option_problems(document: Document, declaration: Declaration) -> list[Proble
     for location, one, format_name in inputs:
         if format_name != "atalanta":
             continue
-        problem = refused(document, location, one.options, read_options)
-        if problem is not None:
-            problems.append(problem)
-        elif location[0] == "source":
-            options = read_options(texts(one.options))
+        refused, meant = refused_options(document, location, one.options, read_options)
+        keys.replace((*location, "options"), meant)
+        problems += refused
+        if not refused and meant == texts(one.options) and location[0] == "source":
+            options = read_options(meant)
             other = readers.setdefault((options.queue, options.group), one.name)
             if other != one.name:
                 text = f"sources '{other}' and '{one.name}' read queue {options.queue} as group {options.group}"
@@ -138,50 +113,81 @@ def option_problems(document: Document, declaration: Declaration) -> list[Proble
                 problems.append(document.problem(location, text, remedy))
     for at, query in enumerate(declaration.query):
         if query.format == "atalanta":
-            problem = refused(document, ("query", at), query.options, write_options)
-            problems += [problem] if problem is not None else []
+            refused, meant = refused_options(document, ("query", at), query.options, write_options)
+            keys.replace(("query", at, "options"), meant)
+            problems += refused
     return problems
 
 
-def refused(
+def refused_options(
     document: Document,
     location: Location,
     options: Options,
     parse: Callable[[Mapping[str, str]], object],
-) -> Problem | None:
-    """Returns the problem that the connector has with the options, at the line of the option that it names."""
-    try:
-        parse(texts(options))
-    except OptionError as error:
-        found = re.search(r"options? (\w+)", str(error))
-        named = [key for key in options if found is not None and key.lower() == found[1].lower()]
-        remedy = "the options are in docs/guide/spark.md"
-        return document.problem((*location, "options", *named), str(error), remedy)
-    return None
+) -> tuple[list[Problem], dict[str, str]]:
+    """Returns all problems that the connector has with the options, at their lines, and the options as they are meant.
+
+    The connector tells one at a time: so each refused option gets the name that was meant, or is left out. A value
+    with a variable that is not set is a problem already.
+    """
+    problems: list[Problem] = []
+    left_out = {key.lower() for key in options if (*location, "options", key) in document.unset}
+    meant = {key: value for key, value in texts(options).items() if key.lower() not in left_out}
+    for _ in range(2 * len(options) + len(MISSING_OPTIONS) + 1):
+        try:
+            parse(meant)
+            return problems, meant
+        except OptionError as error:
+            found = re.search(r"options? (\w+)", str(error))
+            name = found[1] if found is not None else ""
+            named = [key for key in meant if key.lower() == name.lower()]
+            if name.lower() not in left_out:
+                at = (*location, "options", *(key for key in named if key in options))
+                remedy = "the options are in docs/guide/spark.md"
+                problems.append(document.problem(at, str(error), remedy))
+            left_out.add(name.lower())
+            if named:
+                value = meant.pop(named[0])
+                similar = re.search(r"did you mean (\w+)\?", str(error))
+                if similar is not None and similar[1] not in meant:
+                    meant[similar[1]] = value
+            elif name in MISSING_OPTIONS:
+                meant[name] = MISSING_OPTIONS[name]
+            else:
+                break
+    return problems, meant
 
 
-def file_problems(document: Document, declaration: Declaration) -> list[Problem]:
-    """Returns files on this machine that are missing: those of options, and those of static tables."""
+def file_problems(document: Document, declaration: Declaration, keys: Keys) -> list[Problem]:
+    """Returns files on this machine that are missing: those of options, and those of static tables.
+
+    `keys` gets the names of such tables.
+    """
     problems = []
     missing = "no such file; relative paths begin at the working directory"
     for kind in ("source", "table", "query"):
         for at, one in enumerate(getattr(declaration, kind)):
             for key, value in one.options.items():
+                location = (kind, at, "options", key)
+                if location in document.unset:
+                    continue
                 if key.lower() in FILE_OPTIONS and not Path(str(value)).is_file():
-                    location = (kind, at, "options", key)
                     problems.append(
                         document.problem(location, f"{key} '{value}': {missing}", "create it")
                     )
     for at, table in enumerate(declaration.table):
         path = table.path
-        if path is not None and "://" not in path and not any(mark in path for mark in "*?[{"):
+        if ("table", at, "path") in document.unset:
+            keys.unknown.add(table.name)
+        elif path is not None and "://" not in path and not any(mark in path for mark in "*?[{"):
             if not Path(path.removeprefix("file:")).exists():
+                keys.unknown.add(table.name)
                 text = f"path '{path}': {missing}"
                 problems.append(document.problem(("table", at, "path"), text, "create it"))
     return problems
 
 
-def query_problems(document: Document, declaration: Declaration) -> list[Problem]:
+def query_problems(document: Document, declaration: Declaration, keys: Keys) -> list[Problem]:
     """Returns queries without a source, a target or a checkpoint, and checkpoints of two queries."""
     problems = []
     views = [source.name for source in declaration.source] + [
@@ -189,7 +195,7 @@ def query_problems(document: Document, declaration: Declaration) -> list[Problem
     ]
     checkpoints: dict[str, str] = {}
     for at, query in enumerate(declaration.query):
-        if query.source not in views:
+        if query.source not in views and not keys.follows(query.source):
             text = f"query '{query.name}': there is no source or step '{query.source}'"
             problems.append(
                 document.problem(("query", at, "from"), text, nearest(query.source, views))
@@ -227,7 +233,7 @@ def target_problem(query: Query) -> tuple[str, str]:
     return "", ""
 
 
-def compaction_problems(document: Document, declaration: Declaration) -> list[Problem]:
+def compaction_problems(document: Document, declaration: Declaration, keys: Keys) -> list[Problem]:
     """Returns compactions of other formats, and those of Parquet without one partition column and a second folder."""
     problems = []
     queries = {query.name: query for query in declaration.query}
@@ -235,6 +241,8 @@ def compaction_problems(document: Document, declaration: Declaration) -> list[Pr
         query = queries.get(compaction.query)
         location = ("compaction", at, "query")
         if query is None:
+            if keys.follows(compaction.query):
+                continue
             text = f"there is no query '{compaction.query}'"
             problems.append(document.problem(location, text, nearest(compaction.query, queries)))
         elif query.format in ("delta", "iceberg"):

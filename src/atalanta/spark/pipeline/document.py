@@ -17,12 +17,24 @@ VARIABLE: Final = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}")
 
 
 class Document:
-    """The values of a file. `lines` has the line of a location (keys and indexes from the root)."""
+    """The values of a file. `lines` has the line of a location (keys and indexes from the root).
+
+    `unset` has the locations of texts with a variable that is not set; `problems` says which.
+    """
 
     def __init__(self, file: str, values: dict[str, Any], lines: Mapping[Location, int]) -> None:
         self.file = file
         self.values = values
-        self.lines = lines
+        self.lines = dict(lines)
+        self.unset: set[Location] = set()
+        self.problems: list[Problem] = []
+
+    def rename(self, location: Location, key: str) -> None:
+        """Gives the lines of a key, and of all in it, to another key of the same table."""
+        depth = len(location)
+        for known, line in list(self.lines.items()):
+            if known[:depth] == location:
+                self.lines[*location[:-1], key, *known[depth:]] = line
 
     def problem(self, location: Location, text: str, remedy: str = "") -> Problem:
         """Returns a problem at the location, or at the nearest enclosing one that the file has."""
@@ -44,7 +56,6 @@ def read_document(path: Path, variables: Mapping[str, str] | None = None) -> Doc
         ) from error
     document = from_yaml(file, text) if path.suffix in {".yaml", ".yml"} else from_toml(file, text)
     environment = os.environ if variables is None else variables
-    problems: list[Problem] = []
 
     def filled(value: Any, location: Location) -> Any:
         if isinstance(value, dict):
@@ -56,12 +67,12 @@ def read_document(path: Path, variables: Mapping[str, str] | None = None) -> Doc
         for name in VARIABLE.findall(value):
             if name not in environment:
                 said = f"variable {name} is not set"
-                problems.append(document.problem(location, said, f"set it: export {name}=…"))
-        return VARIABLE.sub(lambda found: environment.get(found[1], ""), value)
+                remedy = f"set it: export {name}=…"
+                document.problems.append(document.problem(location, said, remedy))
+                document.unset.add(location)
+        return value if location in document.unset else VARIABLE.sub(lambda found: environment[found[1]], value)
 
     document.values = filled(document.values, ())
-    if problems:
-        raise PipelineError(problems)
     return document
 
 

@@ -7,17 +7,19 @@ from typing import Final
 
 OURS: Final = re.compile(r"atalanta\.spark\.errors\.(\w+): ([^\n]+)")
 PYTHON: Final = re.compile(r"^((?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)): ([^\n]+)", re.MULTILINE)
+JAVA: Final = "An error occurred while calling "  # then an object of Py4J, and the exception in the next line
 PLACE: Final = re.compile(r"\bline (\d+),? pos (\d+)")
 
 AGAIN: Final = "remove the cause and start the pipeline again: it goes on from its checkpoints"
 REMEDIES: Final = {
     "DataLost": "look where the messages went; with option failOnDataLoss = false the query goes on without them",
-    "Fenced": "another query reads this queue as the same group: stop one of them",
+    "LeaseEnded": "start the pipeline again when it shall have the queue: it goes on from its checkpoints",
+    "LeaseTaken": "one query reads a queue, and no consumer beside it: stop the other one, or name another queue",
     "LoginRefused": "correct user, password or the user's roles at the node; then start the pipeline again",
     "QueueMissing": "create the queue at every node, or correct option queue",
     "NodeTimeout": "start the node; then start the pipeline again",
     "NodeUnavailable": "start the node; then start the pipeline again",
-    "LogViewUnsupported": "read from Atalanta nodes only",
+    "LogViewMissing": "read from Atalanta nodes only",
     "OptionError": "correct the option in the file",
     "BatchDecided": "the checkpoint is older than the data: use the newest one",
 }
@@ -32,6 +34,8 @@ def brief(text: str) -> str:
     if "Traceback" in text and python:
         return ": ".join(python[-1]).strip()
     lines = [line.strip() for line in text.partition("JVM stacktrace")[0].splitlines()]
+    if lines and lines[0].startswith(JAVA):
+        lines = [line.removeprefix(": ") for line in lines[1:]]
     said = next((line for line in lines if line), "unknown error").partition(" SQLSTATE: ")[0]
     place = PLACE.search(text)
     at = f", line {place[1]} position {place[2]} of the SQL" if place is not None else ""

@@ -42,7 +42,7 @@ class Frames:
         self.pipeline = pipeline
         self.views: dict[str, DataFrame] = {}
         self.problems: list[Problem] = []
-        self.failed: list[str] = []
+        self.failed: list[str] = [*pipeline.unknown]
 
     def build(self) -> dict[str, DataFrame]:
         """Returns the frame of every query. Raises PipelineError with all problems."""
@@ -65,6 +65,8 @@ class Frames:
 
     def add(self, location: Location, name: str, make: Callable[[], DataFrame]) -> None:
         """Makes one view; an error that only follows from an earlier one is not told."""
+        if name in self.pipeline.unknown:
+            return
         try:
             frame = make()
             frame.createOrReplaceTempView(name)

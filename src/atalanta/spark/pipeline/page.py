@@ -113,13 +113,16 @@ class PageServer:
         self.metrics: Any = make_wsgi_app(registry)
         self.server = make_server(host, int(port), self.answer, ThreadedServer, QuietHandler)
         self.url = f"http://{host}:{self.server.server_port}/"
+        self._thread = threading.Thread(target=self.server.serve_forever, name="page", daemon=True)
 
     def start(self) -> None:
         """Serves in a thread of its own."""
-        threading.Thread(target=self.server.serve_forever, name="page", daemon=True).start()
+        self._thread.start()
 
     def stop(self) -> None:
-        self.server.shutdown()
+        """Ends the server, also one that was not started: `shutdown` would wait for ever for its thread."""
+        if self._thread.is_alive():
+            self.server.shutdown()
         self.server.server_close()
 
     def answer(self, environment: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -48,7 +49,7 @@ class PipelineRun:
         for query in self.declaration.query:
             try:
                 self.queries[query.name] = self._start(query, frames[query.name])
-            except PySparkException as error:
+            except (PySparkException, Py4JJavaError) as error:  # the latter for a folder that cannot be made
                 self._fail(query.name, str(error))
                 if self.declaration.on_failure == "stop":
                     return

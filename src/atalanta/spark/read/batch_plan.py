@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from atalanta.client import Plan
+from atalanta.message import dataclass
 from atalanta.spark.environment.compatibility import (
     ReadAllAvailable,
     ReadLimit,
@@ -16,6 +16,7 @@ from atalanta.spark.environment.compatibility import (
 from atalanta.spark.errors import OptionError
 from atalanta.spark.gateway.gateway import Gateway
 from atalanta.spark.options import ReadOptions
+from atalanta.spark.read.batch_room import BatchRoom, PlaceOrder
 from atalanta.spark.read.members import PolledMembers
 
 # A node may have less than its share (sequences have gaps): the rest is distributed again.
@@ -76,6 +77,11 @@ class Stretch:
     mean_bytes: int
 
 
+def backlog_of(stretches: Mapping[str, Stretch]) -> int:
+    """Returns the number of messages in the ranges of all nodes, as the sequences tell."""
+    return sum(max(0, stretch.last - stretch.start) for stretch in stretches.values())
+
+
 class Budget:
     """The rest of one limit; -1 stands for "no limit" in requests."""
 
@@ -96,13 +102,22 @@ class Budget:
 
 
 def ends(
-    members: PolledMembers, queue: str, stretches: Mapping[str, Stretch], limits: BatchLimits
+    members: PolledMembers,
+    queue: str,
+    stretches: Mapping[str, Stretch],
+    limits: BatchLimits,
+    room: BatchRoom,
+    turns: PlaceOrder,
 ) -> dict[str, int]:
-    """Returns node -> the sequence at which its range ends (its start if there is no message)."""
+    """Returns node -> the sequence at which its range ends (its start if there is no message).
+
+    `limits` are those of this queue, `room` that of the whole batch; `turns` is the order of the nodes.
+    """
     if limits.messages is None and limits.bytes is None:
         return {node: max(stretch.start, stretch.last) for node, stretch in stretches.items()}
     reached = {node: stretch.start for node, stretch in stretches.items()}
     messages, size = Budget(limits.messages), Budget(limits.bytes)
+    without_room: dict[str, None] = {}
     for _ in range(ROUNDS_MAX):
         backlog = {node: max(0, stretches[node].last - reached[node]) for node in stretches}
         message_shares = messages.shares(backlog)
@@ -110,19 +125,34 @@ def ends(
             {node: waiting * stretches[node].mean_bytes for node, waiting in backlog.items()}
         )
         moved = False
-        for node, stretch in stretches.items():
+        for node in turns.order(stretches):
+            stretch = stretches[node]
             most, most_bytes = message_shares.get(node, 0), byte_shares.get(node, 0)
             if most == 0 or most_bytes == 0:
                 continue
+            if room.full:
+                without_room[node] = None
+                continue
+            if room.limit is not None:
+                most_bytes = min(most_bytes, room.left)
             plan = members.call(node, PlanRequest(queue, stretch, reached[node], most, most_bytes))
             end = min(plan.end, stretch.last)
-            if end > reached[node]:
-                moved = True
-                reached[node] = end
-                messages.spend(plan.messages)
-                size.spend(plan.bytes)
+            if end <= reached[node]:
+                continue
+            if not room.take(plan.bytes):  # a node plans at least one message, however large it is
+                without_room[node] = None
+                continue
+            moved = True
+            reached[node] = end
+            messages.spend(plan.messages)
+            size.spend(plan.bytes)
         if not moved or not messages.worth_a_round() or not size.worth_a_round():
             break
+    for node, end in reached.items():
+        if end > stretches[node].start:
+            turns.serve(node)
+        elif node in without_room:
+            turns.wait(node)
     return reached
 
 

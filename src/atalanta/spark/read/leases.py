@@ -14,12 +14,12 @@ import socket
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from atalanta.client import Lease
-from atalanta.spark.errors import LeaseTaken, NodeUnavailable, SparkSourceError
+from atalanta.message import dataclass
+from atalanta.spark.errors import LeaseEnded, LeaseTaken, NodeUnavailable, SparkSourceError
 from atalanta.spark.gateway.gateway import Gateway
 from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.members import Located, PolledMembers
@@ -47,7 +47,14 @@ class Hold:
 
 
 def fenced(options: ReadOptions, error: LeaseTaken) -> LeaseTaken:
-    """Returns the error for the user after a takeover by another query."""
+    """Returns the error for the user after a takeover by another query, or the end of the lease by an operator."""
+    if isinstance(error, LeaseEnded):
+        return LeaseEnded(
+            f"group {options.group!r} of queue {options.queue!r} has no lease any more, so this query stops: {error}. "
+            "That removed no message. Start the query again when it shall have the queue: it goes on from its "
+            "checkpoint, and says so if a consumer has taken messages of an unfinished batch",
+            error.code,
+        )
     return LeaseTaken(
         f"another query took over group {options.group!r} of queue {options.queue!r}, so this one "
         f"stops: {error}. Give each query a group (and a queue) of its own, or run only one of them (a query that "
@@ -67,6 +74,7 @@ class Leases:
         self.owner = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
         self.ttl_ms = int(options.lease_timeout_s * 1000)
         self.epochs: dict[tuple[str, str], int] = {}
+        self.beginning: set[tuple[str, str]] = set()  # at these nodes the group had no position before this query
         self.renewed_at_s: dict[tuple[str, str], float] = {}
         self.failure: SparkSourceError | None = None
         self.ended = threading.Event()
@@ -77,8 +85,8 @@ class Leases:
         if self.failure is not None:
             raise self.failure
 
-    def take(self, found: Mapping[str, Located]) -> None:
-        """Leases the queue of every new node, with a new epoch. Raises LeaseTaken."""
+    def take(self, found: Mapping[str, Located]) -> bool:
+        """Leases the queue of every new node, with a new epoch. Returns True if there was one. Raises LeaseTaken."""
         new = [
             node_id
             for node_id, located in found.items()
@@ -92,6 +100,11 @@ class Leases:
             self.thread = threading.Thread(target=self._renew_until_end, daemon=True)
             self.thread.name = "atalanta-leases"
             self.thread.start()
+        return bool(new)
+
+    def had_begun(self, node_id: str, incarnation: str) -> bool:
+        """Returns True if the group had a position at the node when this query leased its queue."""
+        return (node_id, incarnation) not in self.beginning
 
     def epoch(self, node_id: str, incarnation: str) -> int:
         return self.epochs[node_id, incarnation]
@@ -141,19 +154,21 @@ class Leases:
 
     def refused(self, error: LeaseTaken) -> LeaseTaken:
         """Returns the error for a queue that another group or a consumer uses."""
+        consumed = "has consumers" in str(error)
+        remedy = ". Stop them: a queue is read by its consumers or by one group" if consumed else ""
         return LeaseTaken(
-            f"group {self.options.group!r} cannot lease queue {self.options.queue!r}: {error}. The "
-            "lease of a query that ended lasts until its leaseTimeout is over",
-            error.code,
+            f"group {self.options.group!r} cannot lease queue {self.options.queue!r}: {error}{remedy}", error.code
         )
 
     # Private: one node, and the thread.
-    def _take(self, node_id: str, incarnation: str, taken: dict[str, int]) -> None:
+    def _take(self, node_id: str, incarnation: str, taken: dict[str, tuple[int, bool]]) -> None:
         """Leases one node, if no other source of the query has it in `taken`."""
-        epoch = taken.get(key_of(node_id, incarnation))
+        shared = taken.get(key_of(node_id, incarnation))
         asked_at_s = time.monotonic()
-        if epoch is not None:
-            self.epochs[node_id, incarnation] = epoch
+        if shared is not None:
+            self.epochs[node_id, incarnation], begun = shared
+            if not begun:
+                self.beginning.add((node_id, incarnation))
             self.renewed_at_s[node_id, incarnation] = asked_at_s
             return
         try:
@@ -161,11 +176,13 @@ class Leases:
         except LeaseTaken as error:
             raise self.refused(error) from error
         self.epochs[node_id, grant.incarnation] = grant.epoch
+        if not grant.begun:
+            self.beginning.add((node_id, grant.incarnation))
         self.renewed_at_s[node_id, grant.incarnation] = asked_at_s
         limits = self.options.retention
         if limits is not None:
             self.members.call(node_id, partial(self._retain, grant.incarnation, grant.epoch, limits, -1))
-        taken[key_of(node_id, grant.incarnation)] = grant.epoch
+        taken[key_of(node_id, grant.incarnation)] = grant.epoch, grant.begun
 
     def replay(self, node_id: str, incarnation: str, sequence: int) -> None:
         """Sets the group back to an acknowledged sequence, durably. Raises RangeLost if that is not retained."""

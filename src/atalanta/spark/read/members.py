@@ -1,7 +1,8 @@
 """The cluster's nodes for a query's driver: the reachable ones, and the position of each queue.
 
-The search begins at `servers`. The topology adds further members, the offsets add former ones. Only the driver uses
-this; a task uses one node (spark/read/partition_reader.py).
+The search begins at `servers`. The topology adds further members, the offsets add former ones. A node is its id: after
+a failover it is found at another server (node_servers.py). Only the driver uses this; a task uses one node
+(spark/read/partition_reader.py).
 """
 
 from __future__ import annotations
@@ -10,13 +11,22 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
 from atalanta.client import Position
-from atalanta.spark.errors import DriverGone, NodeTimeout, NodeUnavailable, QueueMissing
+from atalanta.message import dataclass
+from atalanta.spark.errors import (
+    DriverGone,
+    GatewayError,
+    NodeTimeout,
+    NodeUnavailable,
+    QueueMissing,
+    SparkSourceError,
+    no_queue,
+)
 from atalanta.spark.gateway.gateway import Connector, Gateway
+from atalanta.spark.gateway.node_servers import NodeServers, is_same
 from atalanta.spark.options import ReadOptions
 
 RETRY_S: Final = 0.2  # between two attempts at a node
@@ -28,10 +38,11 @@ log = logging.getLogger("atalanta.spark")
 
 @dataclass(frozen=True)
 class Located:
-    """A position and the host:port that reported it."""
+    """A position, the host:port that reported it, and those of the node's other members."""
 
     server: str
     position: Position
+    backups: tuple[str, ...] = ()
 
 
 class ServerLink:
@@ -44,6 +55,7 @@ class ServerLink:
         self.position: Position | None = None
         self.error = "not tried yet"
         self.next_try_s = 0.0
+        self.tried = False
 
     def drop(self, why: str) -> None:
         """Closes the connection; the next poll connects again."""
@@ -60,6 +72,7 @@ class PolledMembers:
         self.options = options
         self.connect = connect
         self.lock = threading.RLock()
+        self.servers = NodeServers(options.login.groups)
         self.links: dict[str, ServerLink] = {one: ServerLink(one, None) for one in options.login.servers}
         self.found: dict[str, Located] = {}
         self.polled_at_s = float("-inf")
@@ -77,10 +90,13 @@ class PolledMembers:
             if now - self.polled_at_s < max_age_s:
                 return self.found
             found: dict[str, Located] = {}
-            for link in list(self.links.values()):
+            # Open links come first: the other members of their nodes need not be tried then.
+            for link in sorted(self.links.values(), key=lambda link: link.gateway is None):
                 self._poll_link(link, found)
             # Members found by this poll are asked at once, so that a first poll is complete.
             for link in self._learn():
+                self._poll_link(link, found)
+            for link in self._backups():
                 self._poll_link(link, found)
             self.found = found
             self.polled_at_s = time.monotonic()
@@ -110,8 +126,7 @@ class PolledMembers:
             if time.monotonic() >= deadline:
                 raise NodeTimeout(
                     f"not reachable for {self.options.login.node_timeout_s:g} s (nodeTimeout): "
-                    f"{names}. The query waits for every node of its offsets, so that no row is too "
-                    "late for a watermark. If a node is gone for good, name its id in removedNodes"
+                    f"{names}. {self._remedy(found, required)}"
                 )
             if not said:
                 log.warning("waiting for %s", names)
@@ -141,10 +156,36 @@ class PolledMembers:
                     raise NodeTimeout(f"node {node_id} ({link.server}): {error}") from error
                 time.sleep(RETRY_S)
 
+    def knows(self, name: str) -> bool:
+        """Returns True if `name` is the id or a host:port of a node that was found."""
+        with self.lock:
+            links = list(self.links.values())
+        return any(
+            link.node_id == name or is_same(each, name)
+            for link in links
+            if link.node_id is not None
+            for each in (link.server, *self.servers.others(link.server))
+        )
+
     def gateway(self, node_id: str) -> Gateway | None:
         """Returns the open connection to that node, if there is one."""
         link = self._link_of(node_id)
         return None if link is None else link.gateway
+
+    def no_queue(self) -> SparkSourceError:
+        """Returns the error for a queue that is at none of the nodes, with the names most like it."""
+        queue = self.options.queue
+        near: list[str] = []
+        for link in list(self.links.values()):
+            try:
+                names = [] if link.gateway is None else link.gateway.queues("#")
+            except GatewayError as error:
+                log.info("the queues of %s are not known: %s", link.server, error)
+                continue
+            import difflib  # only for an error
+
+            near += difflib.get_close_matches(queue.rpartition("::")[2], names, n=3)
+        return no_queue(self.options.login.servers, queue, near)
 
     def close(self) -> None:
         with self.lock:
@@ -160,6 +201,9 @@ class PolledMembers:
     # -- links ----------------------------------------------------------------------------------
     def _poll_link(self, link: ServerLink, found: dict[str, Located]) -> None:
         """Adds the node to `found` if it answers. LogViewUnsupported and LoginRefused are raised."""
+        # Each server is tried once: a member that answers beside another one of its node is a node of its own.
+        if link.gateway is None and link.tried and self._is_served(link):
+            return
         if link.node_id is not None and link.node_id in found:
             return
         if link.gateway is None and not self._open(link):
@@ -177,12 +221,14 @@ class PolledMembers:
             return
         link.node_id = position.node_id
         link.position = position
-        found.setdefault(position.node_id, Located(link.server, position))
+        backups = tuple(self.servers.others(link.server))
+        found.setdefault(position.node_id, Located(link.server, position, backups))
 
     def _open(self, link: ServerLink) -> bool:
         began = time.monotonic()
         if began < link.next_try_s:
             return False
+        link.tried = True
         try:
             link.gateway = self.connect(link.server, self.options.login.quick_credentials())
         except NodeUnavailable as error:
@@ -206,13 +252,42 @@ class PolledMembers:
             except NodeUnavailable as error:
                 link.drop(str(error))
                 continue
+            self.servers.learn(topology)
+            if link.node_id is None and len(topology) == 1:  # without the queue it does not say who it is
+                link.node_id = topology[0].node_id
+                known.add(link.node_id)
             for member in topology:
                 if member.node_id not in known and member.server not in self.links:
                     added = ServerLink(member.server, member.node_id)
                     self.links[member.server] = added
                     known.add(member.node_id)
                     new.append(added)
+        for link in self.links.values():
+            if link.gateway is None or link.node_id is None:
+                link.node_id = self.servers.node_of(link.server) or link.node_id
         return new
+
+    def _backups(self) -> list[ServerLink]:
+        """Adds links to the other members of nodes that do not answer."""
+        new: list[ServerLink] = []
+        for link in list(self.links.values()):
+            if link.gateway is not None or self._is_served(link):
+                continue
+            for server in self.servers.others(link.server):
+                if server not in self.links:
+                    self.links[server] = ServerLink(server, link.node_id)
+                    new.append(self.links[server])
+        return new
+
+    def _is_served(self, link: ServerLink) -> bool:
+        """Returns True if another member of this server's node is connected."""
+        others = self.servers.others(link.server)
+        return any(
+            each is not link
+            and each.gateway is not None
+            and (each.server in others or (link.node_id is not None and each.node_id == link.node_id))
+            for each in self.links.values()
+        )
 
     def _hint(self, required: Mapping[str, str]) -> None:
         """Adds servers from the offsets that neither the options nor the topology name now."""
@@ -232,7 +307,7 @@ class PolledMembers:
             return link.error
         there = self.links.get(server)
         if there is not None and there.gateway is not None:
-            return f"at that server there is node {there.node_id} now"
+            return there.error if there.node_id is None else f"at that server there is node {there.node_id} now"
         return "no longer in the topology"
 
     def _absent(
@@ -248,6 +323,21 @@ class PolledMembers:
         if all_servers:
             for server in self.options.login.servers:
                 link = self.links[server]
-                if link.gateway is None and link.node_id not in found:
+                if link.gateway is None and link.node_id not in found and not self._is_served(link):
                     absent.append(f"server {server}: {link.error}")
         return absent
+
+    def _remedy(self, found: Mapping[str, Located], required: Iterable[str]) -> str:
+        """Returns what to do about missing nodes: an unknown server may be a typo or a member of a known node."""
+        if any(node_id not in found for node_id in required):
+            return (
+                "The query waits for every node of its offsets, so that no row is too late for a watermark. If a node "
+                "is gone for good, name its id in removedNodes"
+            )
+        text = (
+            "The query waits for every server at its first start, so that no row is too late for a watermark. Check "
+            "host, port and TLS in option servers"
+        )
+        if not found:
+            return f"{text}. If another member of a pair or group serves, name that too: a:61616|b:61616"
+        return f"{text}. If it is of the pair or group of another server, write them as one node: a:61616|b:61616"

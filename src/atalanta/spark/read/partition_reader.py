@@ -29,11 +29,10 @@ from atalanta.spark.errors import (
     QueueRecreated,
     RangeIncomplete,
     Undecodable,
-    body_too_large,
     lose,
 )
 from atalanta.spark.gateway.gateway import Connector, Gateway
-from atalanta.spark.options import DEAD_LETTER, ERROR, LoginOptions, ReadOptions
+from atalanta.spark.options import LoginOptions, ReadOptions
 from atalanta.spark.read.leases import Hold, fenced
 from atalanta.spark.read.offsets import Range, spans
 
@@ -80,7 +79,12 @@ class RangeReader:
         from atalanta.spark.arrow.columns import BatchBuilder
 
         self.builder = BatchBuilder(
-            schema, options.queue, part.node_id, options.undecodable, options.max_body_bytes
+            schema,
+            options.queue,
+            part.node_id,
+            options.undecodable,
+            options.max_body_bytes,
+            None if options.include_expired else part.planned_at_ms,
         )
         settle_worker()
 
@@ -102,9 +106,8 @@ class RangeReader:
             try:
                 while self.position < self.part.end:
                     for chunk in self._chunks():
-                        self._check_body(chunk)
                         if chunk.count:
-                            batch = self.builder.build(chunk.count, chunk.entries, chunk.error)
+                            batch = self.builder.build(chunk.count, chunk.content, chunk.error, chunk.unread)
                             self._move_omitted()
                             if batch.num_rows:
                                 yield batch
@@ -129,12 +132,6 @@ class RangeReader:
             self.options.selector,
             self.options.max_body_bytes if self.builder.has_bodies else 0,
         )
-
-    def _check_body(self, chunk: Chunk) -> None:
-        """Raises Undecodable if a body is too large to be read: the acknowledgement of its row would remove it."""
-        accepted = self.options.undecodable in {ERROR, DEAD_LETTER}
-        if chunk.unread and self.builder.has_bodies and not accepted:
-            raise body_too_large(chunk.next, self.options.queue, self.part.node_id, chunk.error)
 
     def _move_omitted(self) -> None:
         """Moves the messages that are no rows to the dead-letter address. Raises Undecodable if that is impossible.
@@ -208,17 +205,20 @@ class RangeReader:
         self.server = self._where() or self.server
 
     def _where(self) -> str | None:
-        """Returns the node's host:port in the topology of the first server that answers."""
-        for server in dict.fromkeys((self.server, *self.options.login.servers)):
+        """Returns where the node serves now: the member that answers, or what the topology of another node shows."""
+        members = (self.part.server, *self.part.backups)
+        for server in dict.fromkeys((self.server, *members, *self.options.login.servers)):
             try:
                 gateway = self._open(server)
             except NodeUnavailable:
                 continue
             try:
+                if server in members and gateway.position(self.options.queue).node_id == self.part.node_id:
+                    return server
                 for member in gateway.topology():
                     if member.node_id == self.part.node_id:
                         return member.server
-            except NodeUnavailable:
+            except (NodeUnavailable, QueueMissing):
                 continue
             finally:
                 gateway.close()

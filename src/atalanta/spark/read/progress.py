@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from atalanta.client import Position
+from atalanta.message import dataclass
 from atalanta.spark.errors import OptionError
 from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.leases import Leases

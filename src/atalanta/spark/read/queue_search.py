@@ -10,6 +10,7 @@ from typing import Final
 
 from atalanta.spark.errors import NodeTimeout, NodeUnavailable
 from atalanta.spark.gateway.gateway import Connector, Credentials, Gateway
+from atalanta.spark.gateway.node_servers import NodeServers
 from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.members import RETRY_MAX_S, RETRY_S
 
@@ -63,6 +64,7 @@ class QueueSearch:
         self.options = options
         self.connect = connect
         self.links: dict[str, Gateway] = {}
+        self.servers = NodeServers(options.login.groups)
         self.absent: dict[str, str] = {}
         self.names: list[str] = []
         self.node_ids: set[str] = set()
@@ -74,13 +76,14 @@ class QueueSearch:
         deadline = time.monotonic() + login.node_timeout_s
         while True:
             names = self.now(pattern, True)
-            missing = [f"server {one}: {self.absent[one]}" for one in login.servers if one in self.absent]
+            missing = [f"server {one}: {self.absent[one]}" for one in login.servers if self._is_missing(one)]
             if not missing:
                 return names
             if time.monotonic() >= deadline or not self.options.wait_unreachable:
                 raise NodeTimeout(
                     f"not reachable for {login.node_timeout_s:g} s (nodeTimeout), so that the queues of "
-                    f"{pattern!r} are not known: {'; '.join(missing)}"
+                    f"{pattern!r} are not known: {'; '.join(missing)}. Check host, port and TLS in option servers; "
+                    "write the members of a pair or group as one node: a:61616|b:61616"
                 )
             time.sleep(RETRY_S)
 
@@ -113,9 +116,13 @@ class QueueSearch:
 
     def saw(self, node_ids: Iterable[str]) -> bool:
         """Returns whether the last search has asked all these nodes (without the removed ones)."""
-        return not self.absent and self.node_ids.issuperset(
+        return not any(self._is_missing(each) for each in self.absent) and self.node_ids.issuperset(
             set(node_ids) - self.options.removed_nodes
         )
+
+    def _is_missing(self, server: str) -> bool:
+        """Returns True if neither this server nor another member of its node has answered the last search."""
+        return server in self.absent and not any(each in self.links for each in self.servers.others(server))
 
     def _ask(self, server: str, pattern: str) -> tuple[Sequence[str], list[str]]:
         """Returns the queues of one node, and the servers of its topology without the removed nodes."""
@@ -125,12 +132,13 @@ class QueueSearch:
             gateway = self.links[server]
             found = gateway.queues(pattern)
             members = gateway.topology()
+            self.servers.learn(members)
         except NodeUnavailable as error:
             self.absent[server] = str(error)
             broken = self.links.pop(server, None)
             if broken is not None:
                 broken.close()
-            return [], []
+            return [], self.servers.others(server)
         removed = self.options.removed_nodes
         self.node_ids.update(one.node_id for one in members)
         return found, [one.server for one in members if one.node_id not in removed]

@@ -21,11 +21,13 @@ from atalanta.spark.environment.compatibility import (
     ReadLimit,
     SupportsTriggerAvailableNow,
 )
-from atalanta.spark.errors import SparkSourceError, no_queue
+from atalanta.spark.errors import SparkSourceError
 from atalanta.spark.gateway.gateway import Connector
 from atalanta.spark.options import ReadOptions
 from atalanta.spark.read.batch import AtalantaBatchReader
+from atalanta.spark.read.batch_delay import BatchDelay
 from atalanta.spark.read.batch_plan import BatchLimits, limits_of, refuse_single_batch, share
+from atalanta.spark.read.batch_room import BatchRoom, PlaceOrder
 from atalanta.spark.read.queue_search import QueueSearch, SharedConnections
 from atalanta.spark.read.shared_lease import SharedLease
 from atalanta.spark.read.stream_reader import AtalantaStreamReader, mean_bytes
@@ -48,7 +50,9 @@ class QueuePartition(InputPartition):
 
 def options_of(options: ReadOptions, queue: str) -> ReadOptions:
     """Returns the options of a query over one of the queues."""
-    return replace(options, queue=queue, queues=(), queue_pattern=None, removed_queues=frozenset())
+    return replace(
+        options, queue=queue, queues=(), queue_pattern=None, removed_queues=frozenset(), min_messages=None
+    )
 
 
 def names_of(options: ReadOptions, connect: Connector) -> list[str]:
@@ -107,13 +111,17 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._connections: SharedConnections | None = None
         self._search: QueueSearch | None = None
         self._initial: Json | None = None
+        self._delay = BatchDelay(options)
+        self._turns = PlaceOrder()
         self._bounded: list[str] | None = None  # the queues of a run with Trigger.AvailableNow
 
     # -- calls of Spark in the driver ---------------------------------------------------------------
     def initialOffset(self) -> Json:
         if self._initial is None:
             names = names_of(self.options, self.connect)
-            parts = {queue: self._reader(queue).initialOffset() for queue in names}
+            # A start that one queue refuses leaves no position at the others.
+            starts = {queue: self._reader(queue).choose_start() for queue in names}
+            parts = {queue: self._reader(queue).record_start(start) for queue, start in starts.items()}
             self._initial = joined(parts)
         return self._initial
 
@@ -126,23 +134,30 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for queue in self._bounded:
             self._reader(queue)
 
-    def latestOffset(self, start: Json, limit: ReadLimit) -> Json:
-        """Returns the end of the next batch over all queues. OptionError with Trigger.Once."""
+    def latestOffset(self, start: Json, limit: ReadLimit, certain: bool = True) -> Json:
+        """Returns the end of the next batch over all queues, as the reader of one queue does."""
         refuse_single_batch(limit)
         before = parts_of(start)
         self._lease.begin()
         self._lease.step()
         names = self._present(before)
-        limits = self._limits(limit, names, before)
+        whole = limits_of(self.options).within(limit)
+        limits, held = self._limits(whole, names, before)
+        room = BatchRoom(whole.bytes)
         result = dict(before)
-        for queue in names:
+        for queue in self._turns.order(names):
             reader, bound = self._reader(queue), limits[queue]
-            reader.set_limits(bound)
-            part = reader.next_offset(before.get(queue) or nothing(queue), bound.read_limit())
+            reader.set_limits(bound, room)
+            old = before.get(queue) or nothing(queue)
+            part = reader.next_offset(old, bound.read_limit(), certain, held)
             if part["nodes"]:
                 result[queue] = part
-            elif self.options.queue_pattern is None:
-                raise no_queue(self.options.login.servers, queue)
+            elif self.options.queue_pattern is None and not held:
+                raise reader.members.no_queue()
+            if part != old:
+                self._turns.serve(queue)
+            elif bound.bytes and not held:
+                self._turns.wait(queue)
         return joined(result)
 
     def reportLatestOffset(self) -> Json | None:
@@ -166,6 +181,12 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for queue, part in parts_of(end).items():
             if queue in self._readers:
                 self._readers[queue].commit(part)
+
+    def acknowledge(self, end: Json) -> None:
+        """See LimitedReader."""
+        for queue, part in parts_of(end).items():
+            if queue in self._readers:
+                self._readers[queue].acknowledge(part)
 
     def stop(self) -> None:
         for reader in self._readers.values():
@@ -235,13 +256,12 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
 
     def _limits(
-        self, limit: ReadLimit, names: Sequence[str], before: Mapping[str, Json]
-    ) -> dict[str, BatchLimits]:
-        """Returns the part of each queue in the limits of the batch, by its backlog."""
-        whole = limits_of(self.options).within(limit)
+        self, whole: BatchLimits, names: Sequence[str], before: Mapping[str, Json]
+    ) -> tuple[dict[str, BatchLimits], bool]:
+        """Returns the part of each queue in the limits of the batch, by its backlog, and whether the batch is held."""
         messages, size = whole.messages, whole.bytes
-        if messages is None and size is None:
-            return dict.fromkeys(names, whole)
+        if messages is None and size is None and self.options.min_messages is None:
+            return dict.fromkeys(names, whole), False
         waiting: dict[str, int] = {}
         waiting_bytes: dict[str, int] = {}
         for queue in names:
@@ -256,13 +276,14 @@ class QueuesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 rest = max(0, position.last - max(read, position.first - 1, position.acked_through))
                 waiting[queue] += rest
                 waiting_bytes[queue] += rest * mean_bytes(located)
-        return {
+        limits = {
             queue: BatchLimits(
                 None if messages is None else share(messages, waiting).get(queue, 0),
                 None if size is None else share(size, waiting_bytes).get(queue, 0),
             )
             for queue in names
         }
+        return limits, self._bounded is None and self._delay.holds(sum(waiting.values()))
 
 
 def nothing(queue: str) -> Json:

@@ -75,8 +75,11 @@ class SharedLease:
                 raise LeaseTaken(TWO_QUERIES)
 
     @contextmanager
-    def epochs(self) -> Iterator[dict[str, int]]:
-        """Yields the epochs that any of the sources has taken, by `key_of`; the caller adds to them."""
+    def epochs(self) -> Iterator[dict[str, tuple[int, bool]]]:
+        """Yields the epochs that any of the sources has taken, by `key_of`; the caller adds to them.
+
+        With each stands whether the group had begun before.
+        """
         if self.alone:
             yield {}
             return

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from atalanta.spark.errors import DataLost, OptionError
 from atalanta.spark.gateway.gateway import Gateway
+from atalanta.spark.gateway.node_servers import is_same
 from atalanta.spark.options import (
     EARLIEST,
     EARLIEST_SEQUENCE,
     LATEST_SEQUENCE,
     ReadOptions,
     Start,
+    Times,
 )
-from atalanta.spark.read.members import Located
+from atalanta.spark.read.members import Located, PolledMembers
 
 
 def initial_sequence(options: ReadOptions, located: Located, new: bool, gateway: Gateway) -> int:
@@ -26,8 +30,9 @@ def initial_sequence(options: ReadOptions, located: Located, new: bool, gateway:
     earliest = earliest_of(located)
     if not new and not options.starting.sequences:
         return earliest
-    if options.starting_timestamp_ms is not None:
-        found = gateway.seek(options.queue, options.starting_timestamp_ms)
+    time_ms = time_of(options.starting_times, located)
+    if time_ms is not None:
+        found = gateway.seek(options.queue, time_ms)
         return found if found < position.acked_through else max(earliest, found)
     named = sequence_of(options.starting, located)
     if named == EARLIEST_SEQUENCE:
@@ -66,8 +71,11 @@ def check_skipped(options: ReadOptions, located: Located, start: int, gateway: G
         )
 
 
-def final_sequence(options: ReadOptions, located: Located) -> int:
-    """Returns the sequence at which a batch read ends."""
+def final_sequence(options: ReadOptions, located: Located, gateway: Gateway) -> int:
+    """Returns the sequence at which a batch read ends: with a time before the first message of it or a later one."""
+    time_ms = time_of(options.ending_times, located)
+    if time_ms is not None:
+        return min(gateway.seek(options.queue, time_ms), located.position.last)
     named = sequence_of(options.ending, located)
     if named == LATEST_SEQUENCE:
         return located.position.last
@@ -77,7 +85,37 @@ def final_sequence(options: ReadOptions, located: Located) -> int:
 
 
 def sequence_of(start: Start, located: Located) -> int:
-    """Returns the option's value for this node: by its id, by its server, or the default."""
-    default = EARLIEST_SEQUENCE if start.default == EARLIEST else LATEST_SEQUENCE
-    by_server = start.sequences.get(located.server, default)
-    return start.sequences.get(located.position.node_id, by_server)
+    """Returns the option's sequence for this node, or the default."""
+    named = named_value(start.sequences, located)
+    if named is None:
+        return EARLIEST_SEQUENCE if start.default == EARLIEST else LATEST_SEQUENCE
+    return named
+
+
+def time_of(times: Times, located: Located) -> int | None:
+    """Returns the option's time (ms) for this node, or the default."""
+    named = named_value(times.nodes, located)
+    return times.default_ms if named is None else named
+
+
+def named_value(values: Mapping[str, int], located: Located) -> int | None:
+    """Returns the value for this node: by its id, or by the host:port of any of its members; None without one."""
+    if located.position.node_id in values:
+        return values[located.position.node_id]
+    servers = (located.server, *located.backups)
+    return next((value for name, value in values.items() if any(is_same(name, each) for each in servers)), None)
+
+
+def check_names(options: ReadOptions, members: PolledMembers) -> None:
+    """Raises OptionError if an option has a value for a node that is not there: it would be without effect."""
+    given = {
+        "startingOffsets": options.starting.sequences,
+        "startingTimestamp": options.starting_times.nodes,
+        "endingOffsets": options.ending.sequences,
+        "endingTimestamp": options.ending_times.nodes,
+    }
+    for option, values in given.items():
+        unknown = sorted(name for name in values if name not in options.removed_nodes and not members.knows(name))
+        if unknown:
+            known = ", ".join(f"{link.node_id} ({link.server})" for link in members.links.values() if link.node_id)
+            raise OptionError(f"option {option} names {', '.join(unknown)}, which is no node here: there are {known}")

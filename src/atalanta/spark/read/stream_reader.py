@@ -19,27 +19,31 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from atalanta.client import Position
 from atalanta.spark.environment.compatibility import (
     ReadLimit,
     SupportsTriggerAvailableNow,
 )
-from atalanta.spark.errors import LeaseTaken, SparkSourceError, lose, no_queue
+from atalanta.spark.errors import WITHOUT_THEM, LeaseTaken, SparkSourceError, lose
 from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import ReadOptions
+from atalanta.spark.read.batch_delay import BatchDelay
 from atalanta.spark.read.batch_plan import (
     BatchLimits,
     Stretch,
+    backlog_of,
     ends,
     limits_of,
     refuse_single_batch,
 )
+from atalanta.spark.read.batch_room import BatchRoom, PlaceOrder
 from atalanta.spark.read.leases import Leases
 from atalanta.spark.read.members import Located, PolledMembers
-from atalanta.spark.read.offsets import NodeOffset, Offset, ranges, spans, split_all
+from atalanta.spark.read.offsets import NodeOffset, Offset, now_ms, ranges, spans, split_all
 from atalanta.spark.read.partition_reader import RangePartition, RangeReader
 from atalanta.spark.read.progress import Progress, ProgressOrder
 from atalanta.spark.read.shared_lease import SharedLease
-from atalanta.spark.read.starting_offsets import check_skipped, initial_sequence
+from atalanta.spark.read.starting_offsets import check_names, check_skipped, initial_sequence
 from atalanta.spark.read.termination import ignore_termination, unwind_at_termination
 
 
@@ -62,12 +66,16 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._planned: Offset | None = None  # the end of the last batch
         self._members: PolledMembers | None = None
         self._leases: Leases | None = None
-        # Node -> (incarnation, last sequence), the limit of Trigger.AvailableNow.
+        # Node -> (incarnation, last sequence), the limit of Trigger.AvailableNow. Empty until the leases are taken:
+        # a first lease makes messages visible.
         self._target: dict[str, tuple[str, int]] | None = None
         self._initial: Offset | None = None
         self._acked: dict[str, tuple[str, int]] = {}
         self._background: Background | None = None
         self._progress = Progress(options)
+        self._delay = BatchDelay(options)
+        self._turns = PlaceOrder()
+        self._room: BatchRoom | None = None  # of a batch of several queues
 
     # -- calls of Spark in the driver ---------------------------------------------------------------
     def initialOffset(self) -> dict[str, Any]:
@@ -75,27 +83,40 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         Spark calls this twice and compares nothing, so the first answer is kept.
         """
+        return self.record_start(self.choose_start())
+
+    def choose_start(self) -> Offset:
+        """Returns the initial offset and takes the leases. Nothing is recorded: a start that fails leaves no trace."""
         if self._initial is not None:
-            return self._initial.to_json()
+            return self._initial
         self._begin()
         found = self.members.wait_for({}, True, self.options.position_cache_s)
         if not found:
-            raise no_queue(self.options.login.servers, self.options.queue)
-        self.leases.take(found)
+            raise self.members.no_queue()
+        check_names(self.options, self.members)
+        found = self._leased(found)
         entries = {}
         for node, located in found.items():
             incarnation = located.position.incarnation
-            new = self.leases.epoch(node, incarnation) == 1
+            new = not self.leases.had_begun(node, incarnation)
             choose = partial(initial_sequence, self.options, located, new)
-            entry = NodeOffset(incarnation, self.members.call(node, choose), located.server)
-            self.members.call(node, partial(check_skipped, self.options, located, entry.sequence))
-            if entry.sequence < located.position.acked_through:
-                self.leases.replay(node, incarnation, entry.sequence)
-                self.members.poll(0.0)  # its position is another now
-            entries[node] = entry
-        self._initial = Offset(self.options.queue, entries)
-        self._order.begin(self._initial.to_json())
-        self._acknowledge(self._initial)  # durable: a query without its checkpoint begins here again
+            sequence = self.members.call(node, choose)
+            self.members.call(node, partial(check_skipped, self.options, located, sequence))
+            entries[node] = NodeOffset(incarnation, sequence, located.server, backups=located.backups)
+        return Offset(self.options.queue, entries)
+
+    def record_start(self, start: Offset) -> dict[str, Any]:
+        """Records the initial offset at the nodes, durably: a query without its checkpoint begins here again."""
+        if self._initial is None:
+            required = {node: entry.server for node, entry in start.entries.items()}
+            found = self.members.wait_for(required, False, self.options.position_cache_s)
+            for node, entry in start.entries.items():
+                if entry.sequence < found[node].position.acked_through:
+                    self.leases.replay(node, entry.incarnation, entry.sequence)
+            self.members.poll(0.0)  # after a replay a position is another
+            self._initial = start
+            self._order.begin(start.to_json())
+            self._acknowledge(start)
         return self._initial.to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -103,21 +124,22 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return limits_of(self.options).read_limit()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        found = self.members.poll(0.0)
-        self._target = {
-            node: (located.position.incarnation, located.position.last)
-            for node, located in found.items()
-        }
+        self._target = {}
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Returns the end of the next batch. OptionError with Trigger.Once."""
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit, certain: bool = True) -> dict[str, Any]:
+        """Returns the end of the next batch. OptionError with Trigger.Once.
+
+        `certain`: Spark never repeats the batch before, so it may be acknowledged (see older_stream_reader.py).
+        """
         refuse_single_batch(limit)
         self._begin()
         self._shared.step()
-        return self.next_offset(start, limit)
+        return self.next_offset(start, limit, certain, False)
 
-    def next_offset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Returns the end of this queue's next batch, as one of several in a plan."""
+    def next_offset(
+        self, start: dict[str, Any], limit: ReadLimit, certain: bool, held: bool
+    ) -> dict[str, Any]:
+        """Returns the end of this queue's next batch, as one of several in a plan; its start if the batch is `held`."""
         self._begin()
         before = Offset.from_json(start, self.options.queue)
         self.leases.check()
@@ -125,13 +147,21 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         found = self._present(before)
         starts = {node: entry.sequence for node, entry in before.entries.items()}
         self._check_copy(starts, before, found)
-        self.leases.take(found)
-        self._planned = self._end(before, found, limit)
+        found = self._leased(found)
+        if self._target is not None and not self._target:
+            self._target = {
+                node: (located.position.incarnation, located.position.last) for node, located in found.items()
+            }
+        stretches = self._stretches(before, found)
+        if self._target is None and self._delay.holds(backlog_of(stretches)):
+            held = True
+        self._planned = before if held else self._end(before, found, stretches, limit)
         self._progress.plan(self._planned)
         end = self._planned.to_json()
         if end == start:
-            self._acknowledge(before)  # a run that ends has acknowledged every batch
-        elif self._order.plan(start):
+            if certain:
+                self._acknowledge(before)  # a run that ends has acknowledged every batch
+        elif certain and self._order.plan(start):
             self._acknowledging.start(partial(self._acknowledge, before))
         return end
 
@@ -158,12 +188,13 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if (part.node_id, part.incarnation) not in self.leases.epochs
         }
         if unleased:
+            self._remember(self._planned)
             found = self.members.wait_for(unleased, False, self.options.position_cache_s)
             self._check_copy({part.node_id: part.start for part in wholes}, self._planned, found)
             self.leases.take({node: found[node] for node in unleased})
         return [
             RangePartition(part, self.leases.hold(part.node_id, part.incarnation))
-            for part in split_all(wholes, self.options.min_partitions)
+            for part in split_all(wholes, self.options.min_partitions, self.options.max_partition_messages)
         ]
 
     def commit(self, end: dict[str, Any]) -> None:
@@ -173,6 +204,11 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._order.commit(end):
             before = Offset.from_json(end, self.options.queue)
             self._acknowledging.start(partial(self._acknowledge, before))
+
+    def acknowledge(self, end: dict[str, Any]) -> None:
+        """Acknowledges every batch up to `end`, which Spark never repeats (see older_stream_reader.py)."""
+        self._acknowledging.settle()
+        self._acknowledge(Offset.from_json(end, self.options.queue))
 
     def stop(self) -> None:
         """Closes the reader: after an error, at the end of the query (termination.py) and of Spark."""
@@ -197,9 +233,10 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._members is not None:
             self._members.close()
 
-    def set_limits(self, limits: BatchLimits) -> None:
-        """Sets the limits of the next batch, in the place of the options'."""
+    def set_limits(self, limits: BatchLimits, room: BatchRoom) -> None:
+        """Sets the limits of this queue's part of the next batch, in the place of the options', and its room."""
         self.options = replace(self.options, max_messages=limits.messages, max_bytes=limits.bytes)
+        self._room = room
 
     def set_min_partitions(self, count: int) -> None:
         """Sets the number of tasks of the next batch, in the place of the option's."""
@@ -212,21 +249,31 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _unfinished(self) -> set[str]:
         """Returns the nodes with messages of a batch that is planned and not acknowledged."""
-        if self._planned is None:  # Spark may have a batch to repeat
-            return {node for node, _ in self.leases.epochs}
+        if self._planned is None:  # Spark may have a batch to repeat, of a group that had begun
+            begun = {node for node, incarnation in self.leases.epochs if self.leases.had_begun(node, incarnation)}
+            return {node for node in begun if not self._is_empty(node)}
         return {
             node
             for node, entry in self._planned.entries.items()
             if self._acked.get(node) != (entry.incarnation, entry.sequence) and not self._reached(node, entry)
         }
 
-    def _reached(self, node: str, entry: NodeOffset) -> bool:
-        """Returns whether the node has acknowledged all of the entry: SIGTERM may have come before its answer."""
+    def _position(self, node: str) -> Position | None:
+        """Returns the queue's position at the node now; None if it is away: then its lease stays."""
         gateway = self.members.gateway(node)
         try:
-            position = None if gateway is None else gateway.position(self.options.queue)
-        except SparkSourceError:  # the lease stays, as for every node that is away
-            position = None
+            return None if gateway is None else gateway.position(self.options.queue)
+        except SparkSourceError:
+            return None
+
+    def _is_empty(self, node: str) -> bool:
+        """Returns whether the node's queue has nothing that a batch could still need."""
+        position = self._position(node)
+        return position is not None and position.messages == 0 and position.acked_through >= position.last
+
+    def _reached(self, node: str, entry: NodeOffset) -> bool:
+        """Returns whether the node has acknowledged all of the entry: SIGTERM may have come before its answer."""
+        position = self._position(node)
         return (
             position is not None
             and position.incarnation == entry.incarnation
@@ -251,8 +298,21 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._background = Background()
         return self._background
 
+    def _leased(self, found: dict[str, Located]) -> dict[str, Located]:
+        """Returns the positions with the leases taken: a first lease makes messages visible."""
+        if not self.leases.take(found):
+            return found
+        again = self.members.wait_for({node: each.server for node, each in found.items()}, False, 0.0)
+        return {node: again[node] for node in found}
+
+    def _remember(self, offset: Offset) -> None:
+        """Adds the servers that an offset names: its node may have gone over to a backup since."""
+        for entry in offset.entries.values():
+            self.members.servers.remember((entry.server, *entry.backups))
+
     def _present(self, before: Offset) -> dict[str, Located]:
         """Returns positions, once every node of the offsets answers."""
+        self._remember(before)
         removed = self.options.removed_nodes
         required = {
             node: entry.server for node, entry in before.entries.items() if node not in removed
@@ -280,9 +340,13 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._acked[node] = reached
 
     # -- planning ---------------------------------------------------------------------------------
-    def _end(self, before: Offset, found: Mapping[str, Located], limit: ReadLimit) -> Offset:
-        stretches = self._stretches(before, found)
-        planned = ends(self.members, self.options.queue, stretches, limits_of(self.options).within(limit))
+    def _end(
+        self, before: Offset, found: Mapping[str, Located], stretches: Mapping[str, Stretch], limit: ReadLimit
+    ) -> Offset:
+        limits = limits_of(self.options).within(limit)
+        room = self._room or BatchRoom(limits.bytes)
+        planned = ends(self.members, self.options.queue, stretches, limits, room, self._turns)
+        planned_at_ms = now_ms()
         entries = dict(before.entries)
         for node, stretch in stretches.items():
             end = planned[node]
@@ -292,7 +356,9 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._check_lost(node, stretch, end)
             elif not fresh:
                 continue
-            entries[node] = NodeOffset(stretch.incarnation, end, found[node].server, stretch.start)
+            at = found[node]
+            time_ms = planned_at_ms if end > stretch.start else None
+            entries[node] = NodeOffset(stretch.incarnation, end, at.server, stretch.start, time_ms, at.backups)
         return Offset(self.options.queue, entries)
 
     def _stretches(self, before: Offset, found: Mapping[str, Located]) -> dict[str, Stretch]:
@@ -343,14 +409,14 @@ class AtalantaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     node,
                     position.incarnation,
                     f"everything up to {position.acked_through} was acknowledged, but this checkpoint is at {start}: "
-                    "it is a copy or a backup, and the group has gone on. Start the query of the newest checkpoint, or "
-                    "use another group and queue",
+                    "it is a copy or a backup, and the group has gone on",
+                    "Start the query of the newest checkpoint, or use another group and queue",
                 )
 
-    def _lost(self, node: str, incarnation: str, why: str) -> None:
+    def _lost(self, node: str, incarnation: str, why: str, remedy: str = WITHOUT_THEM) -> None:
         """Raises LeaseTaken if another query has taken over, else DataLost unless the query may lose messages."""
         self.leases.verify(node, incarnation)
-        lose(self.options.fail_on_data_loss, f"queue {self.options.queue} at node {node}: {why}")
+        lose(self.options.fail_on_data_loss, f"queue {self.options.queue} at node {node}: {why}", remedy)
 
 
 def acknowledge(

@@ -13,6 +13,7 @@ from atalanta.client import ClientError
 from atalanta.client.log import EntryWriter
 from atalanta.spark.errors import QueueMissing, SparkSourceError
 from atalanta.spark.options import ReadOptions
+from atalanta.spark.read.offsets import now_ms
 from atalanta.spark.wal.body_limit import body_error
 from atalanta.spark.wal.queue_names import QueueNames, check_found
 from atalanta.spark.wal.wal_file import CHUNK_BYTES
@@ -28,6 +29,7 @@ class BrowsePartition(InputPartition):
     node_id: str
     server: str
     queue: str
+    planned_at_ms: int
 
 
 class BrowseReader(DataSourceReader):
@@ -50,7 +52,7 @@ class BrowseReader(DataSourceReader):
                         node.waiting(queue)
                     except QueueMissing:
                         continue
-                    found.append(BrowsePartition(node_id, node.server, queue))
+                    found.append(BrowsePartition(node_id, node.server, queue, now_ms()))
         finally:
             nodes.close()
         check_found(self.options, {part.queue for part in found})
@@ -67,19 +69,20 @@ class BrowseReader(DataSourceReader):
                 raise SparkSourceError(
                     f"{partition.server} is node {node.node_id} now, not {partition.node_id}"
                 )
-            chunks = self._chunks(node, partition.queue)
+            chunks = self._chunks(node, partition)
             yield from batches(
-                self.schema, self.options, partition.queue, node.node_id, chunks, 0
+                self.schema, self.options, partition.queue, node.node_id, chunks, 0, partition.planned_at_ms
             )
         finally:
             node.close()
 
-    def _chunks(self, node: WalNode, queue: str) -> Iterator[tuple[int, bytes, str]]:
+    def _chunks(self, node: WalNode, part: BrowsePartition) -> Iterator[tuple[int, bytes, str]]:
+        queue = part.queue
         chunk = EntryWriter()
         messages = node.browse(queue, self.options.selector)
         for number, message in enumerate(messages, 1):
             try:
-                error_text = body_error(message, self.options, queue, node.node_id)
+                error_text = body_error(message, self.options, queue, node.node_id, part.planned_at_ms)
                 if error_text:
                     if chunk.count:
                         yield chunk.count, chunk.getvalue(), ""

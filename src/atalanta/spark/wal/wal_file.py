@@ -1,11 +1,12 @@
 """The file of one batch of one node: a header, chunks of encoded messages, and an end with length and checksum.
 
-    b"ATLWAL1\\n"  int32 length  JSON {"folder": …, "node": …, "server": …, "queue": …}
+    b"ATLWAL1\\n"  int32 length  JSON {"folder": …, "node": …, "server": …, "queue": …, "received_at": ms}
     int32 count (> 0)  int64 length  entries            for each chunk
     int32 -1           int64 length  int32 length  text  entry      for a message without its body: the reason
     int32 0  int64 number of messages  int32 CRC-32 of all bytes before it
 
-Numbers are big-endian. The entries are those of the log view's chunks.
+Numbers are big-endian. The entries are those of the log view's chunks. `received_at` is a time since the
+epoch: messages that were expired then are no rows, whenever the file is read. A file of an earlier version has none.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, Final
 
 from atalanta.client import ReceivedMessage
 from atalanta.client.log import EntryWriter
-from atalanta.spark.errors import DataLost
+from atalanta.spark.errors import DataLost, NodeUnavailable
 from atalanta.spark.wal.location import FileDraft, Location
 from atalanta.spark.wal.wal_node import WalNode
 
@@ -37,14 +38,23 @@ _CHUNK: Final = struct.Struct(">IQ")
 class WalFileWriter:
     """The writer of one file. Its messages are numbered from 0; a reader adds the file's number."""
 
-    def __init__(self, draft: FileDraft, folder_id: str, node: WalNode, queue: str) -> None:
+    def __init__(
+        self, draft: FileDraft, folder_id: str, node: WalNode, queue: str, received_at_ms: int
+    ) -> None:
         self.draft = draft
         self.count = 0
         self.bytes = 0
         self._chunk = EntryWriter()
         self._crc = 0
         header = json.dumps(
-            {"folder": folder_id, "node": node.node_id, "server": node.server, "queue": queue}
+            {
+                "folder": folder_id,
+                "node": node.node_id,
+                "server": node.server,
+                "backups": servers_of(node),
+                "queue": queue,
+                "received_at": received_at_ms,
+            }
         ).encode()
         self._write(MAGIC + _LENGTH.pack(len(header)) + header)
 
@@ -88,6 +98,15 @@ class WalFileWriter:
     def _write(self, data: bytes) -> None:
         self._crc = zlib.crc32(data, self._crc)
         self.draft.write(data)
+
+
+def servers_of(node: WalNode) -> list[str]:
+    """Returns the other members of a node's pair, where a later driver looks for it; none if the node is lost."""
+    try:
+        found = [each for each in node.members() if each.node_id == node.node_id]
+    except NodeUnavailable:
+        return []
+    return [each for member in found for each in (member.server, member.backup) if each not in {None, node.server}]
 
 
 class FileDamaged(DataLost):

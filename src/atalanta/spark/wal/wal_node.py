@@ -55,6 +55,9 @@ class WalNode(Protocol):
     def receive(self) -> ReceivedMessage | None:
         """Returns the next message of the branch, None if the queue has none now."""
 
+    def leave(self) -> None:
+        """Leaves the message that was received last in its queue: the branch ends with the one before."""
+
     def prepare(self) -> None:
         """Acknowledges every received message in the branch, prepares it, and ends its session.
 
@@ -83,7 +86,8 @@ class CoreNode:
         self.node_id = self._node_id()
         self._branch: blocking.Branch | None = None
         self._consumer: blocking.Consumer | None = None
-        self._last: ReceivedMessage | None = None
+        self._last: ReceivedMessage | None = None  # of the branch
+        self._before: ReceivedMessage | None = None
         self._management: blocking.Management | None = None
 
     def _node_id(self) -> str:
@@ -166,8 +170,12 @@ class CoreNode:
     def receive(self) -> ReceivedMessage | None:
         with translated(self.server):
             message = None if self._consumer is None else self._consumer.receive(0.0)
-        self._last = message or self._last
+        if message is not None:
+            self._before, self._last = self._last, message
         return message
+
+    def leave(self) -> None:
+        self._last = self._before
 
     def prepare(self) -> None:
         if self._branch is None or self._consumer is None or self._last is None:
@@ -179,7 +187,8 @@ class CoreNode:
         self.end()
 
     def end(self) -> None:
-        branch, self._branch, self._consumer, self._last = self._branch, None, None, None
+        branch, self._branch, self._consumer = self._branch, None, None
+        self._last = self._before = None
         if branch is not None:
             with translated(self.server):
                 branch.close()

@@ -32,8 +32,13 @@ def check_batch(options: ReadOptions) -> None:
             "from the first message to the last. Leave the options away; to skip messages use a selector, which "
             "leaves them in the queue"
         )
-    if options.starting_timestamp_ms is not None:
+    if options.max_partition_messages is not None:
         raise OptionError(
-            "option startingTimestamp needs the log view, which a real Artemis does not have: use a selector "
-            "(AMQTimestamp >= …), which leaves earlier messages in the queue"
+            "option maxRecordsPerPartition needs the log view, which a real Artemis does not have: there a task reads "
+            "a file of a stream (maxOffsetsPerTrigger limits the batch), or a queue of one node"
+        )
+    if options.starting_times or options.ending_times:
+        raise OptionError(
+            "options startingTimestamp and endingTimestamp need the log view, which a real Artemis does not have: use "
+            "a selector (AMQTimestamp >= …), which leaves the other messages in the queue"
         )

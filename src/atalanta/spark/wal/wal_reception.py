@@ -16,8 +16,11 @@ import threading
 from dataclasses import dataclass
 
 from atalanta.client import ClientError
-from atalanta.spark.errors import NodeUnavailable, SparkSourceError
+from atalanta.client.log import entry_bytes
+from atalanta.spark.errors import GatewayError, NodeUnavailable, SparkSourceError
 from atalanta.spark.options import ReadOptions
+from atalanta.spark.read.batch_room import BatchRoom
+from atalanta.spark.read.offsets import now_ms
 from atalanta.spark.wal.body_limit import body_error
 from atalanta.spark.wal.wal_file import (
     MESSAGES_MAX,
@@ -33,7 +36,7 @@ log = logging.getLogger("atalanta.spark")
 
 @dataclass(frozen=True)
 class FileLimits:
-    """The limits of one file: of a queue at a node. There is always at least one message, if the queue has one."""
+    """The limits of one file: of a queue at a node. The last message may exceed `bytes`, if the batch has room."""
 
     messages: int
     bytes: int
@@ -89,47 +92,64 @@ class Receiver:
                 "walLocation has later files, once with failOnDataLoss=false): then they return to the queue"
             ) from error
 
-    def receive(self, node: WalNode, queue: str, share: FileLimits) -> int:
+    def receive(self, node: WalNode, queue: str, share: FileLimits, room: BatchRoom) -> int | None:
         """Receives a file from a queue of the node and returns its number of messages, 0 if the queue has none now.
 
-        After NodeUnavailable the file may be there, with its branch in `uncommitted`. Any other error ends the query.
+        None if the batch has no `room` for the first one. After NodeUnavailable the file may be there, with its branch
+        in `uncommitted`. Any other error ends the query.
         """
         self.settle(node)
+        try:
+            count = self._received(node, queue, share, room)
+        except BaseException as error:
+            self._end(node, error)
+            raise
+        self._end(node, None)
+        return count
+
+    def _received(self, node: WalNode, queue: str, share: FileLimits, room: BatchRoom) -> int | None:
         token = secrets.token_hex(8)
         branch = f"{self.folder.epoch}/{token}"
+        node.begin(self.folder.id, branch, queue, self.options.selector)
+        writer, left = self._fill(node, queue, token, share, room)
+        if writer is None:
+            return None if left else 0
         try:
-            node.begin(self.folder.id, branch, queue, self.options.selector)
-            writer = self._fill(node, queue, token, share)
-            if writer is None:
-                return 0
-            try:
-                writer.close()
-                node.prepare()
-            except SparkSourceError:
-                self.folder.discard(token)
-                raise
-            with self.lock:
-                self.uncommitted[branch] = node.node_id
-            self.folder.publish(writer.draft, token)
-            self._commit(node, branch)
-            return writer.count
-        finally:
-            self._end(node)
+            writer.close()
+            node.prepare()
+        except SparkSourceError:
+            self.folder.discard(token)
+            raise
+        with self.lock:
+            self.uncommitted[branch] = node.node_id
+        self.folder.publish(writer.draft, token)
+        self._commit(node, branch)
+        return writer.count
 
-    def _fill(self, node: WalNode, queue: str, token: str, share: FileLimits) -> WalFileWriter | None:
-        """Receives messages into a draft, up to the limits. Returns None if there is none."""
+    def _fill(
+        self, node: WalNode, queue: str, token: str, share: FileLimits, room: BatchRoom
+    ) -> tuple[WalFileWriter | None, bool]:
+        """Receives messages into a draft, up to the limits.
+
+        Returns None without any message, and whether one was left for which the batch has no room.
+        """
         writer: WalFileWriter | None = None
+        received_at_ms = now_ms()
         most = min(share.messages, MESSAGES_MAX)
         try:
             while writer is None or (writer.count < most and writer.bytes < share.bytes):
                 message = node.receive()
                 if message is None:
                     break
-                if writer is None:
-                    draft = self.folder.draft(token)
-                    writer = WalFileWriter(draft, self.folder.id, node, queue)
                 try:
-                    writer.add(message, body_error(message, self.options, queue, node.node_id))
+                    why = body_error(message, self.options, queue, node.node_id, received_at_ms)
+                    if not room.take(entry_bytes(message, 0 if why else len(message.body))):
+                        node.leave()
+                        return writer, True
+                    if writer is None:
+                        draft = self.folder.draft(token)
+                        writer = WalFileWriter(draft, self.folder.id, node, queue, received_at_ms)
+                    writer.add(message, why)
                 except ClientError as error:
                     raise SparkSourceError(
                         f"message {message.message_id} of queue {queue} at node {node.node_id} "
@@ -140,11 +160,16 @@ class Receiver:
                 writer.draft.close()
                 self.folder.discard(token)
             raise
-        return writer
+        return writer, False
 
     @staticmethod
-    def _end(node: WalNode) -> None:
+    def _end(node: WalNode, error: BaseException | None) -> None:
+        """Ends the node's branch. `error` is what ended the reception: it stays the one to see."""
         try:
             node.end()
-        except NodeUnavailable as error:  # the branch ends with the connection
-            log.warning("node %s: %s", node.node_id, error)
+        except NodeUnavailable as gone:  # the branch ends with the connection
+            log.warning("node %s: %s", node.node_id, gone)
+        except GatewayError as failed:
+            if error is None:
+                raise
+            error.add_note(f"the end of the branch failed, too: {failed}")

@@ -34,7 +34,9 @@ from atalanta.spark.errors import (
     lose,
 )
 from atalanta.spark.options import ReadOptions
-from atalanta.spark.read.batch_plan import limits_of, share
+from atalanta.spark.read.batch_delay import BatchDelay
+from atalanta.spark.read.batch_plan import BatchLimits, limits_of, share
+from atalanta.spark.read.batch_room import BatchRoom, PlaceOrder
 from atalanta.spark.read.members import RETRY_S
 from atalanta.spark.wal.location import location_of
 from atalanta.spark.wal.queue_names import QueueNames, check_found
@@ -52,7 +54,8 @@ TWICE: Final = 2
 # After a node gave nothing although its queue has messages: consumers have them, or they are scheduled.
 NOTHING_S: Final = 0.2
 
-Backlog = dict[tuple[str, str], int]  # node and queue -> number of messages
+Place = tuple[str, str]  # node and queue
+Backlog = dict[Place, int]  # number of messages
 
 log = logging.getLogger("atalanta.spark")
 
@@ -78,8 +81,11 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._nodes: WalNodes | None = None
         self.names = QueueNames(options)
         self._receiver: Receiver | None = None
-        self._target: Backlog | None = None  # messages left, of Trigger.AvailableNow
+        self._bounded = False  # Trigger.AvailableNow
+        self._target: Backlog | None = None  # its messages left, once the nodes were asked
         self._settled = False
+        self._delay = BatchDelay(options)
+        self._turns = PlaceOrder()
 
     # -- calls of Spark in the driver ---------------------------------------------------------------
     def initialOffset(self) -> dict[str, Any]:
@@ -92,18 +98,20 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return limits_of(self.options).read_limit()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._target = self._waiting()[1]
+        self._bounded = True
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit, certain: bool = True) -> dict[str, Any]:
+        """Returns the end of the next batch. `certain`: Spark never repeats the batch before, so its files may go."""
         folder = self.receiver.folder
         before = self._sequence(start)
         self._check_start(before)
         self._settle_left(before)
-        folder.remove_through(before)
+        if certain:
+            folder.remove_through(before)
         if folder.last > before:
             return self._offset(folder.last)  # an earlier driver has received them
         deadline = time.monotonic() + self.options.login.node_timeout_s
-        while not self._round(self._limits(limit)):
+        while not self._round(limits_of(self.options).within(limit)):
             if time.monotonic() >= deadline:
                 raise NodeTimeout(
                     f"no batch could be received for {self.options.login.node_timeout_s:g} s (nodeTimeout), "
@@ -130,6 +138,10 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: dict[str, Any]) -> None:
         """Removes nothing (see above)."""
 
+    def acknowledge(self, end: dict[str, Any]) -> None:
+        """Removes the files of every batch up to `end`, which Spark never repeats (see older_stream_reader.py)."""
+        self.receiver.folder.remove_through(self._sequence(end))
+
     def stop(self) -> None:
         if self._nodes is not None:
             self._nodes.close()
@@ -147,7 +159,8 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         header = file.header()
         first = partition.number << INDEX_BITS
         queue, node_id = str(header["queue"]), str(header["node"])
-        return batches(self.schema, self.options, queue, node_id, file.chunks(), first)
+        received_at_ms = header.get("received_at")
+        return batches(self.schema, self.options, queue, node_id, file.chunks(), first, received_at_ms)
 
     # -- offsets --------------------------------------------------------------------------------------
     @property
@@ -206,14 +219,16 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         folder = self.receiver.folder
         damaged: FileDamaged | None = None
         found, _ = folder.between(before, folder.last)
-        for one in found:
+        for one in folder.files.values():
             try:
                 header = WalFileReader(folder.location, str(one), folder.id).header()
             except FileDamaged as error:
-                damaged = damaged or error
+                damaged = damaged or (error if one in found else None)
                 continue
-            self.receiver.uncommitted[one.branch] = str(header["node"])
-            self.nodes.add(str(header["server"]))
+            self.nodes.servers.remember([str(header["server"]), *map(str, header.get("backups", ()))])
+            if one in found:
+                node_id = self.receiver.uncommitted[one.branch] = str(header["node"])
+                self.nodes.add(node_id, str(header["server"]))
         self._settle_all()  # its error is a better one, if the messages of a damaged file are still at a node
         if damaged is not None:
             raise damaged
@@ -267,22 +282,44 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return nodes, found
             time.sleep(RETRY_S)
 
-    def _round(self, limits: FileLimits) -> bool:
+    def _round(self, limits: BatchLimits) -> bool:
         """Receives a file from each queue with messages. Returns False if a node failed and nothing was received."""
         receiver = self.receiver
         nodes, waiting = self._waiting()
+        if self._bounded and self._target is None:
+            self._target = dict(waiting)
         if self._target is not None:
             waiting = {
                 place: min(self._target.get(place, 0), count) for place, count in waiting.items()
             }
+        elif self._delay.holds(sum(waiting.values())):
+            return True
         shares = self._shares(waiting, limits)
         if not shares:
             return True
         before = receiver.folder.last
-        with ThreadPoolExecutor(len(shares)) as pool:
+        room = BatchRoom(limits.bytes)
+        first = {place: given for place, given in shares.items() if self._turns.waits(place)}
+        failed = self._receive_all(nodes, first, room)
+        failed |= self._receive_all(nodes, {place: shares[place] for place in shares.keys() - first.keys()}, room)
+        if failed or receiver.uncommitted:
+            self._settle_all()
+        if receiver.folder.last == before and not failed and self._target is None:
+            time.sleep(NOTHING_S)
+        return not failed or receiver.folder.last > before
+
+    def _receive_all(
+        self, nodes: Mapping[str, WalNode], shares: Mapping[Place, FileLimits], room: BatchRoom
+    ) -> bool:
+        """Receives a file from each of these queues, with a thread for each node. Returns whether a node failed."""
+        by_node: dict[str, dict[str, FileLimits]] = {}
+        for (node, queue), given in sorted(shares.items()):
+            by_node.setdefault(node, {})[queue] = given
+        if not by_node:
+            return False
+        with ThreadPoolExecutor(len(by_node)) as pool:
             outcomes = {
-                node: pool.submit(self._receive, nodes[node], given)
-                for node, given in shares.items()
+                node: pool.submit(self._receive, nodes[node], given, room) for node, given in by_node.items()
             }
         failed = False
         for node, outcome in outcomes.items():
@@ -293,38 +330,32 @@ class WalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self.nodes.drop(nodes[node])
             else:
                 outcome.result()
-        if failed or receiver.uncommitted:
-            self._settle_all()
-        if receiver.folder.last == before and not failed and self._target is None:
-            time.sleep(NOTHING_S)
-        return not failed or receiver.folder.last > before
+        return failed
 
-    def _receive(self, node: WalNode, shares: Mapping[str, FileLimits]) -> None:
+    def _receive(self, node: WalNode, shares: Mapping[str, FileLimits], room: BatchRoom) -> None:
         """Receives a file from each of these queues of a node, one after the other. Called in a thread of the node."""
         for queue, given in shares.items():
+            place = (node.node_id, queue)
             try:
-                count = self.receiver.receive(node, queue, given)
+                count = None if room.full else self.receiver.receive(node, queue, given, room)
             except QueueMissing:  # deleted meanwhile, by itself or by an operator
                 count = 0
+            if count is None:
+                self._turns.wait(place)
+                continue
+            self._turns.serve(place)
             if self._target is not None:
-                place = (node.node_id, queue)
                 self._target[place] = self._target[place] - count if count else 0
 
     @staticmethod
-    def _shares(waiting: Backlog, limits: FileLimits) -> dict[str, dict[str, FileLimits]]:
-        """Distributes the limits by the backlogs. Returns node -> queue -> share."""
-        given = share(limits.messages, waiting)
+    def _shares(waiting: Backlog, limits: BatchLimits) -> dict[Place, FileLimits]:
+        """Distributes the limits by the backlogs."""
+        given = share(limits.messages or sum(waiting.values()), waiting)
         used = {place: count for place, count in given.items() if count > 0}
-        size = max(1, limits.bytes // max(1, len(used)))
-        shares: dict[str, dict[str, FileLimits]] = {}
-        for (node, queue), count in used.items():
-            part = FileLimits(min(count, FILE_MESSAGES), min(size, FILE_BYTES))
-            shares.setdefault(node, {})[queue] = part
-        return shares
-
-    def _limits(self, limit: ReadLimit) -> FileLimits:
-        limits = limits_of(self.options).within(limit)
-        return FileLimits(limits.messages or 1 << 62, limits.bytes or 1 << 62)
+        size = FILE_BYTES if limits.bytes is None else max(1, limits.bytes // max(1, len(used)))
+        return {
+            place: FileLimits(min(count, FILE_MESSAGES), min(size, FILE_BYTES)) for place, count in used.items()
+        }
 
     def _lost(self, why: str) -> None:
         lose(self.options.fail_on_data_loss, why)

@@ -11,7 +11,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
 
@@ -19,10 +19,11 @@ from atalanta.spark.errors import (
     BatchDecided,
     BranchLost,
     GatewayError,
+    LoginRefused,
     NodeTimeout,
     NodeUnavailable,
 )
-from atalanta.spark.gateway.gateway import Connector, Gateway
+from atalanta.spark.gateway.gateway import Gateway
 from atalanta.spark.options import LoginOptions
 from atalanta.spark.write.branch_name import BranchName
 from atalanta.spark.write.node_calls import NodeCalls
@@ -38,10 +39,11 @@ log = logging.getLogger("atalanta.spark")
 
 @dataclass(frozen=True)
 class Prepared:
-    """A prepared branch and the server that has it."""
+    """A prepared branch and the server that has it, or another one of its node (`backups`)."""
 
     server: str
     branch: BranchName
+    backups: tuple[str, ...] = field(default=(), compare=False)
 
 
 class BatchCommit:
@@ -59,12 +61,21 @@ class BatchCommit:
 
         Returns the prepared branches of other queries, by server.
         """
+        for one in prepared:
+            self.nodes.servers.remember((one.server, *one.backups))
         places, decisions = self._decide(query, batch, prepared)
         decided = decisions[batch]
         own = decided == list(prepared)
         if not own:
             log.warning("batch %s of query %s was decided before: finishing that", batch, query)
-        self.finish(decided, own)
+            for place in places if decided else []:
+                self.nodes.call(place, lambda node: node.take_over(query, batch))
+        try:
+            self.finish(decided, own)
+        except BranchLost:
+            if not self._is_taken_over(query, batch):
+                raise
+            log.warning("batch %s of query %s was finished by another driver of the query", batch, query)
         kept = {one.branch for each in decisions.values() for one in each}
         writers = {one.server for one in (*decided, *prepared)}
         others = self._end_others(writers, partial(end_others, query=query, batch=batch, decided=kept))
@@ -97,21 +108,39 @@ class BatchCommit:
 
         Raises BatchDecided if a later batch was decided already, GatewayError if the node keeps no decision.
         """
-        found = self._known(query)
+        found = self._known(query, batch)
         known = merged(found)
+        self.nodes.remember(known.values())
         check_newest(query, batch, known)
         if batch not in known:
             check_age(query, batch, [one.branch for one in prepared])
-            branches = json.dumps({"branches": [[one.server, str(one.branch)] for one in prepared]})
-            self.nodes.call(self._home(query), lambda node: node.decide(query, batch, branches))
-            found |= self._known(query)
+            pairs = [[server, *others] for server in self.servers if (others := self.nodes.servers.others(server))]
+            branches = json.dumps(
+                {"branches": [[one.server, str(one.branch)] for one in prepared]} | ({"nodes": pairs} if pairs else {})
+            )
+            try:
+                self.nodes.call(self._home(query), lambda node: node.decide(query, batch, branches))
+            except LoginRefused:  # no decision will be there: each repeat would leave its branches
+                self.roll_back(prepared)
+                raise
+            found |= self._known(query, batch)
             known |= merged(found)
+            check_newest(query, batch, known)
         if batch not in known:
             raise GatewayError(
                 f"the decision of batch {batch} of query {query} is gone from its queue: it was emptied or deleted "
                 "while the batch was unfinished. Compare the rows at the target, then begin with a new checkpoint"
             )
         return sorted(found), {number: branches_of(text) for number, text in known.items()}
+
+    def roll_back(self, prepared: Sequence[Prepared]) -> None:
+        """Rolls back the branches of a batch that is given up. A node that is away ends them with the next batch."""
+        for one in prepared:
+            self.nodes.servers.remember((one.server, *one.backups))
+            try:
+                self.nodes.gateway(one.server).roll_back_branch(str(one.branch))
+            except GatewayError as error:
+                log.warning("the branch %s at %s stays for the next batch: %s", one.branch, one.server, error)
 
     def finish(self, decided: Sequence[Prepared], first: bool) -> None:
         """Commits the branches. `first`: nobody else can have committed them, so a missing one is lost.
@@ -155,11 +184,22 @@ class BatchCommit:
             self.unanswered.add(branch)
             raise
 
+    def is_decided(self, query: str, batch: int) -> bool:
+        """Returns True if a run of the batch was decided."""
+        return batch in merged(self._known(query, batch))
+
+    def _is_taken_over(self, query: str, batch: int) -> bool:
+        """Returns True if another driver finishes, or has finished, what this one has decided."""
+        found = self._known(query, batch)
+        return max(merged(found), default=-1) > batch or any(
+            self.nodes.call(place, lambda node: node.is_taken_over(query, batch)) for place in found
+        )
+
     def _home(self, query: str) -> str:
         """Returns the server at which the query's batches are decided."""
         return server_for(self.servers, query, DECISIONS_PARTITION)
 
-    def _known(self, query: str) -> dict[str, dict[int, str]]:
+    def _known(self, query: str, batch: int) -> dict[str, dict[int, str]]:
         """Returns the decisions of the query by server.
 
         After a scale-down, or with other `servers`, they are not at home. Home is asked first: it does not answer
@@ -170,10 +210,22 @@ class BatchCommit:
             return node.decisions(query)
 
         home = self._home(query)
+        try:
+            self.nodes.gateway(home)
+        except NodeUnavailable:
+            self.nodes.remember_pairs(query)
         known = self.nodes.call(home, ask)
-        if known:
+        if batch in known:
             return {home: known}
-        found: dict[str, dict[int, str]] = {}
+        if known:  # a later one is elsewhere, if `servers` was another list meanwhile
+            found: dict[str, dict[int, str]] = {home: known}
+            for server in self.servers:
+                try:
+                    found[server] = ask(self.nodes.gateway(server)) | found.get(server, {})
+                except NodeUnavailable as error:
+                    log.info("server %s is not asked for decisions: %s", server, error)
+            return {server: each for server, each in found.items() if each}
+        found = {}
         for server in TWICE * self.servers:
             found[server] = self.nodes.call(server, ask) | found.get(server, {})
         if not any(found.values()):
@@ -221,7 +273,8 @@ def check_newest(query: str, batch: int, known: Mapping[int, str]) -> None:
     if newest > batch:
         raise BatchDecided(
             f"batch {batch} of query {query} was written before, and batch {newest} after it: "
-            "this checkpoint is older than the data. It is a copy, or was restored from a backup"
+            "this checkpoint is older than the data. It is a copy, or was restored from a backup, or another driver "
+            "of the query runs"
         )
 
 
@@ -274,16 +327,3 @@ def end_others(
             log.info("rolling back the branch %s", branch)
             node.roll_back_branch(name)
     return others
-
-
-def roll_back(login: LoginOptions, connect: Connector, prepared: Sequence[Prepared]) -> None:
-    """Rolls back the branches of a batch that Spark has given up. A node that is away ends them with the next batch."""
-    for one in prepared:
-        try:
-            gateway = connect(one.server, login.credentials(login.request_timeout_s))
-            try:
-                gateway.roll_back_branch(str(one.branch))
-            finally:
-                gateway.close()
-        except GatewayError as error:
-            log.warning("the branch %s at %s stays for the next batch: %s", one.branch, one.server, error)

@@ -5,9 +5,10 @@ See batch_commit.py. A batch job has no id that survives it: a job that is run a
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -15,23 +16,25 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from atalanta.spark.environment.compatibility import DataSourceStreamArrowWriter
-from atalanta.spark.errors import SparkSourceError
+from atalanta.spark.errors import DuplicateRow, SparkSourceError
 from atalanta.spark.gateway.gateway import Connector, Gateway
 from atalanta.spark.options import WriteOptions
 from atalanta.spark.write.abandoned_branches import AbandonedBranches
-from atalanta.spark.write.batch_commit import BatchCommit, Prepared, roll_back
+from atalanta.spark.write.batch_commit import BatchCommit, Prepared
 from atalanta.spark.write.branch_name import BranchName
 from atalanta.spark.write.node_calls import NodeCalls
 from atalanta.spark.write.rows import RowReader
-from atalanta.spark.write.servers import server_for
+
+log = logging.getLogger("atalanta.spark")
 
 Messages = Sequence[WriterCommitMessage | None]
 
 
 @dataclass
 class Written(WriterCommitMessage):
-    """The result of one task; `prepared` is None if it had no rows."""
+    """The result of one task; `prepared` is None if it had no rows. `query` is in it since Spark's commit has none."""
 
+    query: str
     messages: int
     prepared: Prepared | None
 
@@ -48,13 +51,13 @@ class PartitionWriter:
         self, batches: Iterator[pa.RecordBatch], query: str, batch: int, partition: int
     ) -> Written:
         """Prepares the rows. Raises NodeTimeout if the node does not return. An empty partition sends nothing."""
-        servers = self.options.login.servers
-        # All values of a key belong into the queue of one node: another cut would leave old ones elsewhere.
-        server = servers[0] if self.options.key_columns else server_for(servers, query, partition)
         messages = [message for one in batches for message in self.rows.messages(one)]
         if not messages:
-            return Written(0, None)
+            return Written(query, 0, None)
         with NodeCalls(self.options.login, self.connect) as nodes:
+            # All values of a key belong into the queue of one node: another cut would leave old ones elsewhere.
+            by_key = bool(self.options.key_columns)
+            server = self.options.login.servers[0] if by_key else nodes.server_of(query, partition)
 
             def prepare(node: Gateway) -> BranchName:
                 # Each try has a branch of its own: an earlier one may be prepared although its answer was lost.
@@ -62,7 +65,14 @@ class PartitionWriter:
                 node.prepare(messages, str(branch))
                 return branch
 
-            return Written(len(messages), Prepared(server, nodes.call(server, prepare)))
+            try:
+                branch = nodes.call(server, prepare)
+            except DuplicateRow as error:
+                if not is_decided(BatchCommit(self.options.login, nodes), query, batch, error):
+                    raise
+                log.warning("batch %s of query %s is decided: its rows are there already", batch, query)
+                return Written(query, 0, None)
+            return Written(query, len(messages), Prepared(server, branch, tuple(nodes.servers.others(server))))
 
     def commit(self, query: str, batch: int, messages: Messages) -> None:
         """Commits the branches of a streaming batch."""
@@ -78,7 +88,17 @@ class PartitionWriter:
 
     def abort(self, messages: Messages) -> None:
         """Rolls back the branches of a batch or job that Spark has given up."""
-        roll_back(self.options.login, self.connect, prepared_of(messages))
+        with NodeCalls(self.options.login, self.connect) as nodes:
+            BatchCommit(self.options.login, nodes).roll_back(prepared_of(messages))
+
+
+def is_decided(commit: BatchCommit, query: str, batch: int, refused: DuplicateRow) -> bool:
+    """Returns True if a run of the batch was decided before. An error on the way is a note on the first one."""
+    try:
+        return commit.is_decided(query, batch)
+    except SparkSourceError as error:
+        refused.add_note(f"whether the batch is decided is unknown: {error}")
+        return False
 
 
 def prepared_of(messages: Messages) -> list[Prepared]:
@@ -87,11 +107,18 @@ def prepared_of(messages: Messages) -> list[Prepared]:
     return [one for one in written if one is not None]
 
 
+def with_pairs(options: WriteOptions, connect: Connector) -> WriteOptions:
+    """Returns the options with the pairs that a topology shows now, for the tasks: after a failover none may show them.
+    """
+    with NodeCalls(options.login, connect) as nodes:
+        return replace(options, login=replace(options.login, groups=nodes.pairs()))
+
+
 class AtalantaStreamWriter(DataSourceStreamArrowWriter):
     """The writer of streaming queries: a batch arrives once, however often and in whatever partitions it is written."""
 
     def __init__(self, options: WriteOptions, schema: StructType, connect: Connector) -> None:
-        self.writer = PartitionWriter(options, schema, connect)
+        self.writer = PartitionWriter(with_pairs(options, connect), schema, connect)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         context = task_context()
@@ -104,9 +131,10 @@ class AtalantaStreamWriter(DataSourceStreamArrowWriter):
         return self.writer.write(iterator, query, int(batch), context.partitionId())
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        prepared = prepared_of(messages)
-        if prepared:
-            self.writer.commit(prepared[0].branch.query, batchId, messages)
+        """Commits the batch, also one without rows: an earlier run of it may have rows, decided or not."""
+        written = next((one for one in messages if isinstance(one, Written)), None)
+        if written is not None:
+            self.writer.commit(written.query, batchId, messages)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Rolls the batch back after a task failed. Spark calls this after a failed commit, too.
@@ -121,7 +149,7 @@ class AtalantaBatchWriter(DataSourceArrowWriter):
     """The writer of batch jobs: a repeated task is not sent again, a repeated job is."""
 
     def __init__(self, options: WriteOptions, schema: StructType, connect: Connector) -> None:
-        self.writer = PartitionWriter(options, schema, connect)
+        self.writer = PartitionWriter(with_pairs(options, connect), schema, connect)
         # Created once in the driver and pickled to the tasks.
         self.run = f"batch-{uuid.uuid4()}"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.transport import TransportConfiguration, decode_transport, encode_transport
+from atalanta.wire.protocol_error import ProtocolError
 
 CONNECTOR_BYTES_MIN: Final = 12
 

@@ -10,8 +10,8 @@ from typing import Final
 from librt.strings import BytesWriter, read_i32_be, read_i64_be, write_i32_be, write_i64_be
 from mypy_extensions import i32, i64, u8
 
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packet_types import HANDSHAKE
+from atalanta.wire.protocol_error import ProtocolError
 
 # Bytes beside the payload: those that the length counts, and all of them.
 LENGTH_OVERHEAD_BYTES: Final = 9

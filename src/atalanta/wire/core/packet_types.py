@@ -158,9 +158,11 @@ LOG_RETAIN: Final = -123
 LOG_RETAIN_RESP: Final = -124
 LOG_DEAD_LETTER: Final = -125
 LOG_DEAD_LETTER_RESP: Final = -126
+LOG_READ_COLUMNS: Final = -127
+LOG_READ_COLUMNS_RESP: Final = -128
 LOG_REQUESTS: Final = (
     LOG_POSITION, LOG_PLAN, LOG_READ, LOG_ACK_THROUGH, LOG_LEASE, LOG_LOST, LOG_SEEK, LOG_BODY,
-    LOG_QUEUES, LOG_RETAIN, LOG_DEAD_LETTER,
+    LOG_QUEUES, LOG_RETAIN, LOG_DEAD_LETTER, LOG_READ_COLUMNS,
 )  # fmt: skip
 
 NAMES: Final[dict[int, str]] = {
@@ -281,6 +283,8 @@ NAMES: Final[dict[int, str]] = {
     LOG_RETAIN_RESP: "LOG_RETAIN_RESP",
     LOG_DEAD_LETTER: "LOG_DEAD_LETTER",
     LOG_DEAD_LETTER_RESP: "LOG_DEAD_LETTER_RESP",
+    LOG_READ_COLUMNS: "LOG_READ_COLUMNS",
+    LOG_READ_COLUMNS_RESP: "LOG_READ_COLUMNS_RESP",
 }
 # The oldest version of a client (of HornetQ; Artemis 1.0 has 126), and what came until 129: that has addresses with
 # routing types, and another layout of messages.
@@ -291,6 +295,8 @@ TOPOLOGY_V3_VERSION: Final = 125
 QUERY_V2_VERSION: Final = 126
 BINDING_V3_VERSION: Final = 127
 ADDRESSING_VERSION: Final = 129
+# A node whose log view has LOG_READ_COLUMNS tells it as a queue of the address that is asked for.
+LOG_COLUMNS: Final = "columns"
 LOG_VIEW: Final = frozenset([code for code, name in NAMES.items() if name.startswith("LOG_")])
 
 # Neither numbered nor kept for a reattach (isRequiresConfirmations). The metadata

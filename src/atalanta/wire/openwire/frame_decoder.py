@@ -7,7 +7,6 @@ from typing import Final
 from librt.strings import read_i32_be
 from mypy_extensions import i64
 
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.commands.connections import WireFormatInfo
 from atalanta.wire.openwire.encoding.structure import DataStructure
@@ -19,6 +18,7 @@ from atalanta.wire.openwire.options import (
 )
 from atalanta.wire.openwire.repeated_frames import RepeatedFrames
 from atalanta.wire.openwire.wire_format import WireFormat
+from atalanta.wire.protocol_error import ProtocolError
 
 # Frames of the handshake have a few hundred bytes, of which most are texts.
 OPTIONS_BYTES_MAX: Final = 16 << 10

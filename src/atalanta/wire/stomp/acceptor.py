@@ -7,8 +7,8 @@ from typing import ClassVar, Final
 
 from atalanta.kernel.option import option
 from atalanta.kernel.unseen_options import FixedValue
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.endpoint import ProtocolOptions
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.stomp.decoder import BODY_BYTES_MAX
 from atalanta.wire.stomp.periods import periods
 from atalanta.wire.uri import UriError

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.stomp.credits import give_credits
 from atalanta.wire.stomp.frame import V10, V12
 from atalanta.wire.stomp.transactions import ADDRESS_DELAY, transaction_of

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.routing.virtual_topics import virtual_topics
-from atalanta.wire.connection import DEFAULT_TTL_NS, ProtocolError
+from atalanta.wire.connection import DEFAULT_TTL_NS
 from atalanta.wire.heart_beats import Beat, HeartBeats
 from atalanta.wire.login import LoginRequest
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.stomp.acceptor import StompAcceptor
 from atalanta.wire.stomp.decoder import FrameDecoder
 from atalanta.wire.stomp.destination import Destinations

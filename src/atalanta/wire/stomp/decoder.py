@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.stomp.frame import COMMANDS, V10, Frame, unescaped
 
 # Before login a frame is the client's credentials, and has no body.

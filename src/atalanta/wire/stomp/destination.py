@@ -12,7 +12,7 @@ from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.message.fqqn import join_fqqn, split_fqqn
 from atalanta.wire.address_prefixes import AddressPrefixes
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.kernel.routing.address import Address

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.protocol_error import ProtocolError
 
 # Versions, the highest first.
 V12: Final = 12

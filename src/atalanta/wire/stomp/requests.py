@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.stomp.acknowledgements import acknowledge, refuse
 from atalanta.wire.stomp.sends import send
 from atalanta.wire.stomp.subscribers import subscribe, unsubscribe

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import BrokerError
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.stomp.named_destinations import ADVISORY_PREFIX, all_destinations, make_temporary
 from atalanta.wire.stomp.sent_message import sent_body, sent_message, wants_schedule
 from atalanta.wire.stomp.transactions import transaction_of

@@ -21,7 +21,7 @@ from atalanta.message.repetition import (
     TIMES_OPTION,
     wanted_repetition,
 )
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.stomp.destination import Destination
 from atalanta.wire.stomp.frame import Frame
 

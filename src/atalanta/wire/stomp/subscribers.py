@@ -17,7 +17,7 @@ from atalanta.kernel.sessions.subscription_queue import (
 )
 from atalanta.message.fqqn import join_fqqn, split_fqqn
 from atalanta.message.selector.parser import CONVERT, NO_CONVERT
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.stomp.credits import begin_credits
 from atalanta.wire.stomp.frame import V10
 from atalanta.wire.stomp.named_destinations import ADVISORY_PREFIX, all_destinations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.stomp.destination import Destination
 from atalanta.wire.stomp.frame import Frame
 

@@ -76,10 +76,13 @@ class FakeBroker:
     confirm: bool = True  # answer sends
     grant: bool = True  # answer requests for credits
     refuse_sends: int = 0  # exception code for sends, 0 none
+    refuse_sessions: int = 0  # and for sessions
     host: str = "127.0.0.1"
     port: int = 61616
     backup_port: int = 0  # of the node's backup, as the topology names it; 0 none
     event_id: int = 1
+    node_id: str = "node-1"
+    members: dict[str, int] = field(default_factory=dict)  # others that the topology names: node id -> port
     version: int = 136  # of the protocol
     connections: list[FakeConnection] = field(default_factory=list)
 
@@ -173,13 +176,22 @@ class FakeConnection:
             if broker.backup_port:
                 backup = TransportConfiguration.tcp("backup", broker.host, broker.backup_port)
             kind = ClusterTopologyV4 if self.version >= 131 else ClusterTopologyV3
-            member = kind(exit=False, node_id="node-1", event_id=broker.event_id, primary=here, backup=backup)
-            member.last = True
+            member = kind(exit=False, node_id=broker.node_id, event_id=broker.event_id, primary=here, backup=backup)
+            member.last = not broker.members
             member.server_version = self.version
             self.send(0, member)
+            for node_id, port in broker.members.items():
+                primary = TransportConfiguration.tcp(node_id, broker.host, port)
+                other = kind(exit=False, node_id=node_id, event_id=1, primary=primary, backup=None)
+                other.last = node_id == list(broker.members)[-1]
+                other.server_version = self.version
+                self.send(0, other)
         elif isinstance(packet, CreateSession):
             if packet.version > self.version:
                 self.send(1, ExceptionResponse(108, "versions incompatible"))
+                return
+            if self.broker.refuse_sessions:
+                self.send(1, ExceptionResponse(self.broker.refuse_sessions, "not now"))
                 return
             if packet.password != PASSWORD:
                 self.send(1, ExceptionResponse(105, "wrong password"))
@@ -299,6 +311,7 @@ class FakeConnection:
         return QueueQueryResponseV3(
             exists=True,
             durable=True,
+            routing_type=1,
             message_count=len(queue),
             address=name,
             name=name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 import pytest
 
@@ -11,10 +12,13 @@ from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.message import BYTES, COMPRESSED, MAP, TEXT, Message
 from atalanta.message.properties import Byte
 from atalanta.wire.core.client.log_columns import TIME_MS_MAX, LogColumns
-from atalanta.wire.core.packets.log_chunk import ChunkWriter
+from atalanta.wire.core.packets.log_chunk import ChunkWriter, ColumnChunk, ColumnChunkWriter
+
+Make = Callable[..., LogColumns]
 
 
-def chunk(*messages: Message, delivery_count: int = 0) -> LogColumns:
+def rows(*messages: Message, delivery_count: int = 0) -> LogColumns:
+    """The columns of LOG_READ_RESP."""
     writer = ChunkWriter()
     for at, message in enumerate(messages):
         message.id = 100 + at
@@ -22,7 +26,28 @@ def chunk(*messages: Message, delivery_count: int = 0) -> LogColumns:
     return LogColumns(writer.getvalue(), writer.count)
 
 
-def test_one_value_an_entry() -> None:
+def column_chunk(*messages: Message, delivery_count: int = 0) -> ColumnChunk:
+    writer = ColumnChunkWriter()
+    for at, message in enumerate(messages):
+        message.id = 100 + at
+        writer.add(7 + at, delivery_count, message, True)
+    encoded = b"".join(writer.parts())
+    return ColumnChunk(b"before" + encoded, 6, 6 + len(encoded), writer.count)
+
+
+def by_columns(*messages: Message, delivery_count: int = 0) -> LogColumns:
+    """The columns of LOG_READ_COLUMNS_RESP."""
+    found = column_chunk(*messages, delivery_count=delivery_count)
+    return LogColumns(found.data, found.count, found)
+
+
+@pytest.fixture(params=[rows, by_columns], ids=["rows", "columns"])
+def chunk(request: pytest.FixtureRequest) -> Make:
+    made: Make = request.param
+    return made
+
+
+def test_one_value_an_entry(chunk: Make) -> None:
     first = Message.create("orders", b"abc", BYTES, True, 1_700_000_000_123, 9)
     first.user_id = bytes(range(16))
     first.put_property("_AMQ_ROUTING_TYPE", Byte(1))
@@ -45,7 +70,7 @@ def test_one_value_an_entry() -> None:
     assert columns.bare and not columns.any_text
 
 
-def test_what_needs_the_messages_is_told() -> None:
+def test_what_needs_the_messages_is_told(chunk: Make) -> None:
     with_property = Message.create("a", b"", BYTES)
     with_property.put_property("n", 1)
     grouped = Message.create("a", b"", BYTES)
@@ -64,7 +89,7 @@ def test_what_needs_the_messages_is_told() -> None:
     assert not chunk(grouped, quoted).any_compressed
 
 
-def test_times_beyond_what_microseconds_hold_are_the_last_there_is() -> None:
+def test_times_beyond_what_microseconds_hold_are_the_last_there_is(chunk: Make) -> None:
     message = Message.create("a", b"", timestamp_ms=(1 << 63) - 1)
     message.expiration = -(1 << 63)
     columns = chunk(message)
@@ -72,15 +97,15 @@ def test_times_beyond_what_microseconds_hold_are_the_last_there_is() -> None:
     assert struct.unpack("<q", columns.expirations) == (-TIME_MS_MAX * 1000,)
 
 
-def test_no_entries() -> None:
-    assert LogColumns(b"", 0).sequences == b""
+def test_no_entries(chunk: Make) -> None:
+    assert chunk().sequences == chunk().edges == chunk().redelivered == b""
 
 
 def test_whatever_is_cut_off_or_too_much_is_refused() -> None:
     message = Message.create("orders", b"abc", BYTES)
     message.user_id = bytes(16)
     message.put_property("n", "text")
-    whole = chunk(message).data
+    whole = rows(message).data
     for size in range(len(whole)):
         with pytest.raises(DecodeError):
             LogColumns(whole[:size], 1)
@@ -89,3 +114,47 @@ def test_whatever_is_cut_off_or_too_much_is_refused() -> None:
     for position in range(12, 20):  # the lengths of entry and body
         with pytest.raises(DecodeError):
             LogColumns(whole[:position] + b"\xff" + whole[position + 1 :], 1)
+
+
+def test_bodies_by_columns_lie_one_behind_the_other() -> None:
+    columns = by_columns(Message.create("a", b"abc", BYTES), Message.create("b", b""), Message.create("a", b"xy"))
+    assert struct.unpack("<4i", columns.body_ends) == (0, 3, 3, 5)
+    assert columns.data[columns.bodies_at :] == b"abcxy" and columns.body_bytes == 5
+    assert rows(Message.create("a", b"abc")).bodies_at == -1
+
+
+def test_addresses_that_differ_late_or_in_length_are_others(chunk: Make) -> None:
+    names = ["orders.europe", "orders.eurasia", "orders.europa", "orders.europ", "", "orders.europe", "orders.europe"]
+    columns = chunk(*(Message.create(name, b"") for name in names))
+    numbers = struct.unpack("<7i", columns.address_numbers)
+    assert [columns.addresses[number] for number in numbers] == names
+
+
+def test_a_chunk_by_columns_has_the_entries_of_one_by_rows() -> None:
+    messages = [Message.create("a", bytes(at), BYTES, at % 2 == 0, 1000 * at) for at in range(5)]
+    messages[3].put_property("n", "text")
+    chunk = column_chunk(*messages, delivery_count=3)
+    assert chunk.rows() == rows(*messages, delivery_count=3).data
+    assert [(entry.sequence, entry.delivery_count) for entry in chunk.entries()] == [(7 + at, 3) for at in range(5)]
+
+
+def test_a_chunk_by_columns_that_is_cut_off_or_damaged_is_refused() -> None:
+    message = Message.create("orders", b"abc", BYTES)
+    message.user_id = bytes(16)
+    message.put_property("n", "text")
+    whole = column_chunk(message, message).encoded
+    for size in range(len(whole)):
+        with pytest.raises(DecodeError):
+            ColumnChunk(whole[:size], 0, size, 2)
+    with pytest.raises(DecodeError, match="too many"):
+        ColumnChunk(whole + b"\0", 0, len(whole) + 1, 2)
+    for count in (-1, 3, 1 << 40):
+        with pytest.raises(DecodeError):
+            ColumnChunk(whole, 0, len(whole), count)
+    for position in range(2 * 20, 2 * 20 + 24):  # the ends of heads and bodies
+        for byte in (b"\xff", b"\x7f"):
+            damaged = whole[:position] + byte + whole[position + 1 :]
+            if damaged != whole:
+                with pytest.raises(DecodeError):
+                    found = ColumnChunk(damaged, 0, len(damaged), 2)
+                    LogColumns(found.data, 2, found)

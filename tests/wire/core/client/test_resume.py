@@ -206,6 +206,21 @@ def test_a_transaction_happens_with_its_commit() -> None:
     assert done.done and kept(pair) == ["0", "1", "2"]
 
 
+def test_a_session_waits_until_its_commit_is_answered() -> None:
+    pair, session = opened(transacted=True)
+    producer = session.producer("q")
+    pair.run()
+    producer.send(encoded("1").body, encoded("").head, False)
+    assert session.in_transaction
+    commit = session.commit()
+    pair.client.flush()
+    waits = session.waits
+    assert waits, "a connection that is left now would leave the outcome unknown"
+    pair.run()
+    waits = session.waits
+    assert commit.done and not waits
+
+
 def test_a_rollback_gives_messages_back() -> None:
     pair, session = opened(transacted=True)
     for number in range(3):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from atalanta.message.message import Message
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.cluster import BackupRegistration
@@ -24,6 +23,7 @@ from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import AddMetadataV2
 from atalanta.wire.core.packets.topology import ClusterTopologyV2
 from atalanta.wire.core.packets.transaction import Commit
+from atalanta.wire.protocol_error import ProtocolError
 from tests.wire.core.samples import all_packets, sample_message
 
 

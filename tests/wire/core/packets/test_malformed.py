@@ -8,12 +8,17 @@ import tracemalloc
 import pytest
 
 from atalanta.message.encoding.buffer import DecodeError
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
+from atalanta.wire.core.client.log_columns import LogColumns
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.codec import decode, encode
-from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
+from atalanta.wire.core.packets.log_chunk import (
+    LogReadColumnsResponse,
+    LogReadResponse,
+    decode_entries,
+)
 from atalanta.wire.core.packets.message import ReceiveMessage, SendMessage
+from atalanta.wire.protocol_error import ProtocolError
 from tests.golden.frames import one_of_each_type
 from tests.wire.core.samples import all_packets
 
@@ -26,6 +31,9 @@ def use(packet: Packet) -> None:
     repr(packet)
     if isinstance(packet, LogReadResponse):
         decode_entries(packet)
+    if isinstance(packet, LogReadColumnsResponse):
+        packet.chunk.rows()
+        LogColumns(packet.chunk.data, packet.chunk.count, packet.chunk)
     if isinstance(packet, SendMessage | ReceiveMessage):
         message = packet.message
         message.properties.items()

@@ -20,7 +20,7 @@ from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.message import Message
 from atalanta.message.properties import Byte
 from atalanta.sim.world.large_files import LargeInputs, SimLargeFiles
-from atalanta.wire.connection import ClientConnection, ProtocolError, TransportConnection
+from atalanta.wire.connection import ClientConnection, TransportConnection
 from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packet_types import HANDSHAKE
 from atalanta.wire.core.packets import codec
@@ -34,6 +34,7 @@ from atalanta.wire.core.server.connection import CoreConnection
 from atalanta.wire.core.server.protocol import CoreProtocol
 from atalanta.wire.endpoint import AcceptorConfig
 from atalanta.wire.protocol import Peer
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.server import WireServer
 from atalanta.wire.sniffer import Sniffer
 from tests.kernel.broker_rig import Bench, notifications_of

@@ -6,10 +6,15 @@ import pytest
 
 from atalanta.kernel.errors import ILLEGAL_STATE, RANGE_LOST
 from atalanta.message.message import BYTES, Message
-from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
+from atalanta.wire.core.packets.log_chunk import (
+    LogReadColumnsResponse,
+    LogReadResponse,
+    decode_entries,
+)
 from atalanta.wire.core.packets.logview import (
     LogBody,
     LogRead,
+    LogReadColumns,
     LogReadLargeResponse,
 )
 from atalanta.wire.core.packets.message import SendMessage
@@ -35,6 +40,21 @@ def test_a_log_view_reads_it_whole() -> None:
     assert isinstance(answer, LogReadResponse)
     bodies = [entry.message.body for entry in decode_entries(answer)]
     assert bodies[0] == BODY and len(bodies) == 2
+
+
+def test_a_reader_of_columns_gets_rows_where_bodies_are_in_files() -> None:
+    server, client = with_message()
+    client.publish("orders", "small", wait=False)
+    server.settle()
+    client.receive()
+    answer = client.call(LogReadColumns(1, "orders", "", 0, 10, 0))
+    assert isinstance(answer, LogReadResponse)
+    assert [entry.message.body for entry in decode_entries(answer)][0] == BODY
+    without = client.call(LogReadColumns(1, "orders", "", 0, 10, -1_000))
+    assert isinstance(without, LogReadColumnsResponse)
+    assert without.chunk.count == 2 and without.chunk.bodies_at == without.chunk.end
+    rest = client.call(LogReadColumns(1, "orders", "", 1, 10, 0))
+    assert isinstance(rest, LogReadColumnsResponse) and rest.chunk.count == 1
 
 
 @pytest.mark.parametrize("size", [5 << 20, 500_000, 10])

@@ -9,15 +9,22 @@ from atalanta.kernel.errors import (
     ILLEGAL_STATE,
     INCARNATION_CHANGED,
     INVALID_FILTER,
+    LEASE_ENDED,
     QUEUE_DOES_NOT_EXIST,
     RANGE_LOST,
 )
 from atalanta.kernel.log import chunk
 from atalanta.message.log_position import Position
+from atalanta.wire.core.packet_types import LOG_COLUMNS
+from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse
 from atalanta.wire.core.packets.consumer import Acknowledge
-from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_entries
+from atalanta.wire.core.packets.log_chunk import (
+    LogReadColumnsResponse,
+    LogReadResponse,
+    decode_entries,
+)
 from atalanta.wire.core.packets.logview import (
     LogAckThrough,
     LogAckThroughResponse,
@@ -32,9 +39,11 @@ from atalanta.wire.core.packets.logview import (
     LogQueues,
     LogQueuesResponse,
     LogRead,
+    LogReadColumns,
     LogSeek,
     LogSeekResponse,
 )
+from atalanta.wire.core.packets.query import BindingQuery, BindingQueryResponseV5
 from atalanta.wire.core.packets.queue import DeleteQueue
 from tests.kernel.broker_rig import SECOND
 from tests.wire.core.server.server_rig import Client, Server
@@ -174,6 +183,73 @@ def test_a_range_reads_the_same_in_chunks_of_any_size_and_after_a_crash(server: 
     assert read(server.login(), 2, 17, max_bytes=500) == whole
 
 
+def read_columns(client: Client, start: int, end: int, max_bytes: int, selector: str | None = None) -> list[str]:
+    """As `read`, by columns."""
+    found: list[str] = []
+    while True:
+        answer = client.call(LogReadColumns(5, QUEUE, "", start, end, max_bytes, selector))
+        assert isinstance(answer, LogReadColumnsResponse), answer
+        assert answer.correlation == 5
+        rows = LogReadResponse(5, answer.next, answer.last, answer.chunk.count, answer.chunk.rows())
+        found += [f"{entry.sequence}={entry.message.text()}" for entry in decode_entries(rows)]
+        start = answer.next
+        if answer.last:
+            return found
+
+
+def test_a_range_by_columns_has_the_same_messages(server: Server) -> None:
+    client = filled(server, 20)
+    ranges = ((2, 17, 0, None), (2, 17, 1, None), (0, 20, 500, "parity = 1"), (20, 30, 0, None))
+    for start, end, max_bytes, selector in ranges:
+        expected = read(client, start, end, max_bytes, selector)
+        assert read_columns(client, start, end, max_bytes, selector) == expected
+    server.restart()
+    assert read_columns(server.login(), 2, 17, 500) == read(server.login(), 2, 17)
+    anew = LogReadColumns(5, QUEUE, "another", 0, 5, 0)
+    assert refusal(server.login(), anew) == INCARNATION_CHANGED
+
+
+def test_a_node_tells_that_it_reads_by_columns_and_is_no_address_for_that(server: Server) -> None:
+    answer = server.login().call(BindingQuery("$.atalanta.logview"))
+    assert isinstance(answer, BindingQueryResponseV5)
+    assert (answer.exists, answer.queue_names) == (True, [LOG_COLUMNS])
+    other = server.login().call(BindingQuery("$.atalanta.settle"))
+    assert isinstance(other, BindingQueryResponseV5) and other.queue_names == []
+
+
+def test_answers_by_columns_keep_the_order_of_their_requests(server: Server) -> None:
+    client = filled(server, 3)
+    packets = (LogPosition(1, QUEUE), LogReadColumns(2, QUEUE, "", 0, 3, 0), LogPosition(3, QUEUE), read_request(0, 3))
+    client.feed(b"".join(codec.encode(packet, 10, client.version) for packet in packets))  # one batch of inputs
+    assert [answer.values()[0] for _, answer in client.receive()] == [1, 2, 3, 5]
+
+
+def test_chunks_of_long_and_of_short_bodies_come_whole_and_in_the_order_of_their_requests(server: Server) -> None:
+    client = server.login()
+    client.create_queue("archive", "flights", 0)
+    texts = ["short", "x" * 3_000, "y" * 5_000, "", "z" * 2_000]
+    for text in texts:
+        client.publish("flights", text, wait=False)
+    server.settle()
+    client.receive()
+    encoded = [
+        codec.encode(packet, 10, client.version)
+        for packet in (
+            LogPosition(1, QUEUE), read_request(0, 5), LogPosition(2, QUEUE), read_request(0, 1), read_request(2, 5),
+        )
+    ]  # fmt: skip
+    client.feed(b"".join(encoded))  # one batch of inputs
+    first, whole, second, short, rest = [answer for _, answer in client.receive()]
+    assert isinstance(first, LogPositionResponse) and isinstance(second, LogPositionResponse)
+    assert (first.correlation, second.correlation) == (1, 2)
+    chunks = []
+    for answer in (whole, short, rest):
+        assert isinstance(answer, LogReadResponse)
+        chunks.append([(entry.sequence, entry.message.text()) for entry in decode_entries(answer)])
+    numbered = list(enumerate(texts, 1))
+    assert chunks == [numbered, numbered[:1], numbered[2:]]
+
+
 def test_a_read_that_finds_nothing_looks_at_a_bounded_number_of_messages(server: Server) -> None:
     server.queue("archive", "flights", 0)
     session = server.session()
@@ -230,6 +306,35 @@ def test_one_group_and_no_consumer_beside_it(server: Server) -> None:
     assert isinstance(released, LogLeaseResponse)
     client.consume("archive", consumer_id=1, credits=0)
     assert refusal(client, lease_request()) == FENCED
+
+
+def test_a_refused_consumer_or_group_is_told_for_how_long_and_how_to_end_it(server: Server) -> None:
+    client = filled(server, 1)
+    lease(client, owner="vm/24456/fc4c6f80")
+    expected = (
+        "queue archive is leased to the log-view group g of vm/24456/fc4c6f80 for 60 s more, longer if it is renewed. "
+        "`atalanta queue stat archive` shows the lease, `atalanta queue end-lease archive` ends it and removes no "
+        "message"
+    )
+    for refused in (client.consume("archive"), client.call(lease_request(group="other", owner="me"))):
+        assert isinstance(refused, ExceptionResponse)
+        assert (refused.code, refused.message) == (FENCED, expected)
+
+
+def test_the_owner_of_an_ended_lease_is_told_by_whom(server: Server) -> None:
+    client = filled(server, 2)
+    held = lease(client)
+    queue = server.broker.queues["archive"]
+    server.broker.log_views.end_lease(server.now, queue, "user admin from h:1", held.epoch)
+    for packet in (acknowledgement(epoch=held.epoch, end=2), lease_request(epoch=held.epoch)):
+        refused = client.call(packet)
+        assert isinstance(refused, ExceptionResponse) and refused.code == LEASE_ENDED
+        assert refused.message == (
+            "the lease of group g of queue archive was ended by user admin from h:1 (epoch 2, yours is 1)"
+        )
+    assert not isinstance(client.consume("archive"), ExceptionResponse)
+    server.settle()
+    assert len(client.deliveries()) == 2
 
 
 def test_what_left_by_another_way_is_reported_as_lost(server: Server) -> None:

@@ -106,6 +106,24 @@ def test_two_phases(server: Server) -> None:
     assert (texts(server, "in"), texts(server, "out")) == ([], ["invoice"])
 
 
+@pytest.mark.parametrize("end", [XaRollback(ONE), XaCommit(ONE, False)])
+def test_a_branch_is_unknown_once_its_end_survives_a_crash(server: Server, end: Packet) -> None:
+    """Its coordinator forgets it then. After a crash before that it would be in doubt again, and rolled back by one."""
+    client = moved(server)
+    ok(client, XaPrepare(ONE))
+    asking, ending = xa_client(server), xa_client(server)
+    for each in (asking, ending):
+        each.receive()
+    client.send(end)
+    asking.send(XaInDoubt())
+    ending.send(XaRollback(ONE))
+    assert asking.receive() == [] and ending.receive() == []
+    server.settle()
+    (told,) = asking.packets(XaInDoubtResponse)
+    (refused,) = ending.packets(XaResponse)
+    assert told.xids == [] and refused.error
+
+
 def test_a_branch_is_in_doubt_once_it_survives_a_crash(server: Server) -> None:
     """A node that leaves to this one ends its own branch when it is told of this one."""
     client = moved(server)

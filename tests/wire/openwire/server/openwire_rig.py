@@ -39,6 +39,7 @@ from atalanta.wire.openwire.encoding.structure import Command, DataStructure
 from atalanta.wire.openwire.frame_decoder import FrameDecoder
 from atalanta.wire.openwire.options import HANDSHAKE, WireFormatOptions, info_of
 from atalanta.wire.openwire.server.protocol import OpenWireProtocol
+from atalanta.wire.openwire.server.returned_clients import REPEATS_NS
 from atalanta.wire.openwire.wire_format import WireFormat
 from tests.wire.core.server.server_rig import Server
 
@@ -64,7 +65,14 @@ class OpenWireServer(Server):
         client.greet()
         client.succeeds(client.login_info(client_id, user, user, **more))
         client.succeeds(SessionInfo(SessionId(client.id, 1)))
+        if more.get("failover_reconnect"):
+            self.start_returned()
         return client
+
+    def start_returned(self) -> None:
+        """Clients that have come back get messages from now on."""
+        self.now += REPEATS_NS
+        self.beat()
 
     def beat(self) -> None:
         """The timers of the protocol that are due."""

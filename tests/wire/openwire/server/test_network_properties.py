@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.bridge_filter import message_selector
 from atalanta.wire.openwire.commands.destinations import ActiveMQQueue
 from atalanta.wire.openwire.commands.identifiers import BrokerId
 from atalanta.wire.openwire.server.bridge.advisory_consumer import AdvisoryConsumer
 from atalanta.wire.openwire.server.bridge.network_properties import NetworkProperties
+from atalanta.wire.protocol_error import ProtocolError
 
 TEXT = r"""#Sat Nov 28 05:50:03 UTC 2026
 name=NC\:one

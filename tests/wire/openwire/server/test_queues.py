@@ -10,7 +10,7 @@ from atalanta.wire.openwire.commands.consumers import ConsumerControl
 from atalanta.wire.openwire.commands.deliveries import MessageAck, MessageDispatch
 from atalanta.wire.openwire.commands.destinations import ActiveMQQueue, ActiveMQTopic
 from atalanta.wire.openwire.commands.identifiers import ConnectionId, ProducerId, SessionId
-from atalanta.wire.openwire.commands.producers import ProducerAck, ProducerInfo
+from atalanta.wire.openwire.commands.producers import ProducerAck, ProducerInfo, SessionInfo
 from atalanta.wire.openwire.commands.responses import Response
 from atalanta.wire.openwire.encoding.throwable import Throwable
 from tests.kernel.broker_rig import SECOND
@@ -246,6 +246,29 @@ def test_a_late_acknowledgement_of_a_client_that_came_back_confirms_nothing(serv
     for transaction in (None, client.begin()):
         kind, why = client.fails(client.ack_info(got, transaction=transaction))
         assert kind == "javax.jms.JMSException" and why.startswith("Unmatched acknowledge")
+
+
+def test_a_repeated_acknowledgement_does_not_take_the_copy_that_is_still_to_come(server: OpenWireServer) -> None:
+    """FailoverTransport sends it behind the consumer: it is of the former delivery, and the program gets the message
+    once more. Both together would be a message that was taken and comes again."""
+    former = server.openwire_client("former")
+    fill(former, "1")
+    former.consume("a")
+    (got,) = former.dispatches()
+    client = OpenWireClient(server, "former")
+    client.greet()
+    client.send(client.login_info("after", "admin", "admin", failover_reconnect=True))
+    client.send(SessionInfo(SessionId(client.id, 1)))
+    server.lost(former.conn)
+    got.consumer_id = client.consume("a")
+    kind, why = client.fails(client.ack_info(got))
+    assert kind == "javax.jms.JMSException" and why.startswith("Unmatched acknowledge")
+    assert client.dispatches() == [] and count(server) == 1
+    server.start_returned()
+    (again,) = client.dispatches()
+    assert text(again) == "1"
+    client.ack(again)
+    assert count(server) == 0
 
 
 def test_a_browser_sees_all_and_takes_nothing(server: OpenWireServer) -> None:

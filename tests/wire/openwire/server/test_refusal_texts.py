@@ -20,6 +20,7 @@ from atalanta.wire.openwire.commands.destinations import (
 from atalanta.wire.openwire.commands.identifiers import BrokerId, ConsumerId, MessageId, ProducerId
 from atalanta.wire.openwire.commands.transactions import XATransactionId
 from atalanta.wire.openwire.encoding.structure import Command, DataStructure
+from tests.kernel.broker_rig import SECOND, RecordingEndpoint
 from tests.wire.openwire.server.openwire_rig import OpenWireServer
 
 PYTHON = re.compile(r"None|True|False|b'|_id|_name|Error\b|\w+\(\w+=|object at")
@@ -76,3 +77,16 @@ def test_a_deleted_queue_is_named_to_its_consumer(server: OpenWireServer) -> Non
     assert told[0].exception is not None
     text = told[0].exception.message or ""
     assert "the consumer of queue://q has ended" in text and not PYTHON.search(text)
+
+
+def test_a_consumer_of_a_leased_queue_is_told_for_how_long_and_how_to_end_it(server: OpenWireServer) -> None:
+    server.queue("q")
+    server.broker.log_views.lease(server.now, "q", "spark", "vm/1/ab", 300 * SECOND, 0, RecordingEndpoint(), 1)
+    server.settle()
+    client = server.openwire_client()
+    kind, text = client.fails(client.consumer_info("q"))
+    assert "is leased to the log-view group spark of vm/1/ab for 300 s more" in text
+    assert "`atalanta queue end-lease q` ends it and removes no message" in text and not PYTHON.search(text)
+    server.broker.log_views.end_lease(server.now, server.broker.queues["q"], "user admin from h:1", -1)
+    server.settle()
+    client.consume("q")

@@ -225,6 +225,7 @@ class BusyWorld(World):
         self.verify()
         answers = client.output()
         assert [each.__class__.__name__ for each in answers] == ["Response"] * 4, answers
+        self.start_returned()
 
 
 @pytest.mark.parametrize("kind", [ActiveMQTempQueue, ActiveMQTempTopic])

@@ -367,6 +367,7 @@ def test_a_client_that_comes_back_has_its_temporary_destinations(
     server.verify()
     answers = client.output()
     assert [each.__class__.__name__ for each in answers] == ["Response"] * 4, answers
+    server.start_returned()
     assert former.closed == "its client has reconnected"
     assert heard(replying) == [(1, own.physical_name), (0, own.physical_name)]
     replying.publish("!", own)

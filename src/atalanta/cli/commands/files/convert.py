@@ -1,4 +1,4 @@
-"""`atalanta convert`: WildFly's standalone.xml and ActiveMQ Classic's activemq.xml as broker.xml."""
+"""`atalanta convert`: files of WildFly, of ActiveMQ Classic and of Artemis 1.x as broker.xml."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import Annotated
 import typer
 
 File = Annotated[
-    Path, typer.Argument(metavar="FILE", help="a standalone.xml or activemq.xml; - is stdin", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="FILE", help="standalone.xml, activemq.xml, or broker.xml of version 1; - is stdin", show_default=False
+    ),
 ]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="where to write it [default: the terminal]")
@@ -22,7 +25,7 @@ Alone = Annotated[
 
 
 def convert(file: File, output: Output = None, force: Force = False, alone: Alone = False) -> None:
-    """Write a standalone.xml of WildFly or an activemq.xml of ActiveMQ Classic as broker.xml; name what is left out."""
+    """Write a file of WildFly, of ActiveMQ Classic or of Artemis 1.x as broker.xml; name what is left out."""
     from atalanta.cli.output.outcome import CANNOT_WRITE, status_of_files
     from atalanta.config.problems import ConfigError
     from atalanta.config.xml.convert import convert_file

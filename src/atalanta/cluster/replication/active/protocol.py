@@ -29,9 +29,10 @@ from atalanta.cluster.replication.member_handshake import (
 )
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.store.segment import SEGMENT_VERSION
-from atalanta.wire.connection import ProtocolError, TransportConnection
+from atalanta.wire.connection import TransportConnection
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.protocol import MORE, NO, YES, Peer, Protocol
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.cluster.replication.active.seat import ReplicationSeat

@@ -19,7 +19,7 @@ from atalanta.cluster.replication.member_handshake import (
     Welcome,
 )
 from atalanta.message.encoding.buffer import DecodeError
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.kernel.ports import Ids, Links, Timers, Trace, Wire

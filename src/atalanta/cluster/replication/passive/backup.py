@@ -72,7 +72,7 @@ from atalanta.kernel.ports import PageError
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.store.errors import JournalDamaged
 from atalanta.store.segment import SEGMENT_VERSION
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.protocol_error import ProtocolError
 
 TICK_TIMER: Final = "backup.tick"
 TICK_NS: Final = 50_000_000

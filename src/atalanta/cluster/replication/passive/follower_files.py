@@ -25,7 +25,7 @@ from atalanta.cluster.replication.member_codec import (
 )
 from atalanta.kernel.ports import Disk, LargeFiles, PageError
 from atalanta.store.pages import PageFiles, page_name
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.protocol_error import ProtocolError
 
 BARRIER_NAME: Final = "replica-barrier"
 BARRIER_SIZE: Final = 4096

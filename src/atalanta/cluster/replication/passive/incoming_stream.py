@@ -37,7 +37,7 @@ from atalanta.ha.replication.messages import (
     Offer,
     Refusal,
 )
-from atalanta.wire.connection import ProtocolError
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.cluster.replication.passive.active_search import ActiveSearch

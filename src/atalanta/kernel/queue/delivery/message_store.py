@@ -365,7 +365,7 @@ class MessageStore(MessageTable):
         """
         queue = reference.queue
         sequence = reference.sequence
-        if not reference.durable or not queue.log.is_shown(sequence):
+        if not reference.durable or not queue.log.is_awaited(sequence):
             return
         queue.log.record_lost(queue.id, sequence, sequence, why, batch)
 

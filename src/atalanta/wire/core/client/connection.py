@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.message.encoding.buffer import DecodeError
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.client.errors import (
     FINAL_REFUSALS,
@@ -38,6 +37,7 @@ from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import CheckForFailover, ExceptionResponse
 from atalanta.wire.core.packets.session import CreateSessionResponse, SessionClose
 from atalanta.wire.core.packets.topology import ClusterTopology
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.wire.core.client.consumer import ClientConsumer
@@ -82,6 +82,11 @@ class BrokerConnection:
     @property
     def version(self) -> int:
         return self._negotiation.version if self._negotiation.known else 0
+
+    @property
+    def between_frames(self) -> bool:
+        """Returns whether the next byte of the broker begins a frame."""
+        return self._transport.framer.kept_bytes == 0
 
     # -- transport ------------------------------------------------------------------------------
     def write(self, frame: bytes) -> None:
@@ -155,6 +160,7 @@ class BrokerConnection:
         for session in list(self.sessions.values()):
             session.finish(error)
         self.sessions.clear()
+        self.events.failed()
 
     def close(self) -> None:
         """Closes the connection: pending requests fail with Closed."""
@@ -257,8 +263,10 @@ class BrokerConnection:
             return
         known = session.opened.done
         again = packet.code in NOT_HERE_OR_NOW or (known and packet.code not in FINAL_REFUSALS)
-        if again and self.settings.resume:
-            # The node is starting or stopping. The session is created again on the next transport.
+        first = not any(each.opened.done for each in self.sessions.values())
+        if again and (self.settings.resume or first):
+            # The node is starting or stopping. The session is created on the next transport, if there is one: the
+            # first login goes on to the other servers of the list.
             self.events.broken(f"the broker refused a session: {error.text}")
             return
         session.finish(error)

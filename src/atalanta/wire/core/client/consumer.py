@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 from atalanta.message.codec import decode_header
 from atalanta.message.encoding.buffer import Reader
 from atalanta.message.message import Message
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.errors import (
     ClientError,
     Closed,
@@ -33,6 +32,7 @@ from atalanta.wire.core.packet_types import (
 from atalanta.wire.core.packets.consumer import CreateConsumer, ForceConsumerDelivery, Settle
 from atalanta.wire.core.packets.query import QueueQueryResponseV3
 from atalanta.wire.core.packets.queue import CreateQueueV2
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.wire.core.client.session import ClientSession
@@ -142,6 +142,8 @@ class ClientConsumer:
         self.on_message: Callable[[Delivery], None] | None = None
         self.sinks: Callable[[], BodySink] | None = None  # receivers of large bodies; None: memory
         self.waiter: Reply | None = None
+        self.on_news: Callable[[], None] | None = None  # called when `buffer` got a message, or the consumer failed
+        self.recreates: bool = True  # the queue, if the broker lost it
         self.failed: ClientError | None = None
         self.closed: bool = False
         self.made: bool = False  # the broker created it, at least once
@@ -149,12 +151,24 @@ class ClientConsumer:
         self.recreation: CreateQueueV2 | None = None
         self.delivered: int = 0
         self._taken_bytes: int = 0
+        self._granted: bool = False  # the broker has the credits of the window
+        self._shrinking: bool = False  # the broker has not answered yet how much it had sent
         self._wanted: bool = False
         self._large: LargeIncoming | None = None
         self._forces: ForcedDeliveries = ForcedDeliveries()
         self._acknowledge_id: int = -1
         self._acknowledge_bytes: int = 0
         self._flush_wanted: bool = False
+
+    @property
+    def pre_acknowledged(self) -> bool:
+        """Returns whether the broker counts a message as acknowledged when it sends it."""
+        return self.session.settings.pre_acknowledge
+
+    @property
+    def buffered(self) -> int:
+        """Returns the number of messages received and not yet taken."""
+        return len(self.buffer)
 
     # -- creation -------------------------------------------------------------------------------
     def creation(self) -> CreateConsumer:
@@ -173,13 +187,14 @@ class ClientConsumer:
             self.fail(reply.error)
             return
         self.made = True
-        if self.closed:
-            return
+        if self.closed or not self.session.open:
+            return  # a second loss came before the answer
         answer = reply.value
-        if isinstance(answer, QueueQueryResponseV3):
+        if self.recreates and isinstance(answer, QueueQueryResponseV3):
             self.recreation = recreation_of(answer)
         if self.window > 0 or self.window == UNLIMITED:
             self._credits(self.window)
+            self._granted = True
         elif self._wanted:
             self._credits(1)
         self._ask()
@@ -215,6 +230,8 @@ class ClientConsumer:
         if waiter is not None:
             self.waiter = None
             waiter.resolve(None)
+        if self.on_news is not None:
+            self.on_news()
 
     def deliver_large(self, reader: Reader, cost: int) -> None:
         """Processes SESS_RECEIVE_LARGE_MSG behind its consumer id."""
@@ -261,9 +278,35 @@ class ClientConsumer:
 
     def _give_back(self, cost: int) -> None:
         self._taken_bytes += cost
-        if self._taken_bytes >= self.half and self.session.open:
+        if self._taken_bytes >= self.half and self.session.open and not self._shrinking:
             self._credits(min(self._taken_bytes, CREDITS_MAX))
             self._taken_bytes = 0
+
+    def resize(self, window: int) -> None:
+        """Changes the window, of at least one byte before and after. A smaller one counts once the broker has answered.
+
+        Until then what it had sent before is on its way. A message of the buffer counts for the new window.
+        """
+        more = window - self.window
+        self.window = window
+        self.half = window // 2
+        if not self._granted or self._shrinking:
+            return
+        if more > 0:
+            self._credits(more)
+        elif more < 0:
+            self._shrinking = True
+            self._credits(0)  # resets them
+            self._forces.sequence += 1
+            self.session.send_packet(ForceConsumerDelivery(self.id, self._forces.sequence))
+
+    def _shrunk(self) -> None:
+        """Gives the credits of the window that no message of the buffer uses."""
+        self._shrinking = False
+        left = self.window - sum(each.cost for each in self.buffer)
+        self._taken_bytes = min(left, 0)
+        if left > 0:
+            self._credits(left)
 
     def _give_back_piece(self, cost: int) -> None:
         """Returns the credits of a piece that others follow at once: a message may be larger than the window."""
@@ -339,6 +382,8 @@ class ClientConsumer:
         sequence = message.property_value(FORCED_DELIVERY)
         if not isinstance(sequence, int) or not self._forces.answer(int(sequence)):
             return
+        if self._shrinking:
+            self._shrunk()
         if self._large is not None and (self.window == 0 or not self.buffer):
             # Artemis answers between the pieces of a large message: asked again behind the last one. But with messages
             # in the buffer there may be no credits left for its next piece, until the program takes them.
@@ -441,6 +486,7 @@ class ClientConsumer:
         self.buffer.clear()
         self._large = None
         self._taken_bytes = 0
+        self._granted = self._shrinking = False
         self._acknowledge_id = -1
         self._acknowledge_bytes = 0
 

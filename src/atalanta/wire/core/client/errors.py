@@ -1,6 +1,6 @@
 """The errors of a client, one class for each reason, with the code that a broker sends for it.
 
-Codes are ActiveMQExceptionType's; 200 to 202 are those of Atalanta's log view.
+Codes are ActiveMQExceptionType's; 200 to 203 are those of Atalanta's log view.
 """
 
 from __future__ import annotations
@@ -134,6 +134,10 @@ class Fenced(BrokerRefused):
     """Another reader has the lease, or took it over (200)."""
 
 
+class LeaseEnded(Fenced):
+    """A user has ended the lease by management (203); the text names the user."""
+
+
 class IncarnationChanged(BrokerRefused):
     """The queue was deleted and created again since its incarnation was read (201)."""
 
@@ -186,6 +190,7 @@ _CLASSES: Final[dict[int, type[BrokerRefused]]] = {
     200: Fenced,
     201: IncarnationChanged,
     202: RangeLost,
+    203: LeaseEnded,
     210: AddressFull,
     214: TooManyConsumers,
     215: WrongRoutingType,

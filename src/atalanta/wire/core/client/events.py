@@ -21,6 +21,10 @@ class ClientEvents:
         """The transport must be closed; call `lost` then."""
         return None
 
+    def failed(self) -> None:
+        """The connection has ended for ever, with BrokerConnection.failed."""
+        return None
+
     def disconnected(
         self, reason: int, target_node_id: str | None, target: TransportConfiguration | None
     ) -> None:
@@ -28,7 +32,7 @@ class ClientEvents:
         return None
 
     def topology_changed(self) -> None:
-        """ClientConnection.topology has changed."""
+        """BrokerConnection.topology has changed."""
         return None
 
     def packet(self, channel: int, packet: Packet) -> bool:

@@ -1,15 +1,16 @@
 """The entries of a LOG_READ_RESP as columns in Arrow's layout, without an object for each message.
 
-Numbers are little-endian, one for each entry. Properties and texts are read by decode_entries.
+Numbers are little-endian, one for each entry. log_properties.py and log_texts.py read properties and texts.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from librt.strings import (
     BytesWriter,
     read_i32_be,
+    read_i32_le,
     read_i64_be,
     write_i32_le,
     write_i64_be,
@@ -23,6 +24,9 @@ from atalanta.message.message import COMPRESSED, HEAD_FIXED_BYTES, TEXT, USER_ID
 from atalanta.message.properties import SCAN_END, SCAN_ROUTING_SHIFT, scan_properties
 from atalanta.wire.core.packets.log_chunk import ENTRY_HEADER_BYTES
 
+if TYPE_CHECKING:
+    from atalanta.wire.core.packets.log_chunk import ColumnChunk
+
 # The longest time (ms) that microseconds of 64 bits hold; a longer one becomes this one.
 TIME_MS_MAX: Final = 9_223_372_036_854_775
 MICROSECONDS: Final = 1000
@@ -34,15 +38,21 @@ ROUTING_TYPE_BYTES: Final = NO_PROPERTIES_BYTES + 4 + 34 + 1 + 1
 
 
 class LogColumns:
-    """The columns of `count` entries in `data`. DecodeError names the field.
+    """The columns of `count` entries in `data`, or of `chunk`, which has some of them. DecodeError names the field.
 
+    `body_ends` are int32, one more than entries: where the bodies, one behind the other from `bodies_at` on, end. Only
+    a chunk by columns has them (`bodies_at` >= 0); `edges` always say where the bodies are.
     `edges` are two int32 for each entry: begin and end of its body in `data`. Times are int64 of microseconds (0:
     none). `kinds`, `durable` (0, 1) and `redelivered` (0, 1) are bytes. `user_ids` are 16 bytes each, zeros where
-    `has_user_id` (a byte) is 0. `address_numbers` are int32, indexes of `addresses`.
+    `has_user_id` (a byte) is 0. `address_numbers` are int32, indexes of `addresses`. `heads` are int32, the
+    positions of the encoded properties in `data`.
     """
 
-    def __init__(self, data: bytes, count: int) -> None:
+    def __init__(self, data: bytes, count: int, chunk: ColumnChunk | None = None) -> None:
         self.data: bytes = data
+        self.bodies_at: int = -1
+        self.body_ends: bytes = b""
+        self._chunk: ColumnChunk | None = chunk
         self.addresses: list[str] = []
         # True if there is a text message; its body is encoded.
         self.any_text: bool = False
@@ -62,26 +72,46 @@ class LogColumns:
         self._expirations: BytesWriter = BytesWriter()
         self._timestamps: BytesWriter = BytesWriter()
         self._priorities: BytesWriter = BytesWriter()
+        self._heads: BytesWriter = BytesWriter()
         self._known: dict[bytes, int] = {}
         self._latest: bytes = b""  # the previous address, encoded
         self._latest_number: i32 = -1
-        self._scan(count)
+        if chunk is None:
+            self._scan(count)
+        else:
+            self.bodies_at = int(chunk.bodies_at)
+            self.body_ends = chunk.body_ends
+            self._scan_heads(chunk)
 
     @property
     def sequences(self) -> bytes:
-        return self._sequences.getvalue()
+        return self._sequences.getvalue() if self._chunk is None else self._chunk.sequences
 
     @property
     def redelivered(self) -> bytes:
+        chunk = self._chunk
+        if chunk is not None and len(self._redelivered) == 0:
+            for number in range(chunk.count):
+                self._redelivered.append(1 if read_i32_le(chunk.delivery_counts, 4 * number) > 0 else 0)
         return self._redelivered.getvalue()
 
     @property
     def edges(self) -> bytes:
+        chunk = self._chunk
+        if chunk is not None and len(self._edges) == 0:
+            for number in range(chunk.count):
+                write_i32_le(self._edges, i32(chunk.bodies_at + i64(read_i32_le(self.body_ends, 4 * number))))
+                write_i32_le(self._edges, i32(chunk.bodies_at + i64(read_i32_le(self.body_ends, 4 * number + 4))))
         return self._edges.getvalue()
 
     @property
+    def body_bytes(self) -> int:
+        """Returns the bytes of all bodies, at least."""
+        return len(self.data) if self._chunk is None else int(self._chunk.end - self._chunk.bodies_at)
+
+    @property
     def ids(self) -> bytes:
-        return self._ids.getvalue()
+        return self._ids.getvalue() if self._chunk is None else self._chunk.ids
 
     @property
     def address_numbers(self) -> bytes:
@@ -115,6 +145,10 @@ class LogColumns:
     def priorities(self) -> bytes:
         return self._priorities.getvalue()
 
+    @property
+    def heads(self) -> bytes:
+        return self._heads.getvalue()
+
     def _scan(self, count: int) -> None:
         data = self.data
         end: i64 = len(data)
@@ -133,6 +167,17 @@ class LogColumns:
         if position != end:
             raise DecodeError("entries", int(position), f"{end - position} bytes too many")
 
+    def _scan_heads(self, chunk: ColumnChunk) -> None:
+        """Reads the heads of a chunk by columns: the rest are columns already."""
+        ends = chunk.head_ends
+        position: i64 = chunk.heads_at
+        for number in range(chunk.count):
+            end: i64 = chunk.heads_at + i64(read_i32_le(ends, 4 * number + 4))
+            if end - position < 1:
+                raise DecodeError("message headers", int(position), "missing")
+            self._head(position, end)
+            position = end
+
     def _message(self, position: i64, end: i64) -> None:
         """Reads a message: int32 13 + length of body, body, head (message/message.py)."""
         data = self.data
@@ -148,7 +193,12 @@ class LogColumns:
         if end - position < 9:
             raise DecodeError("message id", int(position), "missing")
         write_i64_le(self._ids, read_i64_be(data, position))
-        position = self._address(position + 8, end)
+        self._head(position + 8, end)
+
+    def _head(self, position: i64, end: i64) -> None:
+        """Reads the head of a message, of at least a byte."""
+        data = self.data
+        position = self._address(position, end)
         position = self._user_id(position, end)
         if end - position < HEAD_FIXED_BYTES:
             raise DecodeError("message headers", int(position), "missing")
@@ -161,6 +211,7 @@ class LogColumns:
         write_i64_le(self._timestamps, microseconds(read_i64_be(data, position + 10)))
         self._priorities.append(data[position + 18])
         position += HEAD_FIXED_BYTES
+        write_i32_le(self._heads, i32(position))
         scanned = scan_properties(data, position, end)
         if scanned & SCAN_END != end:
             raise DecodeError("length", int(scanned & SCAN_END), "the message ends elsewhere")
@@ -181,6 +232,9 @@ class LogColumns:
             start += 4
             if length < 0 or length & 1 or length > end - start:
                 raise DecodeError("address", int(start), f"length {length}")
+            if self._latest_number >= 0 and same_bytes(data, start, length, self._latest):
+                write_i32_le(self._address_numbers, self._latest_number)
+                return start + length
             encoded = data[start : start + length]
             start += length
         else:
@@ -212,6 +266,22 @@ class LogColumns:
         write_i64_be(self._user_ids, read_i64_be(data, position + 1))
         write_i64_be(self._user_ids, read_i64_be(data, position + 9))
         return position + 1 + USER_ID_BYTES
+
+
+def same_bytes(data: bytes, start: i64, length: i64, other: bytes) -> bool:
+    """Returns whether `length` bytes of `data` are those of `other`, without a copy of them."""
+    if length != len(other):
+        return False
+    at: i64 = 0
+    while at + 8 <= length:
+        if read_i64_be(data, start + at) != read_i64_be(other, at):
+            return False
+        at += 8
+    while at < length:
+        if data[start + at] != other[at]:
+            return False
+        at += 1
+    return True
 
 
 def microseconds(milliseconds: i64) -> i64:

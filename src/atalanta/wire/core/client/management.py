@@ -14,7 +14,6 @@ from typing import Final
 from atalanta.message.codec import text_body
 from atalanta.message.encoding.buffer import DecodeError
 from atalanta.message.message import Message
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packet_types import ASYNC_RESPONSE_VERSION, NEWEST_VERSION
 from atalanta.wire.core.packets import codec
 from atalanta.wire.core.packets.base import Packet
@@ -22,6 +21,7 @@ from atalanta.wire.core.packets.consumer import CreateConsumer, FlowToken
 from atalanta.wire.core.packets.message import SendMessage
 from atalanta.wire.core.packets.queue import CreateQueueV2
 from atalanta.wire.core.packets.session import SessionStart
+from atalanta.wire.protocol_error import ProtocolError
 
 # Properties of requests and of answers.
 RESOURCE: Final = "_AMQ_ResourceName"

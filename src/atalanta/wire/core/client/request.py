@@ -95,7 +95,10 @@ class RequestTable:
         self.open = True
         self._waiting.extendleft(reversed(first))
         for request in list(self._correlated.values()):
-            self._send(now, request)
+            if request.reply.done:  # the caller waited no longer for a connection
+                del self._correlated[request.correlation]
+            else:
+                self._send(now, request)
         self.pump(now)
 
     def rewrite(self, before: int, after: int) -> None:
@@ -107,6 +110,8 @@ class RequestTable:
         """Sends the next requests until one without a correlation id awaits its answer."""
         while self.open and self._current is None and self._waiting:
             request = self._waiting.popleft()
+            if request.reply.done:
+                continue
             if request.correlation == NO_CORRELATION:
                 self._current = request
             else:
@@ -149,6 +154,10 @@ class RequestTable:
     def idle(self) -> bool:
         """Returns True if no answer without a correlation id is awaited."""
         return self._current is None and not self._waiting
+
+    def waits(self) -> bool:
+        """Returns True if a request has no answer yet."""
+        return not self.idle() or any(not each.reply.done for each in self._correlated.values())
 
     def check_deadlines(self, now: int) -> None:
         """Fails the requests that waited too long, and those that wait for them. A later answer is dropped."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.endpoint import REPEATED
 from atalanta.message.codec import decode_message
 from atalanta.message.encoding.buffer import Reader
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.client.answer_order import NO_CORRELATION
 from atalanta.wire.core.client.consumer import ClientConsumer, Creation
@@ -62,6 +61,7 @@ from atalanta.wire.core.packets.session import (
     SessionStop,
 )
 from atalanta.wire.core.packets.transaction import Commit, Rollback
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.wire.core.client.connection import BrokerConnection
@@ -106,6 +106,16 @@ class ClientSession:
     @property
     def transacted(self) -> bool:
         return not self.settings.auto_commit_sends
+
+    @property
+    def in_transaction(self) -> bool:
+        """Returns True if the running transaction has an operation."""
+        return self._in_transaction or self._commit is not None
+
+    @property
+    def waits(self) -> bool:
+        """Returns True if the broker has not answered all requests, or not confirmed all messages."""
+        return bool(self._pending) or self._requests.waits()
 
     def next_correlation(self) -> int:
         self._correlation += 1
@@ -276,11 +286,15 @@ class ClientSession:
         if self.rolled_back:
             self.rolled_back = False
             return _answered()
-        for queue in self.send_queues.values():
-            queue.waiting.clear()
+        self.forget_waiting()
         for consumer in self.consumers.values():
             consumer.clear()
         return self._ask(Rollback(last_delivered), FORGET)
+
+    def forget_waiting(self) -> None:
+        """Forgets the messages that wait for credits: their transaction is rolled back."""
+        for queue in self.send_queues.values():
+            queue.waiting.clear()
 
     # -- life -----------------------------------------------------------------------------------
     def begin(self) -> None:
@@ -366,10 +380,11 @@ class ClientSession:
             consumer.fail(error)
 
     def lost(self, error: ConnectionLost) -> None:
-        """Records the loss of the connection. With `resume` the session waits for the next one."""
+        """Records the loss of the connection. With `resume` the session waits for the next one, and so does one that no
+        broker has created yet: the next server of a list may do it."""
         self.open = False
         resume = self.connection.settings.resume and self.settings.resume
-        if not resume or self.closed:
+        if self.closed or (self.opened.done and not resume):
             self.finish(error)
             return
         for consumer in list(self.consumers.values()):

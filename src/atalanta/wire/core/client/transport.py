@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.client.settings import ConnectionSettings
 from atalanta.wire.core.frames import Framer
 from atalanta.wire.core.packet_types import (
@@ -23,6 +22,7 @@ from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import Disconnect, DisconnectV2, DisconnectV3, Ping
 from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.http_upgrade import UpgradeRequest
+from atalanta.wire.protocol_error import ProtocolError
 
 NO_REASON: Final = -1
 TLS_ALERT: Final = b"\x15\x03"

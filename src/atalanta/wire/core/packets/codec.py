@@ -12,10 +12,10 @@ from librt.strings import BytesWriter, read_i32_be, read_i64_be
 from mypy_extensions import i64
 
 from atalanta.message.encoding.buffer import DecodeError, Reader, Writer
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES, Frame, Framer, write_frame_header
 from atalanta.wire.core.packet_types import (
     ASYNC_RESPONSE_VERSION,
+    LOG_READ_COLUMNS_RESP,
     LOG_READ_RESP,
     LOG_VIEW,
     NEWEST_VERSION,
@@ -47,7 +47,14 @@ from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.connection import ExceptionResponse, NullResponse
 from atalanta.wire.core.packets.consumer import Acknowledge, FlowToken, IndividualAcknowledge
 from atalanta.wire.core.packets.layout import Layout
-from atalanta.wire.core.packets.log_chunk import LogReadResponse, decode_chunk, write_chunk
+from atalanta.wire.core.packets.log_chunk import (
+    LogReadColumnsResponse,
+    LogReadResponse,
+    decode_chunk,
+    decode_column_chunk,
+    write_chunk,
+    write_column_chunk,
+)
 from atalanta.wire.core.packets.message import (
     ReceiveContinuation,
     ReceiveLargeMessage,
@@ -75,13 +82,14 @@ from atalanta.wire.core.packets.topology import (
     encode_topology,
     generation,
 )
+from atalanta.wire.protocol_error import ProtocolError
 
 ACKNOWLEDGE_BYTES: Final = 17
 FLOW_TOKEN_BYTES: Final = 12
 
 
-def _layouts() -> dict[int, Layout]:
-    made: dict[int, Layout] = {}
+def _table() -> dict[int, type[Packet]]:
+    found: dict[int, type[Packet]] = {}
     for packets in (
         connection.PACKETS,
         session.PACKETS,
@@ -93,24 +101,29 @@ def _layouts() -> dict[int, Layout]:
         topology.PACKETS,
         cluster.PACKETS,
     ):
-        for code, packet in packets.items():
-            made[code] = Layout(packet)
-    return made
+        found.update(packets)
+    return found
 
 
 # Those of the log view are added by `layout_of`.
-LAYOUTS: Final = _layouts()
+PACKETS: Final = _table()
+# Made at the first packet of a type: a program uses few, and starts faster.
+LAYOUTS: Final[dict[int, Layout]] = {}
 
 
 def layout_of(code: int) -> Layout | None:
     """Returns the layout of a packet type; None for packets that are written by hand, and for unknown types."""
     layout = LAYOUTS.get(code)
-    if layout is None and code in LOG_VIEW:
+    if layout is not None:
+        return layout
+    packet = PACKETS.get(code)
+    if packet is None and code in LOG_VIEW:
         from atalanta.wire.core.packets import logview  # see there
 
-        for each, packet in logview.PACKETS.items():
-            LAYOUTS[each] = Layout(packet)
-        layout = LAYOUTS.get(code)
+        PACKETS.update(logview.PACKETS)
+        packet = PACKETS.get(code)
+    if packet is not None:
+        layout = LAYOUTS[code] = Layout(packet)
     return layout
 
 
@@ -162,6 +175,8 @@ def _decode(code: int, data: bytes, start: i64, end: i64, version: int) -> Packe
 def _decode_other(code: int, reader: Reader, version: int) -> Packet:
     if code == LOG_READ_RESP:
         return decode_chunk(reader)
+    if code == LOG_READ_COLUMNS_RESP:
+        return decode_column_chunk(reader)
     layout = layout_of(code)
     if layout is not None:
         return layout.decode(reader, version)
@@ -224,6 +239,8 @@ def write_packet(out: BytesWriter, packet: Packet, channel: i64, version: int) -
         )
     if isinstance(packet, LogReadResponse):
         return write_chunk(out, channel, packet)
+    if isinstance(packet, LogReadColumnsResponse):
+        return write_column_chunk(out, channel, packet)
     layout = layout_of(packet.type)
     if layout is None:
         return _write_other(out, packet, channel, version)

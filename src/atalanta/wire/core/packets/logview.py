@@ -93,6 +93,14 @@ class LogRead(LogQueuePacket):
 
 
 @dataclass(eq=False, repr=False)
+class LogReadColumns(LogRead):
+    """LOG_READ_COLUMNS: LOG_READ that asks for LOG_READ_COLUMNS_RESP; a node answers with LOG_READ_RESP if it must.
+
+    Only for nodes that announce it (LOG_COLUMNS).
+    """
+
+
+@dataclass(eq=False, repr=False)
 class LogReadLargeResponse(Packet):
     """LOG_READ_LARGE_RESP: the answer to LOG_READ if the next message has a body to be read in pieces (LOG_BODY).
 
@@ -157,7 +165,11 @@ class LogLease(Packet):
 
 @dataclass(eq=False, repr=False)
 class LogLeaseResponse(Packet):
-    """LOG_LEASE_RESP."""
+    """LOG_LEASE_RESP.
+
+    `acked_through` is negative for a group that has not acknowledged yet: -1 - the queue's acknowledged sequence.
+    Older clients do not use it.
+    """
 
     correlation: int = field(metadata=wire(INT64))
     epoch: int = field(metadata=wire(INT64))
@@ -266,6 +278,7 @@ PACKETS: Final = numbered(
         packet_types.LOG_PLAN: LogPlan,
         packet_types.LOG_PLAN_RESP: LogPlanResponse,
         packet_types.LOG_READ: LogRead,
+        packet_types.LOG_READ_COLUMNS: LogReadColumns,
         packet_types.LOG_ACK_THROUGH: LogAckThrough,
         packet_types.LOG_ACK_THROUGH_RESP: LogAckThroughResponse,
         packet_types.LOG_LEASE: LogLease,

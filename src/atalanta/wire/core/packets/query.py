@@ -23,6 +23,11 @@ from atalanta.wire.core.packets.base import (
     wire,
 )
 
+# Addresses that exist in a binding query of an Atalanta node only: a client asks for them to learn if the node has a
+# log view, and if it understands Settle.
+LOG_VIEW_ADDRESS: Final = "$.atalanta.logview"
+SETTLE_ADDRESS: Final = "$.atalanta.settle"
+
 
 @dataclass(eq=False, repr=False)
 class QueueQuery(Packet):

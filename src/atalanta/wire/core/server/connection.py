@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.security.cluster_proof import PeerChallenge
-from atalanta.wire.connection import ARRIVAL_NS, DEFAULT_TTL_NS, ProtocolError, Redirect
+from atalanta.wire.connection import ARRIVAL_NS, DEFAULT_TTL_NS, Redirect
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.frames import FRAME_BYTES_MAX, Framer
 from atalanta.wire.core.packets import codec
@@ -50,6 +50,7 @@ from atalanta.wire.core.server.session_creation import (
     open_session,
     time_to_live_ms,
 )
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity

@@ -21,7 +21,6 @@ from atalanta.message.encoding.buffer import DecodeError, Reader
 from atalanta.message.message import EMBEDDED, Message
 from atalanta.message.repetition import disclaim
 from atalanta.wire.client_output import DELIVERED_BYTES_MAX
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.confirmations import Confirmations
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES
@@ -37,6 +36,7 @@ from atalanta.wire.core.server.large_receiver import LargeReceiver
 from atalanta.wire.core.server.requests.old_names import JMS_KEY, addressed
 from atalanta.wire.core.server.requests.packet_prefixes import PacketPrefixes
 from atalanta.wire.core.server.resend_buffer import Replay
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker

@@ -21,7 +21,6 @@ from atalanta.kernel.security.cluster_proof import (
 from atalanta.kernel.security.remote_host import remote_host
 from atalanta.kernel.security.resource_limits import check_name
 from atalanta.kernel.sessions.session import Session
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core.packet_types import FIRST_SESSION_CHANNEL, OLDEST_CLIENT_VERSION
 from atalanta.wire.core.packets.cluster import (
     ClusterChallenge,
@@ -40,6 +39,7 @@ from atalanta.wire.core.server.frame_connection import SERVER_VERSION
 from atalanta.wire.core.server.resend_buffer import Replay
 from atalanta.wire.core.server.session import CoreSession
 from atalanta.wire.login import LoginRequest
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity

@@ -12,7 +12,7 @@ from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import BrokerError
 from atalanta.kernel.security.security import MANAGE
 from atalanta.kernel.sessions.client import Client
-from atalanta.wire.connection import ProtocolError, Redirect
+from atalanta.wire.connection import Redirect
 from atalanta.wire.login import LoginRequest
 from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from atalanta.wire.openwire.commands.brokers import BrokerInfo
@@ -50,6 +50,7 @@ from atalanta.wire.openwire.server.sessions.errors import (
 from atalanta.wire.openwire.server.sessions.output import OpenWireOutput
 from atalanta.wire.openwire.server.sessions.session import OpenWireSession
 from atalanta.wire.openwire.wire_format import WireFormat
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
@@ -348,7 +349,10 @@ class OpenWireConnection(OpenWireOutput):
         if command.response_required:
             self.respond(command.command_id)
         kernel.set_blocked(self.blocked)
-        kernel.start()
+        if self.came_back:
+            others.returned.add(now, kernel)
+        else:
+            kernel.start()
         advisories = others.advisories
         advisories.connections.add(command.connection_id, self.client, identity.user)
         if self.network is not None:

@@ -13,6 +13,7 @@ from atalanta.wire.openwire.server.bridge.node_bridges import NodeBridges
 from atalanta.wire.openwire.server.cluster_clients import ClusterClients
 from atalanta.wire.openwire.server.held_client_ids import HeldClientIds
 from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
+from atalanta.wire.openwire.server.returned_clients import ReturnedClients
 from atalanta.wire.openwire.server.sessions.inflations import Inflations
 from atalanta.wire.openwire.server.sessions.pulls import Pulls
 from atalanta.wire.wildcard_queues import WildcardQueues
@@ -55,6 +56,7 @@ class NodeClients:
         self.peers = PeerBrokers()
         self.cluster_clients = ClusterClients(self.peers)
         self.held_ids = HeldClientIds(timers)
+        self.returned = ReturnedClients(timers)
         self.sent: dict[str, tuple[int, str]] = {}
 
     def begin_keep_alive(self, now: int, wire: Wire, conn: int, wire_format: WireFormat) -> Beat | None:

@@ -16,6 +16,7 @@ from atalanta.wire.openwire.server.connection import OpenWireConnection
 from atalanta.wire.openwire.server.held_client_ids import IDS_TIMER
 from atalanta.wire.openwire.server.node_clients import KEEP_ALIVE_TIMER, QUEUES_TIMER, NodeClients
 from atalanta.wire.openwire.server.peer_brokers import PeerBrokers
+from atalanta.wire.openwire.server.returned_clients import RETURNED_TIMER
 from atalanta.wire.openwire.server.sessions.inflations import INFLATION_TIMER
 from atalanta.wire.openwire.server.sessions.pulls import PULL_TIMER
 from atalanta.wire.protocol import MORE, NO, YES, Peer, Protocol
@@ -75,6 +76,8 @@ class OpenWireProtocol(Protocol):
             self.node_clients.inflations.on_timer(now)
         elif key == IDS_TIMER:
             self.node_clients.held_ids.on_timer(now)
+        elif key == RETURNED_TIMER:
+            self.node_clients.returned.on_timer(now)
         elif key == ELSEWHERE_TIMER:
             self.node_clients.advisories.elsewhere.on_timer(now)
         elif key == ADVISORIES_TIMER:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.message.fqqn import split_fqqn
-from atalanta.wire.core.packet_types import BINDING_V3_VERSION, QUERY_V2_VERSION
+from atalanta.wire.core.packet_types import BINDING_V3_VERSION, LOG_COLUMNS, QUERY_V2_VERSION
 from atalanta.wire.core.packets.base import Packet
 from atalanta.wire.core.packets.query import (
+    LOG_VIEW_ADDRESS,
+    SETTLE_ADDRESS,
     BindingQueryResponse,
     BindingQueryResponseV2,
     BindingQueryResponseV3,
@@ -24,10 +26,8 @@ if TYPE_CHECKING:
     from atalanta.kernel.settings.address_settings import AddressSettings
     from atalanta.wire.core.server.session import CoreSession
 
-# Atalanta's clients query this address to find out if a server has a log view; Artemis has no such address.
-# Addresses that exist in a binding query only: a client asks for them to learn if the node understands our packets.
-LOG_VIEW_ADDRESS: Final = "$.atalanta.logview"
-SETTLE_ADDRESS: Final = "$.atalanta.settle"
+# What this log view has beside that of the first release, told as names of queues, which older clients skip.
+LOG_VIEW_ABILITIES: Final = (LOG_COLUMNS,)
 BINDING_V5: Final = 135
 
 
@@ -138,6 +138,8 @@ def binding_response(session: CoreSession, asked: str) -> Packet:
     if address is not None:
         names.extend(queue.name for queue in address.queues())
         names.extend(remote.cluster_name for remote in address.remotes())
+    if name == LOG_VIEW_ADDRESS:
+        names.extend(LOG_VIEW_ABILITIES)
     exists = address is not None or name in (LOG_VIEW_ADDRESS, SETTLE_ADDRESS)
     if session.old:
         if JMS_KEY in session.session.metadata:

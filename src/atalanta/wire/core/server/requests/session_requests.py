@@ -23,7 +23,6 @@ from atalanta.kernel.queue.spec import ANYCAST, MULTICAST, QueueSpec
 from atalanta.kernel.security.resource_limits import check_name
 from atalanta.message.encoding.buffer import Reader
 from atalanta.message.fqqn import join_fqqn, split_fqqn
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.frames import FRAME_OVERHEAD_BYTES
 from atalanta.wire.core.packet_types import LOG_REQUESTS, SESS_XA_FAILED, packet_name
@@ -64,6 +63,7 @@ from atalanta.wire.core.packets.transaction import Commit, Rollback
 from atalanta.wire.core.server.requests.old_names import routing_type_of
 from atalanta.wire.core.server.requests.queries import binding_response, queue_response
 from atalanta.wire.core.server.requests.xa_requests import answer_xa
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.kernel.settings.address_settings import AddressSettings

@@ -59,8 +59,20 @@ class XaReply(Reply):
         self.session.failed(token, error)
 
 
+class XaRefusal(Reply):
+    """Refuses an XA request when the ends of branches are on disk: an unknown one may have just ended."""
+
+    def __init__(self, session: CoreSession, error: XaError) -> None:
+        self.session = session
+        self.error = error
+
+    def done(self, token: int) -> None:
+        error = self.error
+        self.session.reply(XaResponse(error=True, code=error.code, message=error.text, correlation=token))
+
+
 class InDoubtReply(Reply):
-    """Answers a recovery scan when all its branches are on disk."""
+    """Answers a recovery scan when all that has led to the answer is on disk."""
 
     def __init__(self, session: CoreSession, xids: list[Xid]) -> None:
         self.session = session
@@ -82,11 +94,9 @@ def answer_xa(session: CoreSession, now: int, packet: Packet) -> bool:
         return _answer(session, now, packet)
     except XaError as error:
         if not isinstance(packet, XaFailed):
-            session.reply(
-                XaResponse(
-                    error=True, code=error.code, message=error.text, correlation=NO_CORRELATION
-                )
-            )
+            services = session.session.services
+            lsn = services.branches.newest_end()
+            services.store.reply_when_durable(lsn, XaRefusal(session, error), NO_CORRELATION)
     except Postponed:
         raise
     except BrokerError as refusal:  # separate name: mypyc gives each name one type
@@ -110,7 +120,8 @@ def _answer(session: CoreSession, now: int, packet: Packet) -> bool:
         xa_session.failed(kernel, now, _key(packet.xid))
     elif isinstance(packet, XaInDoubt):
         xids = [decode_xid(Reader(key), "xid") for key in xa_session.in_doubt(kernel)]
-        # The answer must be durable: a node that leaves ends its own branch because of it.
+        # What it lists, and what it does not list any more, must be durable: after a crash a branch whose end was not
+        # would be in doubt again, and its coordinator may have forgotten how it ends.
         lsn = kernel.services.branches.newest_lsn()
         kernel.services.store.reply_when_durable(lsn, InDoubtReply(session, xids), NO_CORRELATION)
     elif isinstance(packet, XaSetTimeout):

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.security.resource_limits import NAME_CHARS_MAX
 from atalanta.kernel.security.security import CONSUME
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.conversion.destination import ADVISORY_PREFIX
 from atalanta.wire.openwire.server.bridge.network_properties import NetworkProperties
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.kernel.security.permissions import Permissions

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.conversion.destination import is_queue, of_text
 from atalanta.wire.openwire.options import INT_MAX, INT_MIN
 from atalanta.wire.openwire.server.bridge.rules import BridgeNames, BridgeRules, DestinationList
+from atalanta.wire.protocol_error import ProtocolError
 
 TEXT_CHARACTERS_MAX: Final = 1 << 16
 NUMBER_CHARACTERS_MAX: Final = 10

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.server.requests.transactions import fail, in_transaction
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.wire.openwire.commands.deliveries import MessageAck

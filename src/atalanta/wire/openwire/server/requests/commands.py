@@ -9,7 +9,6 @@ from atalanta.kernel.queue.spec import ANYCAST, MULTICAST
 from atalanta.kernel.security.security import CREATE_NON_DURABLE_QUEUE
 from atalanta.kernel.sessions.session_queues import not_named
 from atalanta.kernel.sessions.subscription_queue import temporary_queue
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.commands import codes
 from atalanta.wire.openwire.commands.connections import (
     ConnectionControl,
@@ -42,6 +41,7 @@ from atalanta.wire.openwire.server.requests.consumers import (
 from atalanta.wire.openwire.server.requests.sends import add_producer, end_transaction, send
 from atalanta.wire.openwire.server.requests.subscription_queue import queue_for
 from atalanta.wire.openwire.server.requests.transactions import ENDS, answer_transaction
+from atalanta.wire.protocol_error import ProtocolError
 
 if TYPE_CHECKING:
     from atalanta.wire.openwire.encoding.structure import Command

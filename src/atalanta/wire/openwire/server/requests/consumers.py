@@ -17,7 +17,6 @@ from atalanta.kernel.sessions.subscription_queue import (
     take_selectors,
 )
 from atalanta.message.fqqn import join_fqqn
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.bridge_filter import message_selector
 from atalanta.wire.openwire.commands.brokers import NetworkBridgeFilter
 from atalanta.wire.openwire.commands.consumers import ConsumerControl
@@ -41,6 +40,7 @@ from atalanta.wire.openwire.server.requests.subscription_queue import (
     selector_text,
 )
 from atalanta.wire.openwire.server.sessions.subscription import SubscribedDestination, Subscription
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.wildcard_queues import WildcardConsumer
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from atalanta.kernel.endpoint import SILENT
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.spec import ANYCAST
-from atalanta.wire.connection import ProtocolError
 from atalanta.wire.openwire.bodies import InflatedTooLarge
 from atalanta.wire.openwire.conversion.destination import (
     Route,
@@ -23,6 +22,7 @@ from atalanta.wire.openwire.server.requests.transactions import answer_transacti
 from atalanta.wire.openwire.server.sessions.answers import Answer
 from atalanta.wire.openwire.server.sessions.errors import MessageRefused
 from atalanta.wire.openwire.server.sessions.inflations import Inflation
+from atalanta.wire.protocol_error import ProtocolError
 from atalanta.wire.waiting_requests import WaitingRequest
 
 if TYPE_CHECKING:

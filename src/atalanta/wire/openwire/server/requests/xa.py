@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atalanta.kernel.endpoint import SILENT
+from atalanta.kernel.endpoint import SILENT, Reply
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError, Postponed
 from atalanta.kernel.transactions import xa
 from atalanta.kernel.transactions.xa_session import (
@@ -107,7 +107,7 @@ def answer_xa(session: OpenWireSession, now: int, info: TransactionInfo, xid: XA
             _answer(session, now, info, key_of(xid))
     except XaError as error:
         if info.response_required:
-            session.connection.respond_error(info.command_id, xa_throwable(error.code, error.text))
+            _refuse_command(session, info.command_id, error.code, error.text)
 
 
 def _answer(session: OpenWireSession, now: int, info: TransactionInfo, key: bytes) -> None:
@@ -291,7 +291,7 @@ def _roll_back(session: OpenWireSession, now: int, info: TransactionInfo, key: b
 
 
 def _recover(session: OpenWireSession, info: TransactionInfo) -> None:
-    """Answers a recovery scan when all its branches are on disk."""
+    """Answers a recovery scan when all that has led to the answer is on disk, also the ends of other branches."""
     branches = session.kernel.services.branches
     found: list[DataStructure] = []
     for key in branches.in_doubt(right_of(session.kernel)):
@@ -317,4 +317,22 @@ def _refuse(session: OpenWireSession, token: int, code: int, text: str) -> None:
     if answer is not None:
         command_id = answer.command_id
         session.answers.forget(token)
-        session.connection.respond_error(command_id, xa_throwable(code, text))
+        _refuse_command(session, command_id, code, text)
+
+
+def _refuse_command(session: OpenWireSession, command_id: int, code: int, text: str) -> None:
+    """Refuses when the ends of branches are on disk: an unknown one may have just ended."""
+    services = session.kernel.services
+    services.store.reply_when_durable(services.branches.newest_end(), XaRefusal(session, code, text), command_id)
+
+
+class XaRefusal(Reply):
+    """The refusal of a command."""
+
+    def __init__(self, session: OpenWireSession, code: int, text: str) -> None:
+        self.session = session
+        self.code = code
+        self.text = text
+
+    def done(self, token: int) -> None:
+        self.session.connection.respond_error(token, xa_throwable(self.code, self.text))
