@@ -161,6 +161,18 @@ def test_subscriptions_of_core_clients_are_durable_demand(server: OpenWireServer
     assert (removed.client_id, removed.subscription_name) == ("some.one", "sub")
 
 
+def test_subscriptions_of_older_clients_have_the_client_id_of_their_login(server: OpenWireServer) -> None:
+    """ConsumerInfo carries it from OpenWire 10 on: two subscribers of one name would be one demand."""
+    other, subscriber = bridge(server), server.openwire_client("me")
+    other.consume(CONSUMERS)
+    subscriber.consume(ActiveMQTopic("t"), subscription_name="sub")
+    (dispatch,) = other.dispatches()
+    assert dispatch.message is not None
+    info = dispatch.message.data_structure
+    assert isinstance(info, ConsumerInfo)
+    assert (info.client_id, info.subscription_name) == ("me", "sub")
+
+
 def test_a_bridge_does_not_hear_of_itself(server: OpenWireServer) -> None:
     other = bridge(server)
     other.consume(CONSUMERS, no_local=True)

@@ -127,6 +127,8 @@ def _subscribe(
         _close(session, now, subscription, [])
         raise
     session.subscriptions[consumer_id] = subscription
+    if info.subscription_name is not None and not info.network_subscription:
+        info.client_id = session.sender.client_id  # whose it is: OpenWire before 10 has no field for it
     session.dispatches.advisories.consumers.add(session.connection.conn, consumer_id, info, destination)
     session.refill(subscription)
     if subscription.browser:
