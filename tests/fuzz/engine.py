@@ -155,6 +155,8 @@ class Fuzzer:
         if target.stale():
             target.fresh()
             self._history.clear()
+            gc.collect()  # worlds that have ended are circles: some of them would fill the room of the next input
+            self._fence.renew()
         if len(self._history) < HISTORY_MAX:
             self._history.append(data)
         self.outcome.inputs += 1
