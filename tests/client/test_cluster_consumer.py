@@ -21,6 +21,7 @@ from atalanta.client import (
     Consumer,
     IllegalState,
     Message,
+    NotAuthorized,
     QueueDoesNotExist,
     ReceivedMessage,
     connect,
@@ -28,7 +29,7 @@ from atalanta.client import (
 from atalanta.client.blocking import connect as connect_blocking
 from atalanta.client.cluster_consumer import ClusterConsumer
 from tests.broker_process import BrokerProcess
-from tests.broker_xml import ORDERS, RETRIES, cluster, write_broker_xml
+from tests.broker_xml import ORDERS, RETRIES, cluster, permissions, write_broker_xml, write_users
 from tests.ports import free_port
 from tests.waiting import until
 
@@ -36,6 +37,7 @@ pytestmark = pytest.mark.process
 
 OFF = f"<message-load-balancing>OFF</message-load-balancing>{RETRIES}"
 DEADLINE_S = 60
+REFRESHED = "<configuration-file-refresh-period>200</configuration-file-refresh-period>"
 
 
 class Nodes:
@@ -192,6 +194,51 @@ def test_what_has_no_such_consumer_is_refused_by_name(nodes: Nodes) -> None:
                     await transaction.consumer("orders", members="all")
 
     asyncio.run(main())
+
+
+def test_rights_are_those_of_each_member(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ports = [free_port(), free_port()]
+
+    def write(number: int, roles: str) -> Path:
+        port, other = ports[number], ports[1 - number]
+        more = cluster(port, [other], OFF) + permissions(roles) + ORDERS + REFRESHED
+        path = write_broker_xml(tmp_path / str(number), port, f"node-{number}", more, security=True)
+        write_users(path, {"ann": "secret", "bob": "secret"}, {"team": "ann,bob", "others": "bob"})
+        return path
+
+    def url(user: str, number: int = 0) -> str:
+        return f"tcp://127.0.0.1:{ports[number]}?user={user}&password=secret&stay=true"
+
+    async def send(number: int, text: str) -> None:
+        async with connect(url("bob", number)) as connection, await connection.producer("orders") as producer:
+            await producer.send(Message(text=text))
+
+    async def main(second: BrokerProcess) -> None:
+        async with asyncio.timeout(DEADLINE_S), connect(url("ann")) as connection:
+            while len(connection.topology) < len(ports):
+                await asyncio.sleep(0.05)
+            refused = f"member .* at 127.0.0.1:{ports[1]}: .*ann does not have permission"
+            with pytest.raises(NotAuthorized, match=refused):
+                await connection.consumer("orders", members="all")
+            second.end(signal.SIGTERM)
+            while len(connection.topology) == len(ports):
+                await asyncio.sleep(0.05)
+            async with await connection.consumer("orders", members="all") as consumer:
+                second.start()
+                while "ann does not have permission" not in caplog.text:
+                    await asyncio.sleep(0.05)
+                await send(1, "there")
+                await send(0, "here")
+                assert await texts(consumer, 1) == ["here"]
+                write(1, "team,others")
+                assert await texts(consumer, 1) == ["there"]
+        assert caplog.text.count("ann does not have permission") == 1
+
+    with ExitStack() as stack:
+        first, second = BrokerProcess(write(0, "team")), BrokerProcess(write(1, "others"))
+        stack.enter_context(first)
+        stack.enter_context(second)
+        asyncio.run(main(second))
 
 
 def test_the_end_of_the_connection_is_told(nodes: Nodes) -> None:

@@ -1,4 +1,4 @@
-"""Consumers of a queue at all members of a cluster, for a virtual hour: nothing is lost, doubled, or waits at the end."""
+"""Consumers of a queue at all members of a cluster, for a virtual hour: nothing lost, doubled, or left at the end."""
 
 from __future__ import annotations
 

@@ -465,7 +465,7 @@ def test_a_member_that_refuses_the_login_is_dialled_again_after_a_pause(monkeypa
     for _ in range(5):
         members.cut("b")
         members.go()
-    assert members.dialled == ["a", "b"] and members.warned == ["b: wrong password"]
+    assert members.dialled == ["a", "b"] and members.warned == ["member b at b:61616: wrong password"]
     monkeypatch.undo()
     members.go(REFUSED_NS)
     assert members.dialled == ["a", "b", "b"]

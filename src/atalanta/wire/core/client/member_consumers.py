@@ -17,7 +17,14 @@ from typing import Final
 from mypy_extensions import mypyc_attr
 
 from atalanta.wire.core.client.consumer import UNLIMITED, Delivery
-from atalanta.wire.core.client.errors import ClientError, Closed, ConnectionLost, QueueDoesNotExist
+from atalanta.wire.core.client.errors import (
+    BrokerRefused,
+    ClientError,
+    Closed,
+    ConnectionLost,
+    QueueDoesNotExist,
+    error_of,
+)
 from atalanta.wire.core.client.large_message import BodySink
 from atalanta.wire.core.client.member_consumer import (
     ASKED,
@@ -165,7 +172,7 @@ class MemberConsumers:
             pause_ns = ASK_NS if member.state == MISSING else REFUSED_NS
             self.port.later(pause_ns, partial(self._ask_again, member))
             if self.opened.done and member.why is not None:
-                self._warn(f"{member.node_id}: {member.why.text}")
+                self._warn(f"{self._place(member)}: {member.why.text}")
         elif self._turn is not None:
             self._turn.joined(member)
         self._resize()
@@ -195,8 +202,10 @@ class MemberConsumers:
         if ASKED in states:
             return
         for each in self.members.values():
-            if each.why is not None:
-                self.opened.fail(each.why)
+            why = each.why
+            if why is not None:
+                refused = isinstance(why, BrokerRefused)
+                self.opened.fail(error_of(why.code, f"{self._place(each)}: {why.text}") if refused else why)
                 return
         if CONSUMES in states:
             self.opened.resolve(None)
@@ -204,6 +213,10 @@ class MemberConsumers:
         away = len(self._away)
         also = f"; {away} of {len(self.members)} members could not be asked" if away else ""
         self.opened.fail(QueueDoesNotExist(f"queue {self.queue} exists at no member of the cluster{also}", NO_QUEUE))
+
+    def _place(self, member: MemberConsumer) -> str:
+        dialled = self._dialled[member.node_id]
+        return f"member {member.node_id} at {dialled.host}:{dialled.port}"
 
     def open_by_now(self) -> None:
         """Ends the wait for members that have not answered."""
