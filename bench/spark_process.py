@@ -146,6 +146,6 @@ def part_of(pid: int) -> str:
         command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
     except OSError:
         return "JVM"  # it has just ended
-    if b"pyspark.daemon" in command:
+    if b"pyspark.daemon" in command or b"quiet_daemon.py" in command:  # PySpark's own, or ours in its place
         return "workers"
     return CHILDREN if b"python_streaming_source_runner" in command else "JVM"
