@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from atalanta.message.quick_dataclass import dataclass
+from atalanta.message.quick_dataclass import dataclass, mutable_dataclass
 
 
 @dataclass(frozen=True)
@@ -70,3 +70,21 @@ def test_nothing_is_changed() -> None:
 def test_what_cannot_be_hashed_is_no_key() -> None:
     with pytest.raises(TypeError):
         hash(Quick("a", parts=["x"]))  # type: ignore[arg-type]
+
+
+def test_a_class_that_may_change_has_its_constructor_only() -> None:
+    @mutable_dataclass(eq=False, repr=False)
+    class Base:
+        name: str
+        parts: list[str] = dataclasses.field(default_factory=list)
+
+    @mutable_dataclass(eq=False, repr=False)
+    class More(Base):
+        count: int = 7
+
+    made = More("a", count=8)
+    made.parts.append("x")
+    assert (made.name, made.parts, made.count, More("b").parts) == ("a", ["x"], 8, [])
+    assert made != More("a", ["x"], 8)
+    with pytest.raises(TypeError, match="More needs 'name'"):
+        More()  # type: ignore[call-arg]

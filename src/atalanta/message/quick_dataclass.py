@@ -1,7 +1,8 @@
-"""Frozen dataclasses that are made in a fifth of the time: `dataclass(frozen=True)` compiles six functions for each.
+"""Dataclasses that are made in a part of the time: no function is compiled for each of them.
 
-For classes of programs whose start is waited for (the process that plans a query of Spark), and of which few objects
-are made: an object takes some microseconds instead of one.
+`dataclass(frozen=True)` of the standard library compiles six functions for a class, `dataclass(eq=False, repr=False)`
+one. For classes of programs whose start is waited for (the process that plans a query of Spark), and of which few
+objects are made: an object takes some microseconds instead of one.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+__all__ = ["dataclass", "mutable_dataclass"]
+
 if TYPE_CHECKING:
     # Type checkers see what the classes are like.
     from dataclasses import dataclass as dataclass
+    from dataclasses import dataclass as mutable_dataclass
 else:
 
     def dataclass(*, frozen: bool) -> Any:
@@ -27,9 +31,30 @@ else:
 
         return made
 
+    def mutable_dataclass(*, eq: bool, repr: bool) -> Any:
+        """Returns a decorator with the effect of that of dataclasses. The class may be a compiled one."""
+        assert not (eq or repr), "only classes without a comparison and a text of their own are made here"
+
+        def made(kind: type) -> type:
+            dataclasses.dataclass(init=False, repr=False, eq=False)(kind)
+            setattr(kind, "__init__", set_fields)  # noqa: B010 (type checkers know the class with its own)
+            return kind
+
+        return made
+
 
 def __init__(self: Any, *values: Any, **given: Any) -> None:
-    kind = type(self)
+    self.__dict__.update(_by_name(type(self), values, given))
+
+
+def set_fields(self: Any, *values: Any, **given: Any) -> None:
+    """Sets the fields of a new object."""
+    for name, value in _by_name(type(self), values, given).items():
+        setattr(self, name, value)
+
+
+def _by_name(kind: Any, values: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
+    """Returns the value of each field. TypeError names a field that is missing, given twice or unknown."""
     known = kind.__dataclass_fields__
     if len(values) > len(known):
         raise TypeError(f"{kind.__name__} takes {len(known)} values, {len(values)} were given")
@@ -47,7 +72,7 @@ def __init__(self: Any, *values: Any, **given: Any) -> None:
             found[name] = field.default
         else:
             raise TypeError(f"{kind.__name__} needs {name!r}")
-    self.__dict__.update(found)
+    return found
 
 
 def __repr__(self: Any) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from atalanta.message.quick_dataclass import mutable_dataclass
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
     BOOL,
@@ -23,7 +24,7 @@ from atalanta.wire.core.packets.base import (
 from atalanta.wire.core.transport import TransportConfiguration
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class ClusterConnect(Packet):
     """CLUSTER_CONNECT: the first packet on channel 3.
 
@@ -34,14 +35,14 @@ class ClusterConnect(Packet):
     password: str = field(metadata=wire(STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class ClusterConnectReply(Packet):
     """CLUSTER_CONNECT_REPLY."""
 
     authorized: bool = field(metadata=wire(BOOL))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class ClusterChallenge(Packet):
     """CLUSTER_CHALLENGE (ours): the answer to a nonce in CLUSTER_CONNECT (kernel/security/cluster_proof.py)."""
 
@@ -50,7 +51,7 @@ class ClusterChallenge(Packet):
     proof: str = field(metadata=wire(STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class ClusterProof(Packet):
     """CLUSTER_PROOF (ours): the proof of the node that dialed `target`; CLUSTER_CONNECT_REPLY follows."""
 
@@ -59,7 +60,7 @@ class ClusterProof(Packet):
     proof: str = field(metadata=wire(STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class NodeAnnounce(Packet):
     """NODE_ANNOUNCE: adds the sender to the receiver's topology. No answer."""
 
@@ -76,7 +77,7 @@ class NodeAnnounce(Packet):
     scale_down_group: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class ScaleDownAnnouncement(Packet):
     """SCALEDOWN_ANNOUNCEMENT: all messages of the node have moved to the target."""
 
@@ -84,7 +85,7 @@ class ScaleDownAnnouncement(Packet):
     scaled_down_node_id: str = field(metadata=wire(SIMPLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class QuorumVote(Packet):
     """QUORUM_VOTE: `vote` is in the handler's own encoding."""
 
@@ -92,7 +93,7 @@ class QuorumVote(Packet):
     vote: bytes = field(metadata=wire(REST))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class QuorumVoteReply(Packet):
     """QUORUM_VOTE_REPLY."""
 
@@ -100,7 +101,7 @@ class QuorumVoteReply(Packet):
     vote: bytes = field(metadata=wire(REST))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class BackupRegistration(Packet):
     """BACKUP_REGISTRATION: a real Artemis backup offers to replicate this node (refused)."""
 
@@ -110,14 +111,14 @@ class BackupRegistration(Packet):
     connector: bytes = field(metadata=wire(REST))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class BackupRegistrationFailed(Packet):
     """BACKUP_REGISTRATION_FAILED: `problem` is 0 exception, 1 authentication, 2 already replicating."""
 
     problem: int = field(metadata=wire(INT32))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class BackupRequest(Packet):
     """BACKUP_REQUEST: the request for a colocated backup (not served)."""
 
@@ -129,7 +130,7 @@ class BackupRequest(Packet):
     node_id: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class BackupRequestResponse(Packet):
     """BACKUP_REQUEST_RESPONSE."""
 

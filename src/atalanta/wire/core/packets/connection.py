@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from atalanta.message.quick_dataclass import mutable_dataclass
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
     BOOL,
@@ -27,7 +28,7 @@ REASON_SCALE_DOWN_CRITICAL: Final = 3
 REASON_SHUTDOWN: Final = 4
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class Ping(Packet):
     """PING: the keep-alive of channel 0, both ways.
 
@@ -37,21 +38,21 @@ class Ping(Packet):
     connection_ttl_ms: int = field(metadata=wire(INT64))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class Disconnect(Packet):
     """DISCONNECT: the server ends the connection; for peers older than version 125."""
 
     node_id: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class DisconnectV2(Disconnect):
     """DISCONNECT_V2: the same in versions 125 to 130."""
 
     scale_down_node_id: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class DisconnectV3(Packet):
     """DISCONNECT_V3: the same from version 131 on; `reason` is one of REASON_*, -1 for none."""
 
@@ -77,7 +78,7 @@ def disconnect_of(
     return DisconnectV2(node_id, target_node_id)
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class ExceptionResponse(Packet):
     """EXCEPTION: a request failed.
 
@@ -109,14 +110,14 @@ class PacketsConfirmed(Packet):
         self.command_id = command_id
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class CheckForFailover(Packet):
     """CHECK_FOR_FAILOVER: asks if a client of that node may fail over to this one."""
 
     node_id: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class CheckForFailoverReply(Packet):
     """CHECK_FOR_FAILOVER_REPLY."""
 

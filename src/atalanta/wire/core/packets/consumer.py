@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from atalanta.message.quick_dataclass import mutable_dataclass
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
     BOOL,
@@ -18,7 +19,7 @@ from atalanta.wire.core.packets.base import (
 )
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class CreateConsumer(Packet):
     """SESS_CREATECONSUMER: answered by QueueQueryResponseV3 if a response is required."""
 
@@ -42,7 +43,7 @@ class FlowToken(Packet):
         self.credits = credits
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class ForceConsumerDelivery(Packet):
     """SESS_FORCE_CONSUMER_DELIVERY: asks for a marker behind the messages that can be delivered now."""
 
@@ -78,7 +79,7 @@ class IndividualAcknowledge(Packet):
         self.requires_response = requires_response
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class Expired(Packet):
     """SESS_EXPIRED: the client found the message expired. No answer."""
 
@@ -86,7 +87,7 @@ class Expired(Packet):
     message_id: int = field(metadata=wire(INT64))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class Settle(Packet):
     """SESS_SETTLE, a packet of Atalanta: gives one delivery back, outside of the session's transaction.
 
@@ -101,21 +102,21 @@ class Settle(Packet):
     delay_ms: int = field(default=-1, metadata=wire(INT64))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class ConsumerClose(Packet):
     """SESS_CONSUMER_CLOSE."""
 
     consumer_id: int = field(metadata=wire(INT64))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class DisconnectConsumer(Packet):
     """DISCONNECT_CONSUMER: the server deleted the consumer's queue."""
 
     consumer_id: int = field(metadata=wire(INT64))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class DisconnectConsumerKill(Packet):
     """DISCONNECT_CONSUMER_KILL."""
 

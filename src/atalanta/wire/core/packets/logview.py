@@ -5,10 +5,11 @@ A node imports them with the first request: most nodes have no log view, and a s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from atalanta.message.log_position import Position
+from atalanta.message.quick_dataclass import mutable_dataclass
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.lost_range import LostRange
 from atalanta.wire.core.packets.base import (
@@ -27,7 +28,7 @@ from atalanta.wire.core.packets.base import (
 )
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogQueuePacket(Packet):
     """A request about one queue; "" is any incarnation."""
 
@@ -36,7 +37,7 @@ class LogQueuePacket(Packet):
     incarnation: str = field(metadata=wire(SIMPLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogReaderPacket(LogQueuePacket):
     """A request of the reader that has the lease with this epoch."""
 
@@ -44,7 +45,7 @@ class LogReaderPacket(LogQueuePacket):
     epoch: int = field(metadata=wire(INT64))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogPosition(Packet):
     """LOG_POSITION."""
 
@@ -52,7 +53,7 @@ class LogPosition(Packet):
     queue: str = field(metadata=wire(SIMPLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogPositionResponse(Packet):
     """LOG_POSITION_RESP."""
 
@@ -60,7 +61,7 @@ class LogPositionResponse(Packet):
     position: Position = field(metadata=wire(POSITION))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogPlan(LogQueuePacket):
     """LOG_PLAN: asks how far (start, end] reaches within the limits; -1 is no limit."""
 
@@ -69,7 +70,7 @@ class LogPlan(LogQueuePacket):
     max_bytes: int = field(default=-1, metadata=wire(INT64))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogPlanResponse(Packet):
     """LOG_PLAN_RESP."""
 
@@ -79,7 +80,7 @@ class LogPlanResponse(Packet):
     bytes: int = field(metadata=wire(INT64))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogRead(LogQueuePacket):
     """LOG_READ: asks for one bounded chunk of (start, end].
 
@@ -92,7 +93,7 @@ class LogRead(LogQueuePacket):
     selector: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogReadColumns(LogRead):
     """LOG_READ_COLUMNS: LOG_READ that asks for LOG_READ_COLUMNS_RESP; a node answers with LOG_READ_RESP if it must.
 
@@ -100,7 +101,7 @@ class LogReadColumns(LogRead):
     """
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogReadLargeResponse(Packet):
     """LOG_READ_LARGE_RESP: the answer to LOG_READ if the next message has a body to be read in pieces (LOG_BODY).
 
@@ -116,7 +117,7 @@ class LogReadLargeResponse(Packet):
     entry: bytes = field(metadata=wire(REST))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogBody(LogQueuePacket):
     """LOG_BODY: asks for at most `max_bytes` of a message's body, from `offset`; code 202 if it left the queue."""
 
@@ -125,7 +126,7 @@ class LogBody(LogQueuePacket):
     max_bytes: int = field(metadata=wire(INT32))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogBodyResponse(Packet):
     """LOG_BODY_RESP: a piece of a body; no bytes at its end, which comes too early in a damaged file."""
 
@@ -133,14 +134,14 @@ class LogBodyResponse(Packet):
     data: bytes = field(metadata=wire(REST))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogAckThrough(LogReaderPacket):
     """LOG_ACK_THROUGH: idempotent, durable before the answer; code 200 for an old epoch."""
 
     end: int = field(metadata=wire(INT64))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogAckThroughResponse(Packet):
     """LOG_ACK_THROUGH_RESP."""
 
@@ -148,7 +149,7 @@ class LogAckThroughResponse(Packet):
     acked_messages: int = field(metadata=wire(INT64))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogLease(Packet):
     """LOG_LEASE.
 
@@ -163,7 +164,7 @@ class LogLease(Packet):
     epoch: int = field(default=0, metadata=wire(INT64))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogLeaseResponse(Packet):
     """LOG_LEASE_RESP.
 
@@ -177,7 +178,7 @@ class LogLeaseResponse(Packet):
     acked_through: int = field(metadata=wire(INT64))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogLost(LogQueuePacket):
     """LOG_LOST.
 
@@ -188,7 +189,7 @@ class LogLost(LogQueuePacket):
     end: int = field(metadata=wire(INT64))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogLostResponse(Packet):
     """LOG_LOST_RESP."""
 
@@ -196,7 +197,7 @@ class LogLostResponse(Packet):
     ranges: list[LostRange] = field(metadata=wire(LOST_RANGES))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogSeek(Packet):
     """LOG_SEEK."""
 
@@ -205,7 +206,7 @@ class LogSeek(Packet):
     timestamp_ms: int = field(metadata=wire(INT64))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogSeekResponse(Packet):
     """LOG_SEEK_RESP.
 
@@ -216,7 +217,7 @@ class LogSeekResponse(Packet):
     sequence: int = field(metadata=wire(INT64))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogQueues(Packet):
     """LOG_QUEUES: asks for the queues whose names match, with the node's `<wildcard-addresses>` (`orders.#`)."""
 
@@ -224,7 +225,7 @@ class LogQueues(Packet):
     pattern: str = field(metadata=wire(SIMPLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogQueuesResponse(Packet):
     """LOG_QUEUES_RESP: the names, sorted, of queues with a log view that the user may consume."""
 
@@ -232,7 +233,7 @@ class LogQueuesResponse(Packet):
     names: list[str] = field(metadata=wire(SIMPLE_STRINGS))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogRetain(LogReaderPacket):
     """LOG_RETAIN: sets how long acknowledged messages stay, and where a replay of them begins; under a lease's epoch.
 
@@ -245,7 +246,7 @@ class LogRetain(LogReaderPacket):
     replay_from: int = field(default=-1, metadata=wire(INT64))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogRetainResponse(Packet):
     """LOG_RETAIN_RESP: durable. `released_through`: the sequence behind which messages can be read (again)."""
 
@@ -253,7 +254,7 @@ class LogRetainResponse(Packet):
     released_through: int = field(metadata=wire(INT64))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogDeadLetter(LogReaderPacket):
     """LOG_DEAD_LETTER: moves the message of a sequence to the dead-letter address, with the reason `why`.
 
@@ -264,7 +265,7 @@ class LogDeadLetter(LogReaderPacket):
     why: str = field(metadata=wire(SIMPLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class LogDeadLetterResponse(Packet):
     """LOG_DEAD_LETTER_RESP."""
 

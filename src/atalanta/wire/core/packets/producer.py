@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from atalanta.message.quick_dataclass import mutable_dataclass
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
     INT32,
@@ -16,7 +17,7 @@ from atalanta.wire.core.packets.base import (
 )
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class CreateProducer(Packet):
     """CREATE_PRODUCER: from version 134 on, for metrics only. No answer."""
 
@@ -24,14 +25,14 @@ class CreateProducer(Packet):
     address: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class RemoveProducer(Packet):
     """REMOVE_PRODUCER."""
 
     producer_id: int = field(metadata=wire(INT32))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class RequestProducerCredits(Packet):
     """SESS_PRODUCER_REQUEST_CREDITS: answered when there is memory."""
 
@@ -39,7 +40,7 @@ class RequestProducerCredits(Packet):
     address: str = field(metadata=wire(SIMPLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class ProducerCredits(Packet):
     """SESS_PRODUCER_CREDITS."""
 
@@ -47,7 +48,7 @@ class ProducerCredits(Packet):
     address: str = field(metadata=wire(SIMPLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class ProducerFailCredits(Packet):
     """SESS_PRODUCER_FAIL_CREDITS: the address is full, and its policy is FAIL."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from atalanta.message.quick_dataclass import mutable_dataclass
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
     BOOL,
@@ -29,14 +30,14 @@ LOG_VIEW_ADDRESS: Final = "$.atalanta.logview"
 SETTLE_ADDRESS: Final = "$.atalanta.settle"
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class QueueQuery(Packet):
     """SESS_QUEUEQUERY."""
 
     queue: str = field(metadata=wire(SIMPLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class QueueQueryResponse(Packet):
     """SESS_QUEUEQUERY_RESP."""
 
@@ -50,14 +51,14 @@ class QueueQueryResponse(Packet):
     name: str | None = field(default=None, metadata=wire(NULLABLE_SIMPLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class QueueQueryResponseV2(QueueQueryResponse):
     """SESS_QUEUEQUERY_RESP_V2."""
 
     auto_create_queues: bool = field(default=False, metadata=wire(BOOL))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class QueueQueryResponseV3(QueueQueryResponseV2):
     """SESS_QUEUEQUERY_RESP_V3: from version 129 on, also the answer to CreateConsumer.
 
@@ -88,14 +89,14 @@ class QueueQueryResponseV3(QueueQueryResponseV2):
     more: bytes = field(default=b"", metadata=wire(REST))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class BindingQuery(Packet):
     """SESS_BINDINGQUERY."""
 
     address: str = field(metadata=wire(SIMPLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class BindingQueryResponse(Packet):
     """SESS_BINDINGQUERY_RESP."""
 
@@ -103,21 +104,21 @@ class BindingQueryResponse(Packet):
     queue_names: list[str] = field(metadata=wire(SIMPLE_STRINGS))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class BindingQueryResponseV2(BindingQueryResponse):
     """SESS_BINDINGQUERY_RESP_V2."""
 
     auto_create_queues: bool = field(default=False, metadata=wire(BOOL))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class BindingQueryResponseV3(BindingQueryResponseV2):
     """SESS_BINDINGQUERY_RESP_V3."""
 
     auto_create_addresses: bool = field(default=False, metadata=wire(BOOL))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class BindingQueryResponseV4(BindingQueryResponseV3):
     """SESS_BINDINGQUERY_RESP_V4: versions 129 to 134."""
 
@@ -131,7 +132,7 @@ class BindingQueryResponseV4(BindingQueryResponseV3):
     delay_before_dispatch_ms: int | None = field(default=None, metadata=wire(NULLABLE_INT64))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class BindingQueryResponseV5(BindingQueryResponseV4):
     """SESS_BINDINGQUERY_RESP_V5: from version 135 on."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from atalanta.message.quick_dataclass import mutable_dataclass
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
     BOOL,
@@ -23,7 +24,7 @@ from atalanta.wire.core.packets.base import (
 )
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class CreateAddress(Packet):
     """CREATE_ADDRESS: `routing_types` are 0 multicast, 1 anycast."""
 
@@ -33,7 +34,7 @@ class CreateAddress(Packet):
     auto_created: bool = field(default=False, metadata=wire(BOOL))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class CreateQueue(Packet):
     """CREATE_QUEUE."""
 
@@ -45,7 +46,7 @@ class CreateQueue(Packet):
     requires_response: bool = field(default=True, metadata=wire(BOOL))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class CreateQueueV2(CreateQueue):
     """CREATE_QUEUE_V2: with `routing_type` -1 the address decides."""
 
@@ -71,7 +72,7 @@ class CreateQueueV2(CreateQueue):
     more: bytes = field(default=b"", metadata=wire(REST))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class CreateSharedQueue(Packet):
     """CREATE_SHARED_QUEUE."""
 
@@ -82,7 +83,7 @@ class CreateSharedQueue(Packet):
     requires_response: bool = field(default=True, metadata=wire(BOOL))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class CreateSharedQueueV2(Packet):
     """CREATE_SHARED_QUEUE_V2.
 
@@ -115,7 +116,7 @@ class CreateSharedQueueV2(Packet):
     more: bytes = field(default=b"", metadata=wire(REST))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class DeleteQueue(Packet):
     """DELETE_QUEUE."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from atalanta.message.quick_dataclass import mutable_dataclass
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
     BOOL,
@@ -27,7 +28,7 @@ STAY_ADDRESS: Final = "$.atalanta.stay"
 ZONES_ADDRESS: Final = "$.atalanta.zones."
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class CreateSession(Packet):
     """CREATESESSION: on channel 1, while the client does not know the server's version."""
 
@@ -45,21 +46,21 @@ class CreateSession(Packet):
     default_address: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class CreateSessionV2(CreateSession):
     """CREATESESSION_V2: on channel 1, once the version is known."""
 
     client_id: str | None = field(default=None, metadata=wire(NULLABLE_STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class CreateSessionResponse(Packet):
     """CREATESESSION_RESP."""
 
     server_version: int = field(metadata=wire(INT32))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class ReattachSession(Packet):
     """REATTACH_SESSION: on channel 1 of a new connection, with the last number that the client confirmed."""
 
@@ -67,7 +68,7 @@ class ReattachSession(Packet):
     last_confirmed_command_id: int = field(metadata=wire(INT32))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class ReattachSessionResponse(Packet):
     """REATTACH_SESSION_RESP: if the session is not reattached, the client creates it again."""
 
@@ -90,7 +91,7 @@ class SessionClose(Packet):
     """SESS_CLOSE."""
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class AddMetadata(Packet):
     """SESS_ADD_METADATA."""
 
@@ -98,7 +99,7 @@ class AddMetadata(Packet):
     value: str = field(metadata=wire(STRING))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class AddMetadataV2(Packet):
     """SESS_ADD_METADATA2."""
 
@@ -110,7 +111,7 @@ class AddMetadataV2(Packet):
         return self.requires_confirmation
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class UniqueAddMetadata(Packet):
     """SESS_UNIQUE_ADD_METADATA: refused with code 114 if another session has the same pair."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from atalanta.message.encoding.buffer import Reader, Writer
+from atalanta.message.quick_dataclass import mutable_dataclass
 from atalanta.wire.core.packet_types import (
     CLUSTER_TOPOLOGY,
     CLUSTER_TOPOLOGY_V2,
@@ -22,21 +23,21 @@ from atalanta.wire.core.packets.base import BOOL, INT32, Packet, numbered, wire
 from atalanta.wire.core.transport import TransportConfiguration, decode_transport, encode_transport
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class SubscribeTopology(Packet):
     """SUBSCRIBE_TOPOLOGY: the server answers with the topology, and sends every change of it."""
 
     is_cluster_connection: bool = field(default=False, metadata=wire(BOOL))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class SubscribeTopologyV2(SubscribeTopology):
     """SUBSCRIBE_TOPOLOGY_V2: also has the protocol version of the connection."""
 
     client_version: int = field(default=136, metadata=wire(INT32))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class ClusterTopology(Packet):
     """CLUSTER_TOPOLOGY (versions below 122): one member. With `exit` it left and has no connectors.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from atalanta.message.encoding.buffer import Reader, Writer
+from atalanta.message.quick_dataclass import mutable_dataclass
 from atalanta.wire.core import packet_types
 from atalanta.wire.core.packets.base import (
     BOOL,
@@ -47,21 +48,21 @@ class Xid:
         return f"Xid({self.format_id}, {self.global_transaction_id.hex()}:{branch})"
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class Commit(Packet):
     """SESS_COMMIT."""
 
     correlation: int = field(default=-1, metadata=wire(INT64, since=packet_types.COMMIT_CORRELATION_VERSION))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class Rollback(Packet):
     """SESS_ROLLBACK."""
 
     consider_last_message_as_delivered: bool = field(default=False, metadata=wire(BOOL))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class BranchPacket(Packet):
     """A packet about one branch."""
 
@@ -78,14 +79,14 @@ class XaStart(BranchPacket):
     """SESS_XA_START."""
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class XaEnd(BranchPacket):
     """SESS_XA_END."""
 
     failed: bool = field(metadata=wire(BOOL))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class XaCommit(BranchPacket):
     """SESS_XA_COMMIT."""
 
@@ -97,7 +98,7 @@ class XaPrepare(BranchPacket):
     """SESS_XA_PREPARE."""
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class XaResponse(Packet):
     """SESS_XA_RESP: `code` is XA's own."""
 
@@ -137,21 +138,21 @@ class XaInDoubt(Packet):
     """SESS_XA_INDOUBT_XIDS."""
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class XaInDoubtResponse(Packet):
     """SESS_XA_INDOUBT_XIDS_RESP."""
 
     xids: list[Xid] = field(metadata=wire(XIDS))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class XaSetTimeout(Packet):
     """SESS_XA_SET_TIMEOUT."""
 
     timeout_s: int = field(metadata=wire(INT32))
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class XaSetTimeoutResponse(Packet):
     """SESS_XA_SET_TIMEOUT_RESP."""
 
@@ -163,7 +164,7 @@ class XaGetTimeout(Packet):
     """SESS_XA_GET_TIMEOUT."""
 
 
-@dataclass(eq=False, repr=False)
+@mutable_dataclass(eq=False, repr=False)
 class XaGetTimeoutResponse(Packet):
     """SESS_XA_GET_TIMEOUT_RESP."""
 
