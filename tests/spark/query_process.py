@@ -20,7 +20,7 @@ KINDS: Final = {
     "jvm": "org.apache.spark.deploy.SparkSubmit",
     "planner": "python_streaming_source_runner",
     "committer": "python_streaming_sink_runner",
-    "worker": "pyspark.daemon",
+    "worker": "quiet_daemon.py",  # in the place of pyspark.daemon (spark/environment)
 }
 END_TIMEOUT_S: Final = 300.0
 
