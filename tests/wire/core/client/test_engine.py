@@ -210,6 +210,19 @@ def test_a_member_that_left_while_the_client_was_away_is_forgotten() -> None:
     assert list(pair.client.topology) == ["node-1"]
 
 
+def test_what_a_server_says_at_first_counts_whatever_its_number() -> None:
+    """A deposed broker had told this client of itself once more, with a number that nobody else has heard."""
+    pair = connected()
+    deposed = TransportConfiguration.tcp("there", "deposed", 7)
+    pair.link.send(0, ClusterTopologyV4(False, "node-1", 9, deposed, None, False, None, None, 136))
+    pair.run()
+    assert pair.client.topology["node-1"].host == "deposed"
+    pair.cut()
+    pair.dial()  # to the broker that serves: its number is 1
+    member = pair.client.topology["node-1"]
+    assert (member.host, member.event_id) == ("127.0.0.1", 1)
+
+
 def test_good_bye_is_told() -> None:
     pair = connected()
     pair.link.good_bye()

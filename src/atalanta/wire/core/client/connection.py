@@ -299,7 +299,8 @@ class BrokerConnection:
             self.node_id = packet.node_id
         if len(self.topology) >= MEMBERS_MAX and packet.node_id not in self.topology:
             raise ProtocolError(f"a topology of more than {MEMBERS_MAX} members")
-        changed = apply_topology(self.topology, packet)
+        first = not self.topology_complete and packet.node_id not in self._named
+        changed = apply_topology(self.topology, packet, first)
         if not self.topology_complete:
             self._named[packet.node_id] = True
             if packet.last:

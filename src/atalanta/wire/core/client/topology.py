@@ -19,8 +19,12 @@ class Member:
     event_id: int = 0
 
 
-def apply_topology(members: dict[str, Member], packet: ClusterTopology) -> bool:
-    """Applies a topology packet; returns True if `members` changed. An older event of a node is ignored."""
+def apply_topology(members: dict[str, Member], packet: ClusterTopology, anew: bool = False) -> bool:
+    """Applies a topology packet; returns True if `members` changed. An older event of a node is ignored.
+
+    `anew`: it is the first one of the node on a connection, and counts whatever its number. A broker that was deposed
+    and did not know it yet may have told this client, and nobody else, of itself with a higher number.
+    """
     known = members.get(packet.node_id)
     if packet.exit:
         if known is None or known.event_id > packet.event_id > 0:
@@ -29,7 +33,7 @@ def apply_topology(members: dict[str, Member], packet: ClusterTopology) -> bool:
         return True
     primary = packet.primary
     backup = packet.backup
-    if known is not None and packet.event_id <= known.event_id:
+    if known is not None and not anew and packet.event_id <= known.event_id:
         if primary is None or known.host is not None:
             return False
     host: str | None = None
@@ -44,7 +48,7 @@ def apply_topology(members: dict[str, Member], packet: ClusterTopology) -> bool:
         backup_host, backup_port = backup.host, backup.port
     elif known is not None:
         backup_host, backup_port = known.backup_host, known.backup_port
-    event_id = packet.event_id if known is None else max(known.event_id, packet.event_id)
+    event_id = packet.event_id if known is None or anew else max(known.event_id, packet.event_id)
     member = Member(packet.node_id, host, port, backup_host, backup_port, event_id)
     members[packet.node_id] = member
     return member != known
