@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from atalanta.app.startup_error import StartupError
-from atalanta.app.storage import open_storage
+from atalanta.app.storage import disk_reserve, open_storage
 from atalanta.config.configuration import Configuration
+from atalanta.kernel.settings.broker_config import AddressSetting
+from atalanta.runtime.disk.reserve import NAMES
 from atalanta.runtime.process.exit_codes import BAD_DATA
 
 
@@ -48,3 +50,14 @@ def test_a_damaged_node_id_is_bad_data_and_not_a_folder_in_use(tmp_path: Path, t
     with pytest.raises(StartupError, match="node-id") as refused:
         open_storage(configuration)
     assert refused.value.status == BAD_DATA
+
+
+def test_the_reserve_of_a_disk_has_room_for_the_largest_page(tmp_path: Path) -> None:
+    configuration = Configuration(tmp_path / "broker.xml", tmp_path)
+    configuration.journal.file_size_bytes = 4_096
+    page_bytes = 5 << 20
+    configuration.broker.address_settings.append(AddressSetting("#", {"page_size_bytes": page_bytes}))
+    reserve = disk_reserve(tmp_path, configuration)
+    assert reserve.fill()
+    assert all((tmp_path / name).stat().st_size > page_bytes for name in NAMES)
+    assert reserve.take(tmp_path / "page", page_bytes, b"head")

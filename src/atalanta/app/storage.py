@@ -140,7 +140,7 @@ def open_storage(configuration: Configuration) -> Storage:
     except OSError as error:
         line = f"the data folder {path} cannot be used: {error}"
         raise StartupError(exit_codes.DISK_FAILED, [line]) from error
-    reserve = DiskReserve(folder.journal, configuration.journal.file_size_bytes)
+    reserve = disk_reserve(folder.journal, configuration)
     settings = StoredSettingsFile.of(configuration)
     return Storage(folder.node_id, folder, pages, large, reserve, settings)
 
@@ -152,10 +152,20 @@ def epoch_storage(configuration: Configuration, node_id: uuid.UUID, epoch: HeldE
         epoch,
         epoch.pages,
         epoch.large,
-        DiskReserve(epoch.journal, configuration.journal.file_size_bytes),
+        disk_reserve(epoch.journal, configuration),
         StoredSettingsFile(epoch.journal / STORED_SETTINGS_NAME),
         epoch,
     )
+
+
+def disk_reserve(folder: Path, configuration: Configuration) -> DiskReserve:
+    """Returns the reserve of a journal's folder: its files have room for a segment, and for a page that is larger."""
+    sizes = [configuration.journal.file_size_bytes]
+    for setting in configuration.broker.address_settings:
+        page_bytes = setting.values.get("page_size_bytes")
+        if isinstance(page_bytes, int):
+            sizes.append(page_bytes)
+    return DiskReserve(folder, max(sizes))
 
 
 def refuse_artemis_journal(journal: Path) -> None:

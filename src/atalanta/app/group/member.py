@@ -11,7 +11,7 @@ from atalanta.app.connectors import announced_connectors, transport
 from atalanta.app.group.process_guard import process_guard
 from atalanta.app.running_node import Ready
 from atalanta.app.startup_error import StartupError
-from atalanta.app.storage import Storage, refuse_artemis_journal
+from atalanta.app.storage import Storage, disk_reserve, refuse_artemis_journal
 from atalanta.cluster.connection.colocation_seat import ColocationSeat
 from atalanta.cluster.replication.member_handshake import member_key
 from atalanta.config.configuration import Configuration
@@ -22,7 +22,6 @@ from atalanta.ha.policy import PRIMARY
 from atalanta.ha.register import CompareAndSet
 from atalanta.runtime.disk.data_folder import make_folder
 from atalanta.runtime.disk.folder_lock import DataFolderError
-from atalanta.runtime.disk.reserve import DiskReserve
 from atalanta.runtime.ha.group.member_folder import MemberFolder, group_id, open_member_folder
 from atalanta.runtime.ha.group.member_status import (
     FollowerStatus,
@@ -156,7 +155,7 @@ class GroupMember:
             make_folder(large)
         except (OSError, DataFolderError) as error:
             raise StartupError(exit_codes.DISK_FAILED, [f"the data folders cannot be used: {error}"]) from error
-        reserve = DiskReserve(folder.journal, configuration.journal.file_size_bytes) if reserved else None
+        reserve = disk_reserve(folder.journal, configuration) if reserved else None
         return Storage(node_id, folder, pages, large, reserve, self.stored_settings)
 
     def read_settings(self) -> bytes:

@@ -22,11 +22,11 @@ ZEROS = bytes(1 << 20)
 
 
 class DiskReserve:
-    """The reserve in one folder. Each file has room for a segment of `segment_bytes`. Any thread may call it."""
+    """The reserve in one folder. Each file has room for a segment or page of `file_bytes`. Any thread may call it."""
 
-    def __init__(self, folder: Path, segment_bytes: int) -> None:
+    def __init__(self, folder: Path, file_bytes: int) -> None:
         self._paths = [folder / name for name in NAMES]
-        self._size = segment_bytes + MARGIN_BYTES
+        self._size = file_bytes + MARGIN_BYTES
         self._lock = threading.Lock()
 
     def fill(self) -> bool:

@@ -67,6 +67,7 @@ class SimDisk(Disk):
         self.reserve_bytes: int = 0
         self.reserve: int = 0
         self.exhausted_ns: int = -1  # since when it has no room for a new file; -1: the reserve is complete
+        self.outgrown: bool = False  # it failed by a file that is larger than one of the reserve
         self._at = at
         self._random = generator
         self._jobs: deque[_DiskJob] = deque()
@@ -157,6 +158,7 @@ class SimDisk(Disk):
         self._fail_next = False
         self._strike = None
         self.failed = False
+        self.outgrown = False
 
     def inherit(self, other: SimDisk) -> None:
         """Copies the files of another disk as they are now. A job in progress there is torn in the copy."""
@@ -297,6 +299,7 @@ class SimDisk(Disk):
         full = job.kind == CREATE and self._is_full(job)
         reserved = full and self.reserve > 0 and job.extra <= self.reserve_bytes
         if full and not reserved and not job.spare:
+            self.outgrown = self.reserve > 0
             self._fail(job, NO_ROOM)
             return
         self._jobs.popleft()
