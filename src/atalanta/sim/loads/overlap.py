@@ -86,12 +86,15 @@ class Overlaps(SenderLoad):
                 client = f"oc-{name}-{host.name}"
                 self.takers.append(NewsReader(self.world, self.network, client, host.name, self.ledger, name))
 
-    def bound(self, name: str) -> tuple[int, list[str]]:
-        """Returns the life of that node, and the queues for whose bindings it sends; the life is 0 while it is down."""
+    def bound(self, name: str) -> tuple[int, list[tuple[str, int]]]:
+        """Returns the life of that node, and the queues for whose bindings it sends; the life is 0 while it is down.
+
+        A queue of one node stands with that node's life: after a stop in good order its binding is gone for a while.
+        """
         machines = (name, *self.network.partners.get(name, []))
         for host in self.hosts:
             if host.name in machines and host.node is not None and host.current():
-                found: list[str] = []
+                found: list[tuple[str, int]] = []
                 for index, patterns in enumerate(self.chosen):
                     for pattern in patterns:
                         address = host.node.broker.addresses.get(pattern)
@@ -99,7 +102,7 @@ class Overlaps(SenderLoad):
                         routing_name = pattern if self.anycast else queue_name
                         here = queue_name in host.node.broker.queues
                         if address is not None and routing_name in address.groups and (here or not self.at_home):
-                            found.append(queue_name)
+                            found.append((queue_name, 0 if self.anycast else self.hosts[index].life))
                 return host.life, found
         return 0, []
 
@@ -128,7 +131,7 @@ class NewsSender(Sender):
     ) -> None:
         super().__init__(world, network, name, target, load.ledger, load.address, total, per_second)
         self.load = load
-        self.known: dict[int, tuple[str, int, list[str]]] = {}
+        self.known: dict[int, tuple[str, int, list[tuple[str, int]]]] = {}
 
     def begin(self, key: str, number: int) -> None:
         super().begin(key, number)
@@ -139,7 +142,7 @@ class NewsSender(Sender):
         node, life, before = self.known.pop(number)
         now, after = self.load.bound(self.target)
         if node == self.target and life == now > 0:
-            self.load.owed[key] = [name for name in before if name in after]
+            self.load.owed[key] = [entry[0] for entry in before if entry in after]
 
     def in_group(self, number: int) -> bool:
         return self.load.grouped and number % 3 == 0
