@@ -23,6 +23,7 @@ from atalanta.management.controls.lists import ListOperations
 from atalanta.management.controls.queue import QueueControl
 from atalanta.management.message_counters import MessageCounters
 from atalanta.management.metrics import Metrics
+from atalanta.management.operations.alarms import AlarmOperations
 from atalanta.management.operations.connections import ConnectionOperations
 from atalanta.management.operations.counters import CounterOperations
 from atalanta.management.operations.destinations import DestinationOperations
@@ -215,6 +216,7 @@ class ManagementService:
                 diverts.broker_operations,
                 self.users.operations,
                 counters.broker_operations,
+                AlarmOperations(broker, self.status, self.pauses).operations,
             ],
         )
 
