@@ -16,6 +16,7 @@ from tests.app.pair import Pair
 from tests.broker_process import BrokerProcess
 from tests.broker_xml import ORDERS, permissions, write_broker_xml, write_users
 from tests.cli.calls import Cli
+from tests.config.activemq.classic_files import classic_file
 from tests.ports import free_port
 from tests.waiting import until
 
@@ -79,3 +80,21 @@ def test_a_group_of_three_and_a_stopped_member(tmp_path: Path) -> None:
         until(lambda: codes(first.port) == [], "green")
         third.end(signal.SIGTERM)
         until(lambda: codes(first.port) == ["replica_away"], "the third member is missed")
+
+
+def test_a_lone_classic_broker_and_its_networks(tmp_path: Path) -> None:
+    """It misses no backup, and names the network that leads nowhere; topology draws both."""
+    north, south = free_port(), free_port()
+    networks = (
+        f'<networkConnectors><networkConnector name="NC" uri="static:(tcp://127.0.0.1:{south})" duplex="true"/>'
+        '<networkConnector name="lost" uri="static:(tcp://127.0.0.1:1)"/></networkConnectors>'
+    )
+    acceptor = '<transportConnectors><transportConnector name="o" uri="tcp://127.0.0.1:{}"/></transportConnectors>'
+    there = classic_file(tmp_path / "s", acceptor.format(south), 'brokerName="south"')
+    here = classic_file(tmp_path / "n", networks + acceptor.format(north), 'brokerName="north"')
+    with BrokerProcess(there), BrokerProcess(here):
+        until(lambda: codes(north) == ["network_not_connected"], "one network leads nowhere")
+        cli = Cli()
+        until(lambda: "network NC to south" in cli("topology", f"127.0.0.1:{north}", "--wait", "0"), "drawn")
+        shown = cli("topology", f"127.0.0.1:{north}", "--wait", "0")
+        assert "network lost to 127.0.0.1:1   has no connection" in shown
