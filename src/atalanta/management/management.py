@@ -196,6 +196,7 @@ class ManagementService:
         destinations = DestinationOperations(
             broker.queue_registry, broker.address_registry, broker.settings, broker.plans, self.jobs
         )
+        alarms = AlarmOperations(broker, self.status, self.pauses)
         return BrokerControl(
             broker,
             self.notifications,
@@ -206,7 +207,7 @@ class ManagementService:
             lists,
             destinations,
             roles,
-            counters.broker_attributes,
+            {**counters.broker_attributes, **alarms.attributes},
             [
                 lists.operations,
                 destinations.operations,
@@ -216,7 +217,7 @@ class ManagementService:
                 diverts.broker_operations,
                 self.users.operations,
                 counters.broker_operations,
-                AlarmOperations(broker, self.status, self.pauses).operations,
+                alarms.operations,
             ],
         )
 

@@ -42,8 +42,9 @@ def url_of(node: str) -> tuple[str, str]:
 class Survey:
     """A survey with the credentials of an operator.
 
-    `wait_s` is the pause between the two samples of a run. Without `details` it reads what a picture needs. `admits`
-    decides whether the credentials may go to a host:port that only a topology names.
+    `wait_s` is the pause between the two samples of a run. Without `details` it reads what a picture needs: sums
+    instead of the queues of an Atalanta node, unless `queues` asks for them. `admits` decides whether the credentials
+    may go to a host:port that only a topology names.
     """
 
     def __init__(
@@ -52,11 +53,13 @@ class Survey:
         wait_s: float,
         details: bool = True,
         admits: Callable[[str], bool] = lambda at: True,
+        queues: bool = False,
     ) -> None:
         self.target = target
         self.wait_s = wait_s
         self.details = details
         self.admits = admits
+        self.queues = queues or details
         self.found = LiveCluster()
         self.refusals: list[Exception] = []
         self._inquiries: dict[str, NodeInquiry] = {}
@@ -154,7 +157,7 @@ class Survey:
                 await connection.close()
 
     async def _ask(self, node: NodeView, connection: Connection, management: Management, url: str) -> None:
-        inquiry = NodeInquiry(node, connection, management, self.details)
+        inquiry = NodeInquiry(node, connection, management, self.details, self.queues)
         self._inquiries[node.node_id] = inquiry
         self.found.nodes.append(node)
         await inquiry.fill()
