@@ -23,6 +23,7 @@ from atalanta.management.controls.lists import ListOperations
 from atalanta.management.controls.queue import QueueControl
 from atalanta.management.message_counters import MessageCounters
 from atalanta.management.metrics import Metrics
+from atalanta.management.operations.alarms import AlarmOperations
 from atalanta.management.operations.connections import ConnectionOperations
 from atalanta.management.operations.counters import CounterOperations
 from atalanta.management.operations.destinations import DestinationOperations
@@ -195,6 +196,7 @@ class ManagementService:
         destinations = DestinationOperations(
             broker.queue_registry, broker.address_registry, broker.settings, broker.plans, self.jobs
         )
+        alarms = AlarmOperations(broker, self.status, self.pauses)
         return BrokerControl(
             broker,
             self.notifications,
@@ -205,7 +207,7 @@ class ManagementService:
             lists,
             destinations,
             roles,
-            counters.broker_attributes,
+            {**counters.broker_attributes, **alarms.attributes},
             [
                 lists.operations,
                 destinations.operations,
@@ -215,6 +217,7 @@ class ManagementService:
                 diverts.broker_operations,
                 self.users.operations,
                 counters.broker_operations,
+                alarms.operations,
             ],
         )
 
