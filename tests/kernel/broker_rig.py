@@ -34,6 +34,7 @@ from atalanta.message.message import Message
 
 if TYPE_CHECKING:
     from atalanta.kernel.errors import BrokerError
+    from atalanta.kernel.event_record import EventRecord
     from atalanta.kernel.queue.consumer import QueueConsumer
     from atalanta.kernel.queue.queue import Queue
     from atalanta.kernel.queue.reference import Reference
@@ -128,6 +129,7 @@ class RecordingTrace(Trace):
         self.on = True
         self.counters: dict[str, int] = {}
         self.events: list[tuple[str, dict[str, object]]] = []
+        self.kept: EventRecord | None = None  # what management tells
 
     def count(self, name: str, n: int = 1) -> None:
         self.counters[name] = self.counters.get(name, 0) + n
@@ -138,6 +140,9 @@ class RecordingTrace(Trace):
     def event(self, name: str, fields: dict[str, object]) -> None:
         assert self.expects_failures or name != "command_failed", fields
         self.events.append((name, fields))
+
+    def record(self) -> EventRecord | None:
+        return self.kept
 
 
 class RecordingEndpoint(SessionEndpoint):

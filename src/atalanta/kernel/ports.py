@@ -19,6 +19,7 @@ from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from atalanta.kernel.event_record import EventRecord
     from atalanta.kernel.security.directory import DirectoryConfig
     from atalanta.kernel.security.password import StoredPassword
     from atalanta.kernel.security.user_operation import UserOperation
@@ -218,6 +219,10 @@ class Trace:
     def event(self, name: str, fields: dict[str, object]) -> None:
         """Records an event. Event names are stable, because operators search for them."""
         raise _missing(self, "Trace.event")
+
+    def record(self) -> EventRecord | None:
+        """Returns the newest events; None if none are kept."""
+        return None
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

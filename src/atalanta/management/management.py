@@ -24,6 +24,7 @@ from atalanta.management.controls.lists import ListOperations
 from atalanta.management.controls.queue import QueueControl
 from atalanta.management.message_counters import MessageCounters
 from atalanta.management.metrics import Metrics
+from atalanta.management.operations.alarms import AlarmOperations
 from atalanta.management.operations.connections import ConnectionOperations
 from atalanta.management.operations.counters import CounterOperations
 from atalanta.management.operations.destinations import DestinationOperations
@@ -238,6 +239,7 @@ class ManagementService:
                 self.users.operations,
                 PermissionOperations(self.permission.allows_call).operations,
                 counters.broker_operations,
+                AlarmOperations(broker, self.status, self.pauses).operations,
             ],
         )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import time
 
+from atalanta.kernel.event_record import EventRecord
 from atalanta.kernel.ports import Trace
-from atalanta.runtime.process.logs import LineLimit, log_event
+from atalanta.runtime.process.logs import RECORD, LineLimit, log_event
 
 
 class LogTrace(Trace):
@@ -25,6 +26,10 @@ class LogTrace(Trace):
     def counts(self) -> dict[str, int]:
         """Returns the counters by name."""
         return self.counters
+
+    def record(self) -> EventRecord:
+        """Returns the newest events of the process, those of its shell too."""
+        return RECORD
 
     def event(self, name: str, fields: dict[str, object]) -> None:
         """Writes one log line, unless the limit for that name is reached."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from atalanta.cli.admin.queues import is_internal
+from atalanta.survey.node.queue_rows import is_internal
 from tests.cli.calls import Cli, node
 
 pytestmark = pytest.mark.process

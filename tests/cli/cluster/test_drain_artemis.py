@@ -10,7 +10,6 @@ from typing import cast
 
 import pytest
 
-from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.cluster import drain_artemis
 from atalanta.cli.cluster.drain_artemis import (
     RealMembers,
@@ -23,6 +22,7 @@ from atalanta.cli.cluster.drain_artemis import (
 )
 from atalanta.cli.output.outcome import Refused
 from atalanta.client import CallTimedOut, ConnectionLost, Management, ManagementFailed
+from atalanta.survey.broker_login import BrokerLogin
 
 QUEUE: dict[str, object] = {
     "name": "daily", "address": "news", "routingType": "MULTICAST", "filter": None, "durable": True,

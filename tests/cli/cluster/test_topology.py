@@ -17,79 +17,26 @@ from typing import IO, Any
 import pytest
 from rich.console import Console
 
-from atalanta.cli.broker_login import BrokerLogin
-from atalanta.cli.cluster.flow import flow_of, rate
 from atalanta.cli.cluster.svg import svg_of
 from atalanta.cli.cluster.topology import Surveys, drawn
-from atalanta.cli.cluster.view import (
-    ClusterConnectionView,
-    LinkView,
-    LiveCluster,
-    NodeView,
-    QueueView,
-    Unreachable,
-)
 from atalanta.cli.output.tables import show_table
 from atalanta.client.blocking import connect
+from atalanta.survey.broker_login import BrokerLogin
+from atalanta.survey.flow import flow_of
+from atalanta.survey.model.cluster import LiveCluster, NodeView, Unreachable
+from atalanta.survey.model.links import ClusterConnectionView, LinkView
+from atalanta.survey.model.queues import QueueView
 from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
 from tests.cli.calls import Cli
 from tests.cli.cluster_nodes import Node, cluster
 from tests.ports import free_port
-
-FORWARD = "$.artemis.internal.sf.test."
-
-
-def a_cluster() -> LiveCluster:
-    """a forwards 20/s to b; c is away, 7 are parked for it at a; two seconds between the looks."""
-    members = {"id-a": "h1:1", "id-b": "h2:1", "id-c": "h3:1"}
-    a = NodeView("h1:1", "id-a", "a", "0.1.0", ours=True, members=dict(members))
-    b = NodeView("h2:1", "id-b", "b<&>", "2.44.0", members=dict(members))
-    a.connections.append(
-        ClusterConnectionView(
-            "test",
-            links={
-                "id-b": LinkView("id-b", confirmed=100, later_confirmed=140),
-                "id-c": LinkView(
-                    "id-c",
-                    linked=False,
-                    away_since_ms=int(time.time() * 1_000) - 180_000,
-                    may_have_arrived=2,
-                ),
-            },
-        )
-    )
-    b.connections.append(ClusterConnectionView("test", links={"id-a": LinkView("id-a")}))
-    later = QueueView("orders", "orders", messages=30, consumers=2, added=150, acknowledged=90)
-    a.queues["orders"] = QueueView(
-        "orders", "orders", messages=50, added=100, acknowledged=20, later=later
-    )
-    a.queues[FORWARD + "id-c"] = QueueView(FORWARD + "id-c", "x", messages=7, internal=True)
-    return LiveCluster([b, a], seconds=2.0)
-
-
-def test_rates_backlog_and_members_that_are_away() -> None:
-    flow = flow_of(a_cluster())
-    assert [(node.label, node.reached) for node in flow.nodes] == [
-        ("a", True),
-        ("b<&>", True),
-        ("h3:1", False),
-    ]
-    a = flow.nodes[0]
-    assert (a.messages, a.consumers, a.in_per_second, a.out_per_second) == (30, 2, 25.0, 35.0)
-    there = flow.between("id-a", "id-b")
-    assert there is not None and (there.linked, there.per_second, there.waiting) == (True, 20.0, 0)
-    away = flow.between("id-a", "id-c")
-    assert away is not None and (away.linked, away.waiting, away.may_have_arrived) == (False, 7, 2)
-    assert [(first.label, second.label) for first, second in flow.pairs()] == [
-        ("a", "b<&>"),
-        ("a", "h3:1"),
-    ]
+from tests.survey.views import flowing
 
 
 def test_the_drawing() -> None:
     console = Console(width=160, record=True, highlight=False)
-    shown = a_cluster()
+    shown = flowing()
     shown.unreachable.append(Unreachable("h3:1", "wrong user", "id-c"))
     with console.capture() as captured:
         console.print(drawn(flow_of(shown)))
@@ -152,9 +99,9 @@ def test_names_of_nodes() -> None:
 
 
 def test_the_picture_is_well_formed_and_says_the_same() -> None:
-    root = ElementTree.fromstring(svg_of(flow_of(a_cluster())))
+    root = ElementTree.fromstring(svg_of(flow_of(flowing())))
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert "DejaVu Sans" in svg_of(flow_of(a_cluster()))  # renderers without Arial have none for "sans-serif"
+    assert "DejaVu Sans" in svg_of(flow_of(flowing()))  # renderers without Arial have none for "sans-serif"
     assert {"a", "b<&>", "h3:1", "20/s", "7 parked", "not reached"} <= set(texts)
     arrows = list(root.iter("{http://www.w3.org/2000/svg}line"))
     assert len(arrows) == 3
@@ -163,7 +110,7 @@ def test_the_picture_is_well_formed_and_says_the_same() -> None:
 
 def test_labels_need_no_style_of_a_browser() -> None:
     """Renderers without paint-order drew the white outline over the label; some know no inherited font."""
-    text = svg_of(flow_of(a_cluster()))
+    text = svg_of(flow_of(flowing()))
     assert not any(word in text for word in ("paint-order", "dominant-baseline", "class=", "foreignObject"))
     last = {each.text: each for each in ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}text")}
     for each in last.values():
@@ -174,7 +121,7 @@ def test_labels_need_no_style_of_a_browser() -> None:
 def test_a_member_that_was_killed_keeps_its_name() -> None:
     watch = Surveys([], BrokerLogin("", None, None), 0, None)
     watch.remember(flow_of(LiveCluster([NodeView("h3:1", "id-c", "c")])))
-    flow = flow_of(a_cluster())
+    flow = flow_of(flowing())
     watch.remember(flow)
     assert [(node.label, node.at) for node in flow.nodes if not node.reached] == [("c", "h3:1")]
 
@@ -196,16 +143,6 @@ def test_one_node_alone() -> None:
     found = LiveCluster([NodeView("h:1", "id", "alone")])
     assert "alone" in svg_of(flow_of(found))
     assert flow_of(found).as_json()["links"] == []
-
-
-def test_rates() -> None:
-    assert [rate(one) for one in (None, 0.0, 0.25, 12.4, 12_345.6)] == [
-        "",
-        "0/s",
-        "0.2/s",
-        "12/s",
-        "12,346/s",
-    ]
 
 
 @pytest.fixture(scope="module")

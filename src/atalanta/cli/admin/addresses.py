@@ -7,10 +7,11 @@ from typing import Final
 
 import typer
 
-from atalanta.cli.admin.queues import BROKER, Credentials, asked, cell, typed_row
+from atalanta.cli.admin.queues import Credentials, asked, cell
 from atalanta.cli.output.outcome import confirm, reported
 from atalanta.cli.output.tables import show_table
 from atalanta.client import Management
+from atalanta.survey.node.queue_rows import BROKER, typed_row
 
 COLUMNS: Final = ("address", "routing", "queues", "messages", "bytes", "paused")
 NUMBERS: Final = ("queues", "messages", "bytes")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import typer
 
-from atalanta.cli.admin.answers import rows_of
-from atalanta.cli.admin.lease_view import FIELDS, LeaseView, view_of
 from atalanta.cli.admin.queues import Credentials, asked, on_queue
-from atalanta.cli.output.escape import messages, plain
+from atalanta.cli.output.escape import plain
 from atalanta.cli.output.outcome import NOT_THERE, Refused, confirm, reported
 from atalanta.client import Management, ManagementFailed
+from atalanta.survey.model.lease import FIELDS, LeaseView, view_of
+from atalanta.survey.node.answers import rows_of
+from atalanta.survey.texts import messages
 
 
 def run_end_lease(credentials: Credentials, queue: str, yes: bool) -> None:

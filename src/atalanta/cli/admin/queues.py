@@ -8,23 +8,17 @@ from typing import Final, TypeVar
 
 import typer
 
-from atalanta.cli.admin.answers import parsed
-from atalanta.cli.admin.lease_view import lease_of
-from atalanta.cli.broker_login import BrokerLogin
-from atalanta.cli.output.escape import messages, plain
+from atalanta.cli.operator_login import operator_login
+from atalanta.cli.output.escape import plain
 from atalanta.cli.output.outcome import NOT_THERE, USAGE, Refused, confirm, reported
 from atalanta.cli.output.tables import show_table
 from atalanta.client import Management, ManagementFailed, run
-from atalanta.message.encoding.digits import all_digits
+from atalanta.survey.model.lease import lease_of
+from atalanta.survey.node.queue_rows import BROKER, is_internal, queue_rows
+from atalanta.survey.texts import messages
 
 Result = TypeVar("Result")
 Credentials = tuple[str, str | None, str | None]
-BROKER: Final = "broker"
-DIGITS_MAX: Final = 19
-# Fields that are always text, even if the value looks like a number.
-TEXTS: Final = frozenset(
-    "name address filter user lastValueKey groupFirstKey routingType routingTypes".split()
-)
 QUEUE_COLUMNS: Final = {
     "name": "queue",
     "address": "address",
@@ -37,7 +31,6 @@ QUEUE_COLUMNS: Final = {
     "messagesAcked": "acknowledged",
     "paused": "paused",
 }
-PEER: Final = ".ActiveMQServerImpl_"  # Artemis' name for such queues, and Atalanta's
 NUMBERS: Final = ("messages", "consumers", "delivering", "scheduled", "added", "acknowledged")
 LEAST: Final = ("paused", "scheduled", "delivering", "acknowledged", "added", "routing")
 WITH_ADDRESS: Final = ("address", *LEAST)
@@ -45,19 +38,13 @@ WITH_ADDRESS: Final = ("address", *LEAST)
 
 def asked(credentials: Credentials, ask: Callable[[Management], Awaitable[Result]]) -> Result:
     """Runs `ask` with one management conversation on a new connection. Call it within `reported`."""
-    target = BrokerLogin(*credentials)
+    target = operator_login(*credentials)
 
     async def conversation() -> Result:
         async with target.connect() as connection:
             return await ask(connection.management())
 
     return run(conversation())
-
-
-def is_internal(row: dict[str, object]) -> bool:
-    """Returns whether the queue is internal, or the notification queue of another member."""
-    name = str(row.get("name"))
-    return row.get("internalQueue") is True or (name.startswith("notif.") and PEER in name)
 
 
 def run_stat(
@@ -80,32 +67,6 @@ def run_stat(
             lease = lease_of(row)
             if lease is not None:
                 typer.echo(plain(f"{row['name']} is leased to {lease.text()}"))
-
-
-async def queue_rows(management: Management, part: str | None) -> list[dict[str, object]]:
-    """Returns the queues with typed values, without the queue of this conversation."""
-    filtered = ("name", "CONTAINS", part) if part else ()
-    rows = await management.rows("listQueues", *filtered)
-    own = management.reply_queue
-    return [typed_row(row) for row in rows if row.get("name") != own]
-
-
-def typed_row(row: dict[str, object]) -> dict[str, object]:
-    """Converts the values of a row: brokers send numbers and flags as text (QueueView.toJson, AddressView.toJson)."""
-    typed = {name: typed_value(name, value) for name, value in row.items()}
-    if typed.get("lease"):
-        typed["lease"] = parsed(typed["lease"], BROKER, "listQueues")
-    return typed
-
-
-def typed_value(name: str, value: object) -> object:
-    if not isinstance(value, str) or name in TEXTS:
-        return value if value != "" else None
-    if value in ("true", "false"):
-        return value == "true"
-    if all_digits(value.removeprefix("-"), DIGITS_MAX):
-        return int(value)
-    return value or None
 
 
 def cell(value: object) -> str:

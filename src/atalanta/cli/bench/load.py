@@ -9,7 +9,6 @@ from contextlib import AsyncExitStack
 from typing import Final
 
 from atalanta.cli.bench.result import BenchResult, show_results
-from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.messages.destination import parse_destination
 from atalanta.cli.messages.produce import RateLimit, first_of
 from atalanta.cli.output.outcome import Refused, reported
@@ -25,6 +24,7 @@ from atalanta.client import (
     run,
 )
 from atalanta.client.message import ANYCAST, MULTICAST
+from atalanta.survey.broker_login import BrokerLogin
 
 BURST_MESSAGES: Final = 50  # messages per burst; then the event loop serves other tasks
 SILENCE_S: Final = 10.0

@@ -13,8 +13,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from atalanta.cli.broker_login import BrokerLogin
-from atalanta.cli.cluster.findings import (
+from atalanta.cli.cluster.replicated_group import group_of, look
+from atalanta.cli.cluster.shared_store import has_shared_store
+from atalanta.cli.cluster.shared_store import look as look_at_pair
+from atalanta.cli.operator_login import operator_login
+from atalanta.cli.output.escape import plain
+from atalanta.cli.output.outcome import FAILED, Refused, reported
+from atalanta.cli.output.tables import FILE_COLUMNS
+from atalanta.client import run
+from atalanta.runtime.process.exit_codes import BAD_DATA
+from atalanta.survey.findings.cluster_finding import (
     ERROR,
     NOTE,
     WARNING,
@@ -22,20 +30,10 @@ from atalanta.cli.cluster.findings import (
     merged,
     sorted_findings,
 )
-from atalanta.cli.cluster.findings_group import group_findings, replication_findings, store_findings
-from atalanta.cli.cluster.findings_leases import lease_findings
-from atalanta.cli.cluster.findings_members import member_findings
-from atalanta.cli.cluster.findings_messages import message_findings
-from atalanta.cli.cluster.replicated_group import group_of, look
-from atalanta.cli.cluster.shared_store import has_shared_store
-from atalanta.cli.cluster.shared_store import look as look_at_pair
-from atalanta.cli.cluster.survey import Survey
-from atalanta.cli.cluster.view import LiveCluster
-from atalanta.cli.output.escape import plain
-from atalanta.cli.output.outcome import FAILED, Refused, reported
-from atalanta.cli.output.tables import FILE_COLUMNS
-from atalanta.client import run
-from atalanta.runtime.process.exit_codes import BAD_DATA
+from atalanta.survey.findings.diagnosis import as_json, diagnosed
+from atalanta.survey.findings.groups import group_findings, store_findings
+from atalanta.survey.model.cluster import LiveCluster
+from atalanta.survey.survey import Survey
 
 NODE_MAX: Final = 24  # characters; the rest of the line is for the problem
 STYLES: Final = {ERROR: "bold red", WARNING: "yellow", NOTE: "dim"}
@@ -48,7 +46,7 @@ def run_doctor(
     with reported():
         members = [each for each in nodes if is_place(each)]
         named = [each for each in nodes if each not in members]
-        target = BrokerLogin("", user, password)
+        target = operator_login("", user, password)
         cluster = run(Survey(target, wait).run(named)) if named else LiveCluster()
         if not json_output:
             cluster.shorten()
@@ -60,16 +58,6 @@ def run_doctor(
         show(cluster, found, len(members))
     if any(each.severity != NOTE for each in found):
         raise typer.Exit(FAILED)
-
-
-def diagnosed(cluster: LiveCluster, user: str | None, password: str | None) -> list[ClusterFinding]:
-    """Returns all findings, the worst first. `user` and `password` are the operator's."""
-    return sorted_findings([
-        *message_findings(cluster),
-        *lease_findings(cluster),
-        *member_findings(cluster, user, password),
-        *replication_findings(cluster),
-    ])
 
 
 def is_place(node: str) -> bool:
@@ -87,27 +75,7 @@ def of_member(place: Path) -> list[ClusterFinding]:
         return list(store_findings(look_at_pair(place)))
     if configuration is None:
         raise Refused(f"{place} has no backup (no ha-policy): name host:port of the node", BAD_DATA)
-    return list(group_findings(configuration, asyncio.run(look(configuration))))
-
-
-def as_json(cluster: LiveCluster, found: list[ClusterFinding]) -> dict[str, object]:
-    return {
-        "nodes": [
-            {
-                "node_id": node.node_id,
-                "name": node.name,
-                "at": node.at,
-                "version": node.version,
-                "atalanta": node.ours,
-            }
-            for node in cluster.nodes
-        ],
-        "unreachable": [
-            {"at": each.at, "why": each.why, "node_id": each.node_id}
-            for each in cluster.unreachable
-        ],
-        "findings": [each.as_json() for each in found],
-    }
+    return list(group_findings(configuration.ha, asyncio.run(look(configuration))))
 
 
 def show(cluster: LiveCluster, found: list[ClusterFinding], members: int = 0) -> None:

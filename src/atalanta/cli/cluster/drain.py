@@ -8,8 +8,6 @@ from typing import Final
 
 import typer
 
-from atalanta.cli.admin.answers import row_of
-from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.cluster.drain_artemis import (
     LEAVING,
     connector_places,
@@ -19,12 +17,15 @@ from atalanta.cli.cluster.drain_artemis import (
     prepare_target,
     real_members,
 )
-from atalanta.cli.output.escape import messages
+from atalanta.cli.operator_login import operator_login
 from atalanta.cli.output.outcome import Refused, reported
 from atalanta.cli.output.progress import Bar
 from atalanta.cli.output.tables import show_table
 from atalanta.client import ConnectionLost, Management, ManagementFailed, run
 from atalanta.runtime.process.exit_codes import MESSAGES_LEFT
+from atalanta.survey.broker_login import BrokerLogin
+from atalanta.survey.node.answers import row_of
+from atalanta.survey.texts import messages
 
 POLL_INTERVAL_S: Final = 0.2
 BROKER: Final = "broker"
@@ -39,7 +40,7 @@ def run_drain(
     """Drains the node. Exit status 0 only if the node has no messages left."""
     with reported():
         url = node if "://" in node else f"tcp://{node}"
-        target = BrokerLogin(url, user, password)
+        target = operator_login(url, user, password)
         node = node.partition("?")[0]  # options may have passwords
 
         async def conversation() -> Progress:

@@ -18,9 +18,6 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from atalanta.cli.admin.answers import rows_of
-from atalanta.cli.admin.queues import is_internal, queue_rows
-from atalanta.cli.cluster.survey import member_places
 from atalanta.cli.output.outcome import USAGE, Refused
 from atalanta.client import (
     CallTimedOut,
@@ -30,10 +27,13 @@ from atalanta.client import (
     ManagementFailed,
     NotAuthorized,
 )
+from atalanta.survey.node.answers import rows_of
+from atalanta.survey.node.listings import member_places
+from atalanta.survey.node.queue_rows import is_internal, queue_rows
 from atalanta.wire.uri import masked
 
 if TYPE_CHECKING:
-    from atalanta.cli.broker_login import BrokerLogin
+    from atalanta.survey.broker_login import BrokerLogin
 
 BROKER: Final = "broker"
 LEAVING: Final = "leaving"  # its phase, the last one that can be seen

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import typer
 
-from atalanta.cli.admin.answers import has, row_of, unexpected
 from atalanta.cli.admin.queues import Credentials
-from atalanta.cli.broker_login import BrokerLogin
+from atalanta.cli.operator_login import operator_login
 from atalanta.cli.output.outcome import FAILED, Refused, reported
 from atalanta.cli.output.tables import show_table
 from atalanta.client import ClientError, Management, ManagementFailed, run
+from atalanta.survey.node.answers import has, row_of, unexpected
 
 BROKER: Final = "broker"
 POLL_INTERVAL_S: Final = 1.0
@@ -75,7 +75,7 @@ class Conversation:
     async def _connect(self, stack: AsyncExitStack) -> None:
         """Connects to the named node, and to the members it knows."""
         url = self.node if "://" in self.node else f"tcp://{self.node}"
-        login = BrokerLogin(url, self.user, self.password)
+        login = operator_login(url, self.user, self.password)
         first = await stack.enter_async_context(login.connect())
         management = first.management()
         own = await management.get(BROKER, "NodeID")  # answered after the topology

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -18,12 +18,9 @@ from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
 from atalanta.ha.policy import REPLICATION
-from atalanta.ha.register import Register, RegisterDamaged
-from atalanta.runtime.disk.data_folder import read_node_id
-from atalanta.runtime.ha.group.member_folder import read_member
-from atalanta.runtime.ha.group.member_status import MemberStatus, read_status
-from atalanta.runtime.ha.managers.configured_manager import ManagerRefused, configured_manager
-from atalanta.runtime.ha.managers.manager import Manager, ManagerUnavailable
+from atalanta.runtime.ha.group.member_status import MemberStatus
+from atalanta.runtime.ha.managers.configured_manager import ManagerRefused
+from atalanta.runtime.ha.managers.manager import Manager
 from atalanta.runtime.ha.store_requests import (
     HANDOVER,
     PROMOTE,
@@ -32,8 +29,17 @@ from atalanta.runtime.ha.store_requests import (
     take_request,
 )
 from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION, BAD_DATA, UNAVAILABLE
+from atalanta.survey.members.group_state import (
+    ACTIVE,
+    STOPPED,
+    UNMET,
+    GroupState,
+    NoMember,
+    group_state,
+    manager_of,
+    read_register,
+)
 
-LIFE_S: Final = 1.2  # in which a process that lives writes its status at least once
 LOOK_S: Final = 0.1
 UNREADABLE: Final = "the register cannot be read, and without it nobody can stop the member that serves"
 UNREADABLE_NOW: Final = (
@@ -44,12 +50,6 @@ REMEDY: Final = (
     "in the atalanta.toml of this member, start the member again, and promote it with --lossy"
 )
 LOSSY: Final = "With --lossy this member serves all the same, and what it lacks is lost, though it was confirmed"
-UNMET: Final = (
-    "this member has not met an active member of its group yet: start the primary. If it serves, `replication_refused` "
-    "in the log of this member says why the two do not agree"
-)
-ACTIVE: Final = "active"
-STOPPED: Final = "stopped"
 AWAY: Final = "away"  # a follower without a connection
 HEADS: Final = ("state", "member", "in sync", "epoch", "records", "behind", "for")
 
@@ -65,23 +65,6 @@ def group_of(place: Path) -> Configuration | None:
         raise Refused(str(error.problems[0]), BAD_CONFIGURATION) from error
     replicated = configuration.ha.form == REPLICATION and configuration.ha.manager is not None
     return configuration if replicated else None
-
-
-@dataclass
-class GroupState:
-    """The answers of one member and of the register. `status` is None if the member's process does not live."""
-
-    journal: Path
-    member: str
-    status: MemberStatus | None
-    register: Register | None
-    why: str  # why the register cannot be read, "" if it can
-    unmet: bool = False  # it does not know the node id of its group, and so not its register
-
-    @property
-    def state(self) -> str:
-        """Returns the state of the member in a word."""
-        return STOPPED if self.status is None else self.status.state
 
 
 def run_status(configuration: Configuration, json_output: bool) -> None:
@@ -189,7 +172,7 @@ async def _request(configuration: Configuration, seen: GroupState, what: str, wa
     try:
         while time.monotonic() < end:
             await asyncio.sleep(LOOK_S)
-            register, why = await _register(manager)
+            register, why = await read_register(manager)
             if register is not None and register.epoch > before and register.active:
                 typer.echo(f"{register.active} serves, epoch {register.epoch}")
                 return
@@ -216,45 +199,20 @@ def _unanswered(member: str, what: str, withdrawn: bool, wait_s: float) -> str:
 
 
 async def look(configuration: Configuration) -> GroupState:
-    """Looks twice at the member's status: that of a process that lives has changed."""
-    journal = configuration.journal_folder
-    member = read_member(journal)
-    if not member:
-        raise Refused(f"{journal}: no member of a replicated group was started here yet", BAD_DATA)
-    before = read_status(journal)
-    if before is None:
-        status = None
-    else:
-        await asyncio.sleep(LIFE_S)
-        status = read_status(journal)
-        if status is not None and status.beat == before.beat and status.member == before.member:
-            status = None
-    if read_node_id(journal) is None:
-        return GroupState(journal, member, status, None, "", unmet=True)
-    manager = _manager(configuration, journal)
+    """Returns the state of a member and its register. Raises Refused."""
     try:
-        register, why = await _register(manager)
-    finally:
-        await manager.close()
-    return GroupState(journal, member, status, register, why)
-
-
-def _manager(configuration: Configuration, journal: Path) -> Manager:
-    config = configuration.ha.manager
-    if config is None:
-        raise AssertionError("a member without a manager")
-    try:
-        return configured_manager(config, str(read_node_id(journal)), configuration.instance)
+        return await group_state(configuration.journal_folder, configuration.ha, configuration.instance)
+    except NoMember as error:
+        raise Refused(str(error), BAD_DATA) from error
     except ManagerRefused as error:
         raise Refused(str(error), UNAVAILABLE) from error
 
 
-async def _register(manager: Manager) -> tuple[Register | None, str]:
+def _manager(configuration: Configuration, journal: Path) -> Manager:
     try:
-        found = await manager.read()
-    except (ManagerUnavailable, RegisterDamaged) as error:
-        return None, str(error)
-    return (None if found is None else found.register), ""
+        return manager_of(configuration.ha, journal, configuration.instance)
+    except ManagerRefused as error:
+        raise Refused(str(error), UNAVAILABLE) from error
 
 
 def _described(seen: GroupState) -> dict[str, object]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -20,33 +19,13 @@ from atalanta.config.problems import ConfigError
 from atalanta.ha.folder_lease import ACTIVE, STOPPED
 from atalanta.ha.policy import SHARED_STORE
 from atalanta.runtime.ha.epoch_names import EPOCHS_NAME
-from atalanta.runtime.ha.member_file import MemberRecord, read_members
-from atalanta.runtime.ha.shared_store import MEMBERS_NAME, StoreView, look_at_store
+from atalanta.runtime.ha.shared_store import look_at_store
 from atalanta.runtime.ha.store_requests import HANDOVER, PROMOTE, post_request, take_request
 from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION, BAD_DATA
+from atalanta.survey.members.pair_state import REMEDIES, PairState, address_of, pair_state
 
 SUBFOLDERS: Final = ("", "journal", "data/journal")
-LIFE_S: Final = 1.2  # in which a process that lives writes its file, and its lease, at least once
 LOOK_S: Final = 0.1
-
-
-@dataclass
-class PairState:
-    """The state of a pair, seen over LIFE_S."""
-
-    journal: Path
-    view: StoreView
-    renewed: bool
-    waiting: list[MemberRecord]
-
-    @property
-    def state(self) -> str:
-        """Returns the state in words."""
-        if self.view.state != ACTIVE:
-            return self.view.state
-        if self.view.holder_gone:
-            return "ended"
-        return ACTIVE if self.renewed else "silent"
 
 
 def run_status(place: Path, json_output: bool) -> None:
@@ -62,15 +41,6 @@ def run_status(place: Path, json_output: bool) -> None:
         show_table(["state", "process", "role", "epoch"], rows, right=["epoch"])
         if seen.state != ACTIVE:
             typer.echo(REMEDIES[seen.state], err=True)
-
-
-REMEDIES: Final = {
-    "none": "no process has served this store yet: start the primary",
-    "released": "the store is free: a waiting process takes it at once; start one if none waits",
-    "stopped": "the process that served was stopped without a failover: start a primary, or `atalanta ha promote`",
-    "ended": "the process that served has ended: a waiting process takes the store at once; start one if none waits",
-    "silent": "the process that served does not renew its lease: a waiting process takes the store after lease_ms",
-}
 
 
 def run_handover(place: Path, wait_s: float) -> None:
@@ -136,23 +106,8 @@ def request(seen: PairState, what: str, wait_s: float) -> None:
 
 
 def look(place: Path) -> PairState:
-    """Looks twice, so that what is alive has changed."""
-    journal = find_store(place)
-    before, members = look_at_store(journal), beats(journal)
-    time.sleep(LIFE_S)
-    view = look_at_store(journal)
-    waiting = [
-        each for each in read_members(journal / MEMBERS_NAME) if members.get(each.name) not in (None, each.beat)
-    ]
-    # A holder that knows of no other process writes nothing.
-    alone = view.locked and not waiting
-    renewed = alone or view.epoch != before.epoch or view.content != before.content
-    return PairState(journal, view, renewed, waiting)
-
-
-def beats(journal: Path) -> dict[str, int]:
-    """Returns the count of each member's file."""
-    return {each.name: each.beat for each in read_members(journal / MEMBERS_NAME)}
+    """Returns the state of the pair at `place`. Raises Refused."""
+    return pair_state(find_store(place))
 
 
 def configuration_of(place: Path) -> Configuration | None:
@@ -188,13 +143,6 @@ def has_shared_store(place: Path) -> bool:
         return read_broker_xml(configured, dict(os.environ), alone=True).ha.form == SHARED_STORE
     except ConfigError as error:
         raise Refused(str(error.problems[0]), BAD_CONFIGURATION) from error
-
-
-def address_of(member: MemberRecord) -> str:
-    """Returns host:port of a waiting process, as it would be announced."""
-    for values in member.connectors.values():
-        return f"{values.get('host', '')}:{values.get('port', '')}"
-    return member.name
 
 
 def described(seen: PairState, holder: str) -> dict[str, object]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from atalanta.cli.cluster.flow import Flow, FlowLink, FlowNode, rate
 from atalanta.cli.output.svg import ALERT, EDGE, INK, Box, Point, arrow_between, head, ring, text
+from atalanta.survey.flow import Flow, FlowLink, FlowNode, rate
 
 BOX: Final = Box(230, 92)
 BAR: Final = 202

@@ -14,15 +14,16 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from atalanta.cli.broker_login import BrokerLogin
-from atalanta.cli.cluster.flow import Flow, FlowLink, FlowNode, flow_of, rate
-from atalanta.cli.cluster.survey import Survey, url_of
 from atalanta.cli.cluster.svg import svg_of
-from atalanta.cli.output.duration import duration_text
-from atalanta.cli.output.escape import messages, plain
+from atalanta.cli.operator_login import operator_login
+from atalanta.cli.output.escape import plain
 from atalanta.cli.output.outcome import line_of, reported
 from atalanta.cli.output.tables import FILE_COLUMNS
 from atalanta.client import ClientError, run
+from atalanta.survey.broker_login import BrokerLogin
+from atalanta.survey.flow import Flow, FlowLink, FlowNode, flow_of, rate
+from atalanta.survey.survey import Survey, url_of
+from atalanta.survey.texts import duration_text, messages
 
 PAUSE_S: Final = 1.0  # for --watch with --wait 0
 BAR: Final = 12
@@ -90,7 +91,7 @@ def run_topology(
 ) -> None:
     """Shows the topology. An error ends it at the first survey; --watch ignores later ones, until Ctrl-C."""
     with reported():
-        surveys = Surveys(nodes, BrokerLogin("", user, password), wait, svg, not json_output)
+        surveys = Surveys(nodes, operator_login("", user, password), wait, svg, not json_output)
         flow = surveys.survey()
         if json_output:
             typer.echo(as_text(flow, not watch))

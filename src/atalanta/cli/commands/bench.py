@@ -56,7 +56,7 @@ def bench(
     atalanta bench --url tcp://a:61616 --url tcp://b:61616 --non-durable
     """
     from atalanta.cli.bench.load import BenchLoad, run_bench
-    from atalanta.cli.broker_login import BrokerLogin
+    from atalanta.cli.operator_login import operator_login
     from atalanta.cli.output.outcome import USAGE, Refused, reported
 
     with reported():
@@ -69,5 +69,5 @@ def bench(
             warmup if count is None else 0.0,
         )
         load.rate, load.window, load.durable = rate, window, not non_durable
-        targets = [BrokerLogin(url, user, password) for url in urls or [DEFAULT_URL]]
+        targets = [operator_login(url, user, password) for url in urls or [DEFAULT_URL]]
         run_bench(targets, load, json_output, quiet)

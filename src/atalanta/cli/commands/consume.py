@@ -88,12 +88,12 @@ def consume(
     atalanta consume orders --members all
     atalanta consume topic://news --durable reader --client-id desk
     """
-    from atalanta.cli.broker_login import BrokerLogin
     from atalanta.cli.messages.consume import ConsumeJob, run_consume
+    from atalanta.cli.operator_login import operator_login
     from atalanta.cli.output.outcome import reported
 
     with reported():
-        job = ConsumeJob(BrokerLogin(url, user, password), destination)
+        job = ConsumeJob(operator_login(url, user, password), destination)
         job.count, job.timeout_s, job.selector = count, timeout, selector
         job.acknowledge = ack.value
         job.durable, job.client_id, job.create = durable, client_id, create
@@ -116,9 +116,9 @@ def browse(
     \b
     atalanta browse orders --selector "sugar" --count 20
     """
-    from atalanta.cli.broker_login import BrokerLogin
     from atalanta.cli.messages.browse import run_browse
+    from atalanta.cli.operator_login import operator_login
     from atalanta.cli.output.outcome import reported
 
     with reported():
-        run_browse(BrokerLogin(url, user, password), destination, count, selector, json_output)
+        run_browse(operator_login(url, user, password), destination, count, selector, json_output)

@@ -104,10 +104,10 @@ def produce(
     tar cz photos | atalanta produce backups --body-file -
     atalanta consume old --json --timeout 1 | atalanta produce new --file - --json-lines
     """
-    from atalanta.cli.broker_login import BrokerLogin
     from atalanta.cli.messages.produce import ProduceJob, run_produce
     from atalanta.cli.messages.source import Template
     from atalanta.cli.messages.typed_properties import parse_properties
+    from atalanta.cli.operator_login import operator_login
     from atalanta.cli.output.outcome import reported
 
     with reported():
@@ -123,6 +123,6 @@ def produce(
             reply_to=reply_to,
         )
         template.body(count, size, text, file, json_lines, body_file)
-        job = ProduceJob(BrokerLogin(url, user, password), destination, template)
+        job = ProduceJob(operator_login(url, user, password), destination, template)
         job.rate, job.connections, job.window = rate, connections, window
         run_produce(job, json_output, quiet)

@@ -9,7 +9,6 @@ from pathlib import Path
 import typer
 
 from atalanta.cli.data.folder import ReadOnlyDisk, find_folders
-from atalanta.cli.output.escape import counted
 from atalanta.cli.output.outcome import FAILED, Refused, reported
 from atalanta.ha.replication.block_stream import BlockName, blocks_of
 from atalanta.kernel.ports import PageError
@@ -21,6 +20,7 @@ from atalanta.store.config import JournalConfig
 from atalanta.store.pages import PageFiles
 from atalanta.store.recovery import JournalRecovery
 from atalanta.store.recovery_report import RecoveryReport
+from atalanta.survey.texts import counted
 
 
 class NoReplay:

@@ -15,12 +15,11 @@ from typing import Final
 
 import typer
 
-from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.data.artemis_export import ArtemisExport
 from atalanta.cli.data.export import Binding, Export, ExportedMessage, ExportSurvey
 from atalanta.cli.data.node_export import NodeExport
 from atalanta.cli.messages.produce import report_blocked
-from atalanta.cli.output.escape import counted, messages, plain
+from atalanta.cli.output.escape import plain
 from atalanta.cli.output.outcome import NOT_ALLOWED, NOT_THERE, Refused, reported
 from atalanta.cli.output.progress import Bar
 from atalanta.cli.output.tables import show_table
@@ -38,6 +37,8 @@ from atalanta.kernel.registry.duplicate_caches import BRIDGE_DUPLICATE
 from atalanta.kernel.registry.duplicate_spaces import IMPORT
 from atalanta.message.message import ROUTE_TO
 from atalanta.runtime.process.exit_codes import BAD_DATA
+from atalanta.survey.broker_login import BrokerLogin
+from atalanta.survey.texts import counted, messages
 
 INTERNAL_PREFIX: Final = "$"  # of queues for other nodes: $.artemis.internal.sf.…
 CREATED: Final = "is created"

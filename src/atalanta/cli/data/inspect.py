@@ -15,7 +15,6 @@ from atalanta.cli.data.folder import FolderContents
 from atalanta.cli.data.node_export import definition_lines
 from atalanta.cli.messages.browse import COLUMNS, LEAST, NUMBERS, row_of
 from atalanta.cli.messages.json_lines import line_of_message
-from atalanta.cli.output.escape import counted, messages
 from atalanta.cli.output.outcome import FAILED, Refused, reported
 from atalanta.cli.output.progress import Bar
 from atalanta.cli.output.tables import show_table
@@ -29,6 +28,7 @@ from atalanta.runtime.ha.group.member_folder import read_member
 from atalanta.runtime.ha.group.member_status import read_status
 from atalanta.runtime.process.exit_codes import BAD_DATA
 from atalanta.store.tail_cut import CUT_PREFIX, DAMAGED_PREFIX
+from atalanta.survey.texts import counted, messages
 
 KINDS: Final = {
     records.COUNTERS: "counters",

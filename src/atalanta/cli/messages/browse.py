@@ -8,7 +8,6 @@ from typing import Final
 
 import typer
 
-from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.messages.consume import pairs, readable
 from atalanta.cli.messages.destination import parse_destination
 from atalanta.cli.messages.json_lines import line_of_message, type_name
@@ -16,6 +15,7 @@ from atalanta.cli.messages.unknown_queue import unknown_queue
 from atalanta.cli.output.outcome import USAGE, Refused, reported
 from atalanta.cli.output.tables import show_table
 from atalanta.client import QueueDoesNotExist, ReceivedMessage, run
+from atalanta.survey.broker_login import BrokerLogin
 
 TEXT_MAX: Final = 60
 COLUMNS: Final = ("id", "time", "type", "priority", "durable", "bytes", "properties", "body")

@@ -9,11 +9,10 @@ from typing import BinaryIO, Final
 
 import typer
 
-from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.messages.destination import Destination, parse_destination
 from atalanta.cli.messages.json_lines import line_of_message, type_name
 from atalanta.cli.messages.unknown_queue import CREATION, unknown_queue, unknown_topic
-from atalanta.cli.output.escape import escaped_text, messages
+from atalanta.cli.output.escape import escaped_text
 from atalanta.cli.output.outcome import FAILED, USAGE, Refused, reported
 from atalanta.client import (
     ClientError,
@@ -27,6 +26,8 @@ from atalanta.client import (
 )
 from atalanta.client.message import MULTICAST
 from atalanta.message.encoding.buffer import DecodeError
+from atalanta.survey.broker_login import BrokerLogin
+from atalanta.survey.texts import messages
 
 ACKNOWLEDGE_EVERY: Final = 100
 LARGE_BYTES: Final = (

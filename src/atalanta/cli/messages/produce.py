@@ -10,14 +10,14 @@ from typing import Final
 
 import typer
 
-from atalanta.cli.broker_login import BrokerLogin
 from atalanta.cli.messages.destination import Destination, parse_destination
 from atalanta.cli.messages.source import Template
-from atalanta.cli.output.escape import messages
 from atalanta.cli.output.outcome import NOT_THERE, Refused, reported
 from atalanta.cli.output.progress import Bar
 from atalanta.client import Connection, Message, Producer, run
 from atalanta.client.message import ANYCAST
+from atalanta.survey.broker_login import BrokerLogin
+from atalanta.survey.texts import messages
 
 LATE_S: Final = 0.001
 BLOCKED_S: Final = 2.0

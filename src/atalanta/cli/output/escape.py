@@ -3,15 +3,6 @@
 from __future__ import annotations
 
 
-def counted(count: int, noun: str) -> str:
-    """Formats `1 queue`, `2,000 queues`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def messages(count: int) -> str:
-    return counted(count, "message")
-
-
 def escaped_text(text: str) -> str:
     """Escapes like `plain`, but keeps all white space: for texts shown as a whole."""
     return "".join(

@@ -38,6 +38,7 @@ from atalanta.runtime.process.exit_codes import (
 from atalanta.runtime.process.exit_codes import INTERRUPTED as INTERRUPTED
 from atalanta.runtime.process.exit_codes import USAGE as USAGE
 from atalanta.store.errors import JournalDamaged, JournalForeign
+from atalanta.survey.error_line import line_of as line_of
 
 FAILED: Final = 1  # refused, fewer messages came than --count, or a check found errors
 NOT_THERE: Final = 66  # no such queue, address, user, folder or file
@@ -45,9 +46,6 @@ CANNOT_WRITE: Final = 73  # a file exists already, or may not be opened
 TIMED_OUT: Final = 75  # no answer in time
 NOT_ALLOWED: Final = 77  # wrong user or password, or a missing permission
 READER_GONE: Final = 141  # the reader of the output has ended (a closed pipe)
-# A login refused by Atalanta or Artemis; a missing permission has another text.
-REFUSED_LOGIN: Final = ("unable to validate user", "amq229031")
-CREDENTIALS: Final = "give --user and --password, or set ATALANTA_USER and ATALANTA_PASSWORD"
 
 
 class Refused(Exception):
@@ -132,17 +130,3 @@ def is_missing(reason: str) -> bool:
     """Returns whether management reports that something does not exist, by Artemis' number or by text."""
     marks = ("AMQ229067", "AMQ229017", "AMQ229049", "AMQ229203", "does not exist", "Cannot find")
     return any(mark in reason for mark in marks)
-
-
-def line_of(error: Exception) -> str:
-    """Formats an error as one line, without parts for developers."""
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
-    said = error.reason if isinstance(error, ManagementFailed) else str(error)
-    text = " ".join((said or repr(error)).split())
-    if isinstance(error, NotAuthorized) and any(mark in text.lower() for mark in REFUSED_LOGIN):
-        return f"{text}; {CREDENTIALS}"
-    if isinstance(error, ConnectionLost) and ("Errno 111" in text or "refused" in text):
-        head, _, _ = text.partition(": ")
-        return f"{head}: connection refused; is a broker running there?"
-    return text

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 STARTED: Final = "started"
 STOPPING: Final = "stopping"  # waits for answers
 STOPPED: Final = "stopped"
+ENDS_OF_PROBLEMS: Final = ("core_bridge_connected", "core_bridge_started")
 TARGET: Final = "target"  # the only key of its attempts
 
 
@@ -59,6 +60,8 @@ class CoreBridge(DiscoveryListener):
         self.gone: bool = False  # destroyed
         self.sent: int = 0
         self.acknowledged: int = 0
+        self.problem: str = ""  # the last reason why it did not forward
+        self.acknowledged_before: int = 0  # when the problem came
 
     # -- start and stop -------------------------------------------------------------------------
     def start(self, now: int) -> None:
@@ -226,7 +229,17 @@ class CoreBridge(DiscoveryListener):
         current = self.targets.current
         return "nowhere" if current is None else current.place
 
+    def failure_reason(self) -> str:
+        """Returns why it does not forward, "" while it does, or when it was stopped in good order."""
+        forwards = self.link is not None and self.link.connected and self.acknowledged > self.acknowledged_before
+        return "" if forwards else self.problem
+
     def tell(self, event: str, why: str) -> None:
+        if event in ENDS_OF_PROBLEMS:
+            self.problem = ""
+        elif event != "core_bridge_stopped" and (event != "core_bridge_gave_up" or not self.problem):
+            self.problem = why
+            self.acknowledged_before = self.acknowledged
         self.broker.trace.event(event, {"bridge": self.name, "to": self.place(), "why": why})
 
     def report_transformer_failed(self, reference: Reference, error: Exception) -> None:

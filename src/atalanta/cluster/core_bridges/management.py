@@ -51,6 +51,9 @@ ATTRIBUTES: Final[dict[str, Getter]] = {
     },
     "Connected": lambda bridge: connected(bridge),
     "Started": lambda bridge: bridge.state == STARTED,
+    # Additions to Artemis: where it leads, and why it does not forward.
+    "Target": lambda bridge: bridge.place(),
+    "FailureReason": lambda bridge: bridge.failure_reason(),
 }
 FIGURES: Final[list[tuple[str, str, str, Callable[[CoreBridge], int]]]] = [
     ("bridge_connected", "1 while the bridge forwards messages", "gauge",

@@ -43,6 +43,7 @@ ATTRIBUTES: Final[dict[str, Callable[[NetworkBridge], object]]] = {
     "Connected": lambda bridge: bridge.connected(),
     "RemoteBrokerName": lambda bridge: bridge.remote_name(),
     "RemoteAddress": lambda bridge: bridge.place(),
+    "Duplex": lambda bridge: bridge.config.duplex,
     "FailureReason": lambda bridge: bridge.told,
     "MessagesSent": lambda bridge: bridge.sent(),
     "MessagesReceived": lambda bridge: bridge.received(),

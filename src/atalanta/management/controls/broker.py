@@ -125,6 +125,7 @@ class BrokerControl(Control):
             **more_attributes,
             "DivertNames": lambda call: list(self.broker.diverts.by_name),
             "BridgeNames": lambda call: [],
+            "NetworkConnectorNames": lambda call: [],
             "ConnectorServices": lambda call: [],
             "AcceptorsAsJSON": self.acceptors_as_json,
             "ConnectorsAsJSON": self.connectors_as_json,
@@ -300,6 +301,7 @@ def _replication(ha: HaStatus) -> dict[str, object]:
             "asynchronous": each.asynchronous,
             "behind": each.behind,
             "behindMillis": int(each.behind_s * 1_000),
+            "connected": each.member in ha.connected,
         }
         for each in ha.replicas
     ]

@@ -110,7 +110,8 @@ class Multicast:
             retry = self._loop.call_later(self._limits.join_retry_s, self._try_to_join, group)
             self._retries[group.name] = retry
             return
-        self._told.pop(group.name, None)
+        if self._told.pop(group.name, None):
+            self._trace.event("multicast_joined", {"group": group.name})
         self._joined[group.name] = membership
         if membership.receiver is not None:
             self._loop.add_reader(

@@ -11,6 +11,8 @@ import logging
 import time
 from typing import Final
 
+from atalanta.kernel.event_record import EventRecord
+
 # The last word of an event's name gives the level; every other event has level info.
 WARNING_WORDS: Final = {
     "failed", "refused", "lost", "stepped", "unsupported", "overflow", "slow", "error", "blocked",
@@ -94,6 +96,8 @@ LINES_PER_SECOND_MAX: Final = 50
 NAMES_MAX: Final = 1_000
 TEXT_FORMAT: Final = "%(asctime)s.%(msecs)03dZ %(levelname)-8s %(name)s %(message)s"
 TIME_FORMAT: Final = "%Y-%m-%dT%H:%M:%S"
+# What management tells of the log; threads may note events, too.
+RECORD: Final = EventRecord()
 
 
 def level_of(name: str) -> int:
@@ -125,6 +129,8 @@ def log_event(
 ) -> None:
     """Logs one event as one line. Event names are stable: operators search for them and set alerts."""
     level = level_of(name)
+    if level > logging.DEBUG:
+        RECORD.note(int(time.time() * 1_000), level, name, fields)
     if logger.isEnabledFor(level):
         words = [f"{key}={render(value)}" for key, value in fields.items()]
         text = " ".join([name, *words])

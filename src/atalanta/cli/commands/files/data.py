@@ -143,7 +143,7 @@ def import_messages(
     first one did not: the node remembers the newest id-cache-size messages of each address (20,000), also those that
     were consumed since.
     """
-    from atalanta.cli.broker_login import BrokerLogin
     from atalanta.cli.data.import_messages import run_import
+    from atalanta.cli.operator_login import operator_login
 
-    run_import(file, BrokerLogin(url, user, password), dry_run, json_output, quiet)
+    run_import(file, operator_login(url, user, password), dry_run, json_output, quiet)

@@ -6,16 +6,17 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from atalanta.cli.cluster.findings import (
+from atalanta.survey.findings.cluster_finding import (
     ERROR,
     NOTE,
     WARNING,
     ClusterFinding,
     delay_line,
 )
-from atalanta.cli.cluster.view import ConsumerView, LinkView, LiveCluster, NodeView, QueueView
-from atalanta.cli.output.duration import duration_text
-from atalanta.cli.output.escape import messages
+from atalanta.survey.model.cluster import LiveCluster, NodeView
+from atalanta.survey.model.links import LinkView
+from atalanta.survey.model.queues import ConsumerView, QueueView
+from atalanta.survey.texts import duration_text, messages
 
 OFF: Final = "OFF"
 STRICT: Final = "STRICT"

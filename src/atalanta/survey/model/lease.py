@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from atalanta.cli.admin.answers import Row, has
-from atalanta.cli.output.duration import duration_text
+from atalanta.survey.node.answers import Row, has
+from atalanta.survey.texts import duration_text
 
 RENEWAL_MAX_MS: Final = 30_000  # a query renews its leases so often, or three times in its leaseTimeout
 FIELDS: Final[dict[str, type]] = {

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from atalanta.cli.admin.lease_view import LeaseView
-from atalanta.cli.cluster.diagnose import diagnosed
-from atalanta.cli.cluster.findings import ClusterFinding
-from atalanta.cli.cluster.view import ConsumerView, LiveCluster, NodeView, QueueView
 from atalanta.client import Fenced
 from atalanta.client.blocking import connect
+from atalanta.survey.findings.cluster_finding import ClusterFinding
+from atalanta.survey.findings.diagnosis import diagnosed
+from atalanta.survey.model.cluster import LiveCluster, NodeView
+from atalanta.survey.model.lease import LeaseView
+from atalanta.survey.model.queues import ConsumerView, QueueView
 from tests.cli.cluster_nodes import cluster
 
 

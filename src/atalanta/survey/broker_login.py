@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-import sys
 import tempfile
 from typing import Final
 from urllib.parse import quote
-
-import typer
 
 from atalanta.client import Connecting, FirstElement, connect
 
@@ -25,8 +22,6 @@ class BrokerLogin:
         self.url = url
         self.user = user
         self.password = password
-        if user is not None and password is None and sys.stdin.isatty():
-            self.password = str(typer.prompt(f"Password of {user}", hide_input=True, err=True))
 
     def at(self, place: str) -> BrokerLogin:
         """Returns another broker, host:port or a URL, with the same credentials; host:port gets the same options."""

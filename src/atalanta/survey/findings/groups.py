@@ -8,26 +8,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from atalanta.cli.cluster.findings import ERROR, NOTE, WARNING, ClusterFinding
-from atalanta.cli.cluster.replicated_group import ACTIVE, UNMET, GroupState
-from atalanta.cli.cluster.shared_store import REMEDIES, PairState
-from atalanta.cli.cluster.view import LiveCluster
-from atalanta.cli.output.duration import duration_text
-from atalanta.config.configuration import Configuration
 from atalanta.ha.manager_config import has_only_voter
+from atalanta.ha.policy import HaPolicy
 from atalanta.runtime.ha.group.member_status import FollowerStatus, MemberStatus
 from atalanta.store.tail_cut import CUT_PREFIX
+from atalanta.survey.findings.cluster_finding import ERROR, NOTE, WARNING, ClusterFinding
+from atalanta.survey.members.group_state import ACTIVE, UNMET, GroupState
+from atalanta.survey.members.pair_state import REMEDIES, PairState
+from atalanta.survey.model.cluster import LiveCluster
+from atalanta.survey.model.groups import ReplicaView
+from atalanta.survey.texts import duration_text
 
-LAG_S: Final = 30.0  # of an asynchronous copy
+LAG_MS: Final = 30_000  # of an asynchronous copy
 MANAGER_AWAY: Final = "meanwhile no member can take over, and none can be removed: see that it runs and can be reached"
 WITNESS: Final = "start `atalanta ha witness` on a third host, and name it in atalanta.toml, [ha.manager]"
 LOOK_AT_BACKUP: Final = "start the backup; if it runs, `atalanta doctor` of its folder says why it is not in sync"
 
 
-def group_findings(configuration: Configuration, seen: GroupState) -> Iterator[ClusterFinding]:
+def group_findings(ha: HaPolicy, seen: GroupState) -> Iterator[ClusterFinding]:
     """Yields what is wrong with the member, and with its group as far as the member and the register know it."""
     yield from _register(seen)
-    if has_only_voter(configuration.ha.manager):
+    if has_only_voter(ha.manager):
         yield _only_voter(seen.member)
     status = seen.status
     if status is None:
@@ -35,7 +36,7 @@ def group_findings(configuration: Configuration, seen: GroupState) -> Iterator[C
             WARNING, "member_stopped", seen.member, "the process of this member does not run", "atalanta run"
         )
     elif status.state == ACTIVE:
-        yield from _followers(seen.member, configuration.ha.min_in_sync, status.followers)
+        yield from _followers(seen.member, ha.min_in_sync, [replica_of(each) for each in status.followers])
     else:
         yield from _passive(seen, status)
     yield from _kept_tail(seen)
@@ -93,28 +94,27 @@ def replication_findings(cluster: LiveCluster) -> Iterator[ClusterFinding]:
         told = node.replication
         if told is None:
             continue
-        if problem := told.get("registerProblem"):
+        if problem := told.register_problem:
             text = f"the manager does not answer: {problem}"
             yield ClusterFinding(ERROR, "manager_unreachable", node.label, text, MANAGER_AWAY, {"why": problem})
-        if told.get("onlyVoter") is True:
+        if told.only_voter:
             yield _only_voter(node.label)
-        rows = told.get("replicas")
-        followers = [
-            FollowerStatus(
-                str(row.get("member")),
-                row.get("inSync") is True,
-                int(row.get("behind", 0)),
-                row.get("asynchronous") is True,
-                int(row.get("behindMillis", 0)) / 1_000,
-            )
-            for row in (rows if isinstance(rows, list) else [])
-            if isinstance(row, dict)
-        ]
-        required = told.get("minInSync")
-        yield from _followers(node.label, required if isinstance(required, int) else 1, followers)
+        yield from _followers(node.label, told.min_in_sync, told.replicas)
 
 
-def _followers(label: str, required: int, followers: list[FollowerStatus]) -> Iterator[ClusterFinding]:
+def replica_of(follower: FollowerStatus) -> ReplicaView:
+    """Returns a follower of the status file as a replica."""
+    return ReplicaView(
+        follower.member,
+        follower.in_sync,
+        follower.asynchronous,
+        follower.behind,
+        int(follower.behind_s * 1_000),
+        follower.connected,
+    )
+
+
+def _followers(label: str, required: int, followers: list[ReplicaView]) -> Iterator[ClusterFinding]:
     """Finds what the active member lacks."""
     in_sync = [each.member for each in followers if each.in_sync]
     if 1 + len(in_sync) < required:
@@ -124,9 +124,9 @@ def _followers(label: str, required: int, followers: list[FollowerStatus]) -> It
         text = "no other member is in sync: with this node's disk its messages are lost"
         yield ClusterFinding(WARNING, "no_replica_in_sync", label, text, LOOK_AT_BACKUP)
     for each in followers:
-        facts: dict[str, object] = {"replica": each.member, "behind": each.behind, "behind_s": each.behind_s}
-        lag = f"{each.behind} records behind, for {duration_text(int(each.behind_s * 1_000))}"
-        if each.asynchronous and not each.in_sync and each.behind_s >= LAG_S:
+        facts: dict[str, object] = {"replica": each.member, "behind": each.behind, "behind_s": each.behind_ms / 1_000}
+        lag = f"{each.behind} records behind, for {duration_text(each.behind_ms)}"
+        if each.asynchronous and not each.in_sync and each.behind_ms >= LAG_MS:
             text = f"the asynchronous copy {each.member} is {lag}: as much is lost if it must serve"
             remedy = "is it up, and its network fast enough? artemis_replica_lag_seconds shows the course"
             yield ClusterFinding(WARNING, "replica_lag", label, text, remedy, facts)

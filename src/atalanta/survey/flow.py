@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
-from atalanta.cli.cluster.view import LinkView, LiveCluster, NodeView, QueueView
+from atalanta.survey.model.cluster import LiveCluster, NodeView
+from atalanta.survey.model.links import LinkView
 
 
 @dataclass
@@ -88,26 +89,17 @@ def flow_of(cluster: LiveCluster) -> Flow:
 
 
 def _node(node: NodeView, seconds: float) -> FlowNode:
-    shown = [
-        each
-        for each in node.queues.values()
-        if not each.internal and not is_notification_queue(each)
-    ]
+    shown = [each for each in node.queues.values() if each.shown]
     found = FlowNode(node.node_id, node.label, node.at, node.version, node.ours)
     found.queues = len(shown)
-    found.messages = sum(_now(each).messages for each in shown)
-    found.consumers = sum(_now(each).consumers for each in shown)
+    found.messages = sum(each.now.messages for each in shown)
+    found.consumers = sum(each.now.consumers for each in shown)
     if seconds > 0:
-        found.in_per_second = sum(max(0, _now(each).added - each.added) for each in shown) / seconds
+        found.in_per_second = sum(max(0, each.now.added - each.added) for each in shown) / seconds
         found.out_per_second = (
-            sum(max(0, _now(each).acknowledged - each.acknowledged) for each in shown) / seconds
+            sum(max(0, each.now.acknowledged - each.acknowledged) for each in shown) / seconds
         )
     return found
-
-
-def is_notification_queue(queue: QueueView) -> bool:
-    """Returns whether the queue is the notification queue of another member."""
-    return queue.temporary and queue.name.startswith("notif.")
 
 
 def _links(node: NodeView, seconds: float) -> list[FlowLink]:
@@ -119,7 +111,7 @@ def _links(node: NodeView, seconds: float) -> list[FlowLink]:
     for queue in node.queues.values():
         target = queue.forwards_to
         if target is not None:
-            waiting[target] = waiting.get(target, 0) + _now(queue).messages
+            waiting[target] = waiting.get(target, 0) + queue.now.messages
     found: list[FlowLink] = []
     for node_id, link in known.items():
         made = FlowLink(node.node_id, node_id, link.linked, waiting=waiting.pop(node_id, 0))
@@ -131,10 +123,6 @@ def _links(node: NodeView, seconds: float) -> list[FlowLink]:
         found.append(made)
     found += [FlowLink(node.node_id, each, False, waiting=n) for each, n in waiting.items() if n]
     return found
-
-
-def _now(queue: QueueView) -> QueueView:
-    return queue.later or queue
 
 
 def rate(per_second: float | None) -> str:

@@ -10,16 +10,16 @@ import pytest
 from typer.testing import CliRunner
 
 from atalanta.cli.application import application
-from atalanta.cli.cluster.findings import ClusterFinding
-from atalanta.cli.cluster.findings_group import group_findings, replication_findings
-from atalanta.cli.cluster.replicated_group import GroupState
-from atalanta.cli.cluster.view import LiveCluster, NodeView
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.ha.register import Register
 from atalanta.management.status import HaStatus, ReplicaStatus
 from atalanta.runtime.ha.group.member_status import FollowerStatus, MemberStatus
+from atalanta.survey.findings.cluster_finding import ClusterFinding
+from atalanta.survey.findings.groups import group_findings, replication_findings
+from atalanta.survey.members.group_state import GroupState
 from tests.cli.cluster_files import member_file
 from tests.management.management_rig import Desk
+from tests.survey.desk import surveyed
 
 PASSIVE = MemberStatus("b-00000002", "backup", "passive", 7, "a-00000001", 100, 0, [], 1)
 ACTIVE = MemberStatus(
@@ -32,7 +32,7 @@ def found(folder: Path, state: GroupState, toml: str = "") -> list[ClusterFindin
     path = member_file(folder, "a", "b", "primary")
     own = path.with_name("a.atalanta.toml")
     own.write_text(toml + own.read_text())
-    return list(group_findings(read_broker_xml(path), state))
+    return list(group_findings(read_broker_xml(path).ha, state))
 
 
 def seen(folder: Path, status: MemberStatus | None, register: Register | None = REGISTER, why: str = "") -> GroupState:
@@ -78,10 +78,8 @@ def test_what_the_active_node_says_over_the_network() -> None:
     replica = ReplicaStatus("b-00000002", False, False, 7, 0.5)
     desk.management.status.ha = HaStatus("Replication Primary w/lock manager", epoch=3, replicas=(replica,),
                                            register_problem="no voter answers")
-    told = json.loads(str(desk.get("broker", "ReplicationAsJSON")))
-    cluster = LiveCluster(nodes=[NodeView("host:1", "id", name="a", ours=True, replication=told)])
-    manager, alone, behind = replication_findings(cluster)
-    assert (manager.node, manager.text) == ("a", "the manager does not answer: no voter answers")
+    manager, alone, behind = replication_findings(surveyed(desk))
+    assert (manager.node, manager.text) == (desk.broker.config.name, "the manager does not answer: no voter answers")
     assert alone.code == "no_replica_in_sync"
     assert behind.text == "b-00000002 is not in sync: 7 records behind, for 0 s"
 
@@ -93,15 +91,13 @@ def test_a_group_whose_only_voter_is_in_a_guard(tmp_path: Path) -> None:
     configuration = read_broker_xml(path)
     (warned,) = [each for each in configuration.warnings if "no manager is configured" in each]
     assert "When all processes there end at once (host, container, service), no backup takes over" in warned
-    (one,) = group_findings(configuration, seen(tmp_path, ACTIVE))
+    (one,) = group_findings(configuration.ha, seen(tmp_path, ACTIVE))
     assert (one.severity, one.code) == ("note", "only_voter") and "atalanta ha witness" in one.remedy
     desk = Desk()
     replica = ReplicaStatus("b-00000002", True, True, 0, 0)
     desk.management.status.ha = HaStatus("Replication Primary w/lock manager", replicas=(replica,), only_voter=True)
-    told = json.loads(str(desk.get("broker", "ReplicationAsJSON")))
-    cluster = LiveCluster(nodes=[NodeView("host:1", "id", name="a", ours=True, replication=told)])
-    (one,) = replication_findings(cluster)
-    assert (one.node, one.code) == ("a", "only_voter")
+    (one,) = replication_findings(surveyed(desk))
+    assert (one.node, one.code) == (desk.broker.config.name, "only_voter")
 
 
 def test_a_passive_member_that_waits(tmp_path: Path) -> None:

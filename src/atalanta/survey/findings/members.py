@@ -7,15 +7,16 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from atalanta.cli.cluster.findings import (
+from atalanta.survey.findings.cluster_finding import (
     ERROR,
     NOTE,
     WARNING,
     ClusterFinding,
     delay_line,
 )
-from atalanta.cli.cluster.view import ClusterConnectionView, LiveCluster, NodeView, Unreachable
-from atalanta.cli.output.duration import duration_text
+from atalanta.survey.model.cluster import LiveCluster, NodeView, Unreachable
+from atalanta.survey.model.links import ClusterConnectionView
+from atalanta.survey.texts import duration_text
 
 CONNECTOR: Final = '<connector name="…">tcp://{host}:{port}</connector>'
 SAME_CREDENTIALS: Final = "<cluster-user>…</cluster-user> <cluster-password>…</cluster-password>, the same on all nodes"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from atalanta.cli.broker_login import BrokerLogin, with_option
 from atalanta.client.options import Server, parse_url
+from atalanta.survey.broker_login import BrokerLogin, with_option
 
 
 @pytest.mark.parametrize(

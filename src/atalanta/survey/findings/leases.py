@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Final
 
-from atalanta.cli.admin.lease_view import LeaseView
-from atalanta.cli.cluster.findings import NOTE, WARNING, ClusterFinding
-from atalanta.cli.cluster.view import LiveCluster
-from atalanta.cli.output.duration import duration_text
+from atalanta.survey.findings.cluster_finding import NOTE, WARNING, ClusterFinding
+from atalanta.survey.model.cluster import LiveCluster
+from atalanta.survey.model.lease import LeaseView
+from atalanta.survey.texts import duration_text
 
 RECENT_MS: Final = 300_000  # a refusal: somebody wants the queue now
 

@@ -1,0 +1,1 @@
+"""The findings about a surveyed cluster: each one problem, its place and its remedy."""
