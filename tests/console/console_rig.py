@@ -10,6 +10,7 @@ from urllib.parse import urljoin
 import aiohttp
 from lxml import html
 
+from atalanta.cli.cluster.svg import svg_of
 from atalanta.console.options import ConsoleOptions
 from atalanta.console.server import ConsoleServer
 
@@ -108,7 +109,7 @@ async def page_of(answer: aiohttp.ClientResponse) -> Page:
 async def served(*nodes: str, **options: object) -> AsyncIterator[ConsoleServer]:
     """A console for these nodes."""
     given = ConsoleOptions(nodes=list(nodes), listen="127.0.0.1:0", **options)  # type: ignore[arg-type]
-    server = ConsoleServer(given)
+    server = ConsoleServer(given, svg_of)
     await server.start()
     try:
         yield server

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from atalanta.cli.cluster.svg import svg_of
 from atalanta.cli.output.outcome import USAGE, Refused, reported
 from atalanta.client import run
 from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION, UNAVAILABLE
@@ -43,7 +44,7 @@ def run_console(
             nodes or [DEFAULT_NODE], listen, path, origins, tls_certificate, tls_key, plain, read_only
         )
         try:
-            server = ConsoleServer(options)
+            server = ConsoleServer(options, svg_of)
         except ConsoleRefused as error:
             raise Refused(str(error), USAGE) from error
         run(serve(server, options))

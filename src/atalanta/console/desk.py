@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from aiohttp import web
@@ -17,10 +17,15 @@ from atalanta.console.operator import Operators, OperatorSession
 from atalanta.console.options import ConsoleOptions
 from atalanta.console.view.links import PageLinks
 from atalanta.console.view.templates import environment
+from atalanta.survey.flow import Flow
 
 OPERATOR: Final = web.RequestKey("operator", OperatorSession)  # a request's session
 FIELD_MAX: Final = 32_000  # characters of one field of a form, but for the body of a message
 FORM_TOKEN: Final = "form_token"
+
+
+# Makes an SVG document of a cluster.
+Draw = Callable[[Flow], str]
 
 
 class FormRefused(Exception):
@@ -30,8 +35,11 @@ class FormRefused(Exception):
 class ConsoleDesk:
     """The console's shared things."""
 
-    def __init__(self, options: ConsoleOptions, operators: Operators, guard: RequestGuard, port: int) -> None:
+    def __init__(
+        self, options: ConsoleOptions, operators: Operators, guard: RequestGuard, port: int, draw: Draw | None = None
+    ) -> None:
         self.options = options
+        self.draw = draw
         self.operators = operators
         self.guard = guard
         self.links = PageLinks(options.base_path())

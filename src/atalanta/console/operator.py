@@ -13,6 +13,7 @@ from atalanta.console.nodes.jobs import SessionJobs
 from atalanta.console.nodes.permissions import UserPermissions
 from atalanta.console.nodes.place import NodePlace
 from atalanta.console.nodes.snapshots import NodeSnapshots
+from atalanta.console.nodes.surveys import SessionSurvey
 
 LOGINS_AT_ONCE_MAX: Final = 8
 
@@ -20,9 +21,10 @@ LOGINS_AT_ONCE_MAX: Final = 8
 class OperatorSession:
     """A browser's session and its connections."""
 
-    def __init__(self, browser: BrowserSession, cluster: SessionCluster) -> None:
+    def __init__(self, browser: BrowserSession, cluster: SessionCluster, survey: SessionSurvey) -> None:
         self.browser = browser
         self.cluster = cluster
+        self.survey = survey
         self.snapshots = NodeSnapshots()
         self.permissions = UserPermissions()
         self.jobs = SessionJobs()
@@ -45,6 +47,7 @@ class OperatorSession:
         """Ends jobs and connections."""
         await self.jobs.close()
         await self.snapshots.close()
+        await self.survey.close()
         await self.cluster.close()
 
 
@@ -77,7 +80,8 @@ class Operators:
         finally:
             self.logins -= 1
         browser, ended = self.sessions.open(credentials, peer, self.clock())
-        operator = self._open[browser.id] = OperatorSession(browser, cluster)
+        survey = SessionSurvey(self._places, credentials, self._agreed)
+        operator = self._open[browser.id] = OperatorSession(browser, cluster, survey)
         for each in ended:
             await self._close(each)
         return operator

@@ -10,7 +10,7 @@ from typing import Final
 from aiohttp import web
 
 from atalanta.console.access.request_guard import RequestGuard
-from atalanta.console.desk import ConsoleDesk
+from atalanta.console.desk import ConsoleDesk, Draw
 from atalanta.console.nodes.place import NodePlace, place_of
 from atalanta.console.operator import Operators
 from atalanta.console.options import ConsoleOptions, ConsoleRefused
@@ -36,10 +36,14 @@ log = logging.getLogger("atalanta.console")
 
 
 class ConsoleServer:
-    """Serves the console between `start` and `stop`. ConsoleRefused for options that cannot be used."""
+    """Serves the console between `start` and `stop`. ConsoleRefused for options that cannot be used.
 
-    def __init__(self, options: ConsoleOptions) -> None:
+    `draw` makes the picture of a cluster; without it there is none.
+    """
+
+    def __init__(self, options: ConsoleOptions, draw: Draw | None = None) -> None:
         self.options = options
+        self._draw = draw
         self.host, self.port = options.place()
         self.operators = Operators(places_of(options.nodes))
         self.address = ""  # the URL, after the start
@@ -90,7 +94,7 @@ class ConsoleServer:
 
     def application(self) -> web.Application:
         """Returns the application with all pages."""
-        self.desk = desk = ConsoleDesk(self.options, self.operators, self._guard, self.port)
+        self.desk = desk = ConsoleDesk(self.options, self.operators, self._guard, self.port, self._draw)
         application = web.Application(
             client_max_size=REQUEST_BYTES_MAX, middlewares=RequestPath(desk).middlewares()
         )

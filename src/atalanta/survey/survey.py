@@ -43,7 +43,8 @@ class Survey:
     """A survey with the credentials of an operator.
 
     `wait_s` is the pause between the two samples of a run. Without `details` it reads what a picture needs. `admits`
-    decides whether the credentials may go to a host:port that only a topology names.
+    decides whether the credentials may go to a host:port that only a topology names. `tries_default_password`: whether
+    that of the cluster user is tried at a real Artemis, whose log then has a refused login at each sample.
     """
 
     def __init__(
@@ -52,11 +53,13 @@ class Survey:
         wait_s: float,
         details: bool = True,
         admits: Callable[[str], bool] = lambda at: True,
+        tries_default_password: bool = True,
     ) -> None:
         self.target = target
         self.wait_s = wait_s
         self.details = details
         self.admits = admits
+        self.tries_default_password = tries_default_password
         self.found = LiveCluster()
         self.refusals: list[Exception] = []
         self._inquiries: dict[str, NodeInquiry] = {}
@@ -158,7 +161,7 @@ class Survey:
         self._inquiries[node.node_id] = inquiry
         self.found.nodes.append(node)
         await inquiry.fill()
-        if self.details and not node.ours:
+        if self.details and self.tries_default_password and not node.ours:
             node.default_cluster_password = await self._has_default_password(url, node)
 
     async def _conversation(self, at: str, url: str) -> tuple[Connection, Management]:

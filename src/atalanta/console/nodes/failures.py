@@ -18,6 +18,7 @@ from atalanta.client import (
 # A refusal of Artemis and of Atalanta: "AMQ229032: User: x does not have permission='EDIT' on address y".
 REFUSAL: Final = re.compile(r"permission='(\w+)'.{0,40}? on (?:address|queue) (\S+)")
 LOGIN_REFUSED: Final = ("AMQ229031", "unable to validate user", "Unable to validate user")
+REFUSED: Final = ("Errno 111", "refused", "Connect call failed")
 MISSING: Final = ("AMQ229067", "AMQ229017", "AMQ229049", "AMQ229203", "does not exist", "Cannot find")
 # The names of permissions in broker.xml, by their letters alone.
 PERMISSIONS: Final = {
@@ -83,6 +84,8 @@ def error_text(error: BaseException) -> str:
         return error.reason
     if isinstance(error, TimeoutError):
         return "no answer in time"
+    if isinstance(error, ConnectionLost) and any(mark in error.text for mark in REFUSED):
+        return "connection refused; is a broker running there?"
     if isinstance(error, OSError):
         return error.strerror or str(error)
     return " ".join(str(error).split()) or type(error).__name__

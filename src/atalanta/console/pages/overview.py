@@ -1,20 +1,13 @@
-"""The first page: the nodes of the cluster, and what they have in all."""
+"""The first page: the cluster as the survey sees it, with what is wrong; and its picture."""
 
 from __future__ import annotations
 
 import logging
-from typing import Final
 
 from aiohttp import web
 
 from atalanta.console.desk import ConsoleDesk, form_of, one, operator_of
-from atalanta.console.nodes.cluster import NodeAnswers
-from atalanta.console.nodes.figures import NodeFigures, figures_of
-
-TOTALS: Final = (
-    "QueueCount", "ConnectionCount", "SessionCount", "TotalConsumerCount", "TotalMessageCount", "TotalMessagesAdded",
-    "TotalMessagesAcknowledged",
-)  # fmt: skip
+from atalanta.survey.model.cluster import LiveCluster
 
 log = logging.getLogger("atalanta.console")
 
@@ -26,34 +19,61 @@ class OverviewPages:
         self.desk = desk
 
     def routes(self) -> list[web.RouteDef]:
-        return [web.get("/", self.overview), web.post("/nodes/agree", self.agree)]
+        return [
+            web.get("/", self.overview),
+            web.get("/picture.svg", self.picture),
+            web.post("/nodes/agree", self.agree),
+        ]
 
     async def overview(self, request: web.Request) -> web.StreamResponse:
-        """Shows nodes and totals."""
+        """Shows findings, nodes, links and totals."""
         operator = operator_of(request)
-        answers = await operator.cluster.each(figures_of)
-        totals = {name: _total(answers, name) for name in TOTALS}
+        await operator.cluster.nodes()  # the members that wait for the user
+        result = await operator.survey.result()
+        cluster = result.cluster
         return self.desk.page(
             request,
             "overview.html",
-            nodes=answers.found,
-            problems=answers.problems,
-            totals=totals,
+            nodes=sorted(cluster.nodes, key=lambda node: (node.label, node.at)),
+            flow=result.flow,
+            labels={node.node_id: node.label for node in result.flow.nodes},
+            seconds=cluster.seconds,
+            unreachable=result.unreachable,
+            findings=result.findings,
+            totals=totals_of(cluster),
             waiting=operator.cluster.waiting_members(),
-            backups={member.node_id: member.backup for member in operator.cluster.members.values()},
-            open_brokers=[node.label for node, figures in answers.found if figures.flag("SecurityEnabled") is False],
+            open_brokers=[node.label for node in cluster.nodes if not node.security_enabled],
+            drawn=self.desk.draw is not None,
+            age_s=result.age_s(operator.clock()),
         )
+
+    async def picture(self, request: web.Request) -> web.StreamResponse:
+        """Returns the picture of `atalanta topology --svg`."""
+        if self.desk.draw is None:
+            raise web.HTTPNotFound
+        result = await operator_of(request).survey.result()
+        return web.Response(text=self.desk.draw(result.flow), content_type="image/svg+xml", charset="utf-8")
 
     async def agree(self, request: web.Request) -> web.StreamResponse:
         """Records that the user's password may go to the address of a node."""
         operator = operator_of(request)
         at = one(await form_of(request), "at")
         operator.cluster.agree(at)
+        operator.survey.forget()
         log.info("console_address_agreed user=%r at=%r", operator.user, at)
         return self.desk.moved("/")
 
 
-def _total(answers: NodeAnswers[NodeFigures], name: str) -> int | None:
-    numbers = [figures.number(name) for _, figures in answers.found]
-    known = [number for number in numbers if number is not None]
-    return sum(known) if known else None
+def totals_of(cluster: LiveCluster) -> dict[str, int | float | None]:
+    """Returns what the queues of all nodes have together; rates are messages a second, None before a second sample."""
+    queues = cluster.queues()
+    rates = [[queue.per_second(name, cluster.seconds) for queue in queues] for name in ("added", "acknowledged")]
+    together = [None if None in each or not each else sum(rate or 0.0 for rate in each) for each in rates]
+    return {
+        "queues": len(queues),
+        "messages": sum(queue.total("messages") for queue in queues),
+        "consumers": sum(queue.total("consumers") for queue in queues),
+        "clients": sum(node.clients or 0 for node in cluster.nodes),
+        "in": together[0],
+        "out": together[1],
+    }

@@ -10,6 +10,8 @@ from markupsafe import Markup
 
 from atalanta import __version__
 from atalanta.console.view.links import PageLinks
+from atalanta.survey.flow import rate
+from atalanta.survey.texts import duration_text
 
 KEPT: Final = "\n\t"
 TIME_MAX_MS: Final = 1 << 47
@@ -34,6 +36,8 @@ def environment(links: PageLinks) -> Environment:
     made.filters["instant"] = instant
     made.filters["shortened"] = shortened
     made.filters["yes"] = yes
+    made.filters["rate"] = rate_text
+    made.filters["duration"] = duration_text
     return made
 
 
@@ -55,6 +59,11 @@ def visible(value: object) -> object:
 def number(value: object) -> str:
     """Returns a count with separators; a dash for a count that nobody told."""
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else "–"
+
+
+def rate_text(value: object) -> str:
+    """Returns messages a second; a dash before there are two samples."""
+    return rate(value) if isinstance(value, float | int) else "–"
 
 
 def octets(value: object) -> str:
