@@ -39,7 +39,6 @@ def run_console(
         except ImportError as error:
             line = f"the console needs more packages: pip install '.[console]' in the checkout ({error})"
             raise Refused(line, BAD_CONFIGURATION) from error
-        configure_logging(logging.INFO, False)
         options = ConsoleOptions(
             nodes or [DEFAULT_NODE], listen, path, origins, tls_certificate, tls_key, plain, read_only
         )
@@ -47,6 +46,7 @@ def run_console(
             server = ConsoleServer(options, svg_of)
         except ConsoleRefused as error:
             raise Refused(str(error), USAGE) from error
+        configure_logging(logging.INFO, False)
         run(serve(server, options))
 
 
