@@ -17,7 +17,7 @@ NODE: Final = "node"  # the field with the label of the row's node
 NODE_ID: Final = "nodeID"
 PARTS: Final = "parts"  # the field with the number of nodes that a summed row has
 # Fields of which a sum makes no sense: the largest is shown.
-LARGEST: Final = ("maxConsumers", "addressLimitPercent", "lastDeliveredTime", "lastAcknowledgedTime")
+LARGEST: Final = ("maxConsumers", "addressLimitPercent")
 
 
 @dataclass(frozen=True)

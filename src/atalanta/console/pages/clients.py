@@ -21,6 +21,7 @@ from atalanta.console.nodes.list_kinds import (
 from atalanta.console.nodes.node import ClusterNode
 from atalanta.console.nodes.snapshots import Snapshot
 from atalanta.console.nodes.tables import NODE, of_node, page_of_rows, read_query
+from atalanta.console.pages.queues import is_internal_name
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,10 @@ class ClientColumn:
 
 @dataclass(frozen=True)
 class ClientList:
-    """A page with a list of clients' things. `action` closes one of them."""
+    """A page with a list of clients' things. `action` closes one of them.
+
+    Rows whose field `hides` is a name of the brokers' own are not shown, unless asked for.
+    """
 
     path: str
     title: str
@@ -42,6 +46,7 @@ class ClientList:
     columns: tuple[ClientColumn, ...]
     searched: tuple[str, ...]
     action: Action | None = None
+    hides: str = ""
 
 
 def columns(*given: tuple[str, ...]) -> tuple[ClientColumn, ...]:
@@ -75,6 +80,7 @@ LISTS: Final = (
             ("messagesDelivered", "Delivered"), ("messagesAcknowledged", "Acknowledged"), ("creationTime", "Since"),
         ),
         ("queue", "address", "filter", "clientID", "user", "remoteAddress", "session", NODE), ACTIONS["close-consumer"],
+        "queue",
     ),
     ClientList(
         "/producers", "Producers", PRODUCERS,
@@ -82,7 +88,7 @@ LISTS: Final = (
             ("address", "Address", "/address"), ("clientID", "Client id"), ("user", "User"), ("remoteAddress", "From"),
             ("protocol", "Protocol"), ("msgSent", "Sent"), ("msgSizeSent", "Bytes"), ("creationTime", "Since"),
         ),
-        ("address", "clientID", "user", "remoteAddress", "session", NODE),
+        ("address", "clientID", "user", "remoteAddress", "session", NODE), hides="address",
     ),
 )  # fmt: skip
 
@@ -105,7 +111,7 @@ class ClientPages:
     async def _show(self, request: web.Request, shown: ClientList) -> web.StreamResponse:
         operator = operator_of(request)
         kind = shown.kind
-        fields = [column.field for column in shown.columns if column.field != "creationTime"]
+        fields = [column.field for column in shown.columns]
         query = read_query(request.query, [*fields, NODE], fields[0])
 
         async def ask(node: ClusterNode) -> Snapshot:
@@ -118,6 +124,8 @@ class ClientPages:
         rows: list[ListRow] = []
         for node, each in answers.found:
             rows += of_node(each.rows, node.label, node.id)
+        if shown.hides and not query.with_internal:
+            rows = [row for row in rows if not is_internal_name(str(row.get(shown.hides) or ""))]
         action = shown.action if await self._may(request, shown, [node for node, _ in answers.found]) else None
         return self.desk.page(
             request,

@@ -31,7 +31,7 @@ from atalanta.message.encoding.digits import all_digits
 QUEUE_SUMS: Final = ("messageCount", "consumerCount", "deliveringCount", "scheduledCount")
 ADDRESS_SUMS: Final = ("queueCount", "messageCount", "addressSize")
 # Names of queues that a cluster makes for itself.
-INTERNAL: Final = ("$.artemis.internal", "notif.", "$sys.mqtt")
+INTERNAL: Final = ("$.artemis.internal", "notif.", "$sys.mqtt", "activemq.management", "activemq.notifications")
 CONSUMERS_SHOWN_MAX: Final = 100
 
 
@@ -171,9 +171,13 @@ class QueuePages:
 
 def is_internal(row: ListRow) -> bool:
     """Returns whether a queue or address is one that brokers make for themselves."""
-    name = str(row.get("name") or "")
     if row.get("internalQueue") is True or row.get("internal") is True:
         return True
+    return is_internal_name(str(row.get("name") or ""))
+
+
+def is_internal_name(name: str) -> bool:
+    """Returns whether the name is one that brokers, or consoles for their answers, give."""
     return name.startswith((REPLY_QUEUE_PREFIX, *INTERNAL))
 
 
