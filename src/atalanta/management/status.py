@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 COLOCATED_POLICY: Final = "Colocated"
@@ -12,13 +12,14 @@ COLOCATED_POLICY: Final = "Colocated"
 @dataclass(frozen=True)
 class ReplicaStatus:
     """A follower as its active node sees it. `behind` counts the records that it has not confirmed, and since
-    `behind_s` it lacks any."""
+    `behind_s` it lacks any, or is away. `place` is the host:port that it announces, "" for none."""
 
     member: str
     in_sync: bool
     asynchronous: bool
     behind: int
     behind_s: float
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,10 @@ class HaStatus:
     """The names of the followers that are connected, as they are when it is read."""
     only_voter: bool = False
     """The only voter of the group's register is in the guard of one of its members."""
+    silent_voters: Mapping[str, str] = field(default_factory=dict)
+    """Why a voter of the group's register does not answer, by its host:port."""
+    waiting: tuple[str, ...] | None = None
+    """host:port of the processes that wait for the shared store; None before they were looked for."""
 
     @property
     def replica_sync(self) -> bool:

@@ -16,10 +16,14 @@ from atalanta.management.status import HaStatus, ReplicaStatus
 from atalanta.runtime.ha.group.member_status import FollowerStatus, MemberStatus
 from atalanta.survey.findings.cluster_finding import ClusterFinding
 from atalanta.survey.findings.groups import group_findings, replication_findings
+from atalanta.survey.findings.members import announced_addresses, connectors
 from atalanta.survey.members.group_state import GroupState
+from atalanta.survey.model.cluster import Unreachable
+from atalanta.survey.model.groups import ReplicationView, ReplicaView
 from tests.cli.cluster_files import member_file
 from tests.management.management_rig import Desk
 from tests.survey.desk import surveyed
+from tests.survey.views import two_nodes
 
 PASSIVE = MemberStatus("b-00000002", "backup", "passive", 7, "a-00000001", 100, 0, [], 1)
 ACTIVE = MemberStatus(
@@ -77,7 +81,7 @@ def test_what_the_active_node_says_over_the_network() -> None:
     assert desk.get("broker", "ReplicationAsJSON") == ""
     replica = ReplicaStatus("b-00000002", False, False, 7, 0.5)
     desk.management.status.ha = HaStatus("Replication Primary w/lock manager", epoch=3, replicas=(replica,),
-                                           register_problem="no voter answers")
+                                           register_problem="no voter answers", connected=["b-00000002"])
     manager, alone, behind = replication_findings(surveyed(desk))
     assert (manager.node, manager.text) == (desk.broker.config.name, "the manager does not answer: no voter answers")
     assert alone.code == "no_replica_in_sync"
@@ -152,3 +156,66 @@ def test_a_folder_of_another_node_is_refused(tmp_path: Path) -> None:
     path.write_text("<configuration><core/></configuration>")
     done = CliRunner().invoke(application, ["doctor", str(path)])
     assert done.exit_code == 65 and "has no backup (no ha-policy): name host:port" in done.stderr
+
+
+def test_a_member_that_was_stopped_is_not_passed_over() -> None:
+    """Another one is in sync, so that nothing else is wrong."""
+    desk = Desk()
+    replicas = (
+        ReplicaStatus("b-00000002", True, False, 0, 0, "h2:1"),
+        ReplicaStatus("c-00000003", False, False, 9, 125.0, "h3:1"),
+    )
+    desk.management.status.ha = HaStatus("Replication Primary", replicas=replicas, connected=["b-00000002"])
+    cluster = surveyed(desk)
+    (one,) = replication_findings(cluster)
+    assert (one.severity, one.code) == ("warning", "replica_away")
+    assert one.text == "c-00000003 of its group is away for 2 min"
+    pair = cluster.nodes[0].pair()
+    assert pair is not None and [each.at for each in pair.passive] == ["h2:1", "h3:1"]
+
+
+def test_connectors_to_passive_members_fail_as_they_should() -> None:
+    """A passive member does not listen: a healthy group of three was a warning for ever."""
+    cluster = two_nodes()
+    node = cluster.nodes[0]
+    node.connections[0].failures = {"h3:1": "connection refused", "h9:1": "connection refused"}
+    node.replication = ReplicationView(replicas=[ReplicaView("c-00000003", True, at="h3:1", connected=True)])
+    (one,) = connectors(cluster)
+    assert one.facts["connector"] == "h9:1"
+
+
+def test_a_member_that_stays_behind(tmp_path: Path) -> None:
+    late = FollowerStatus("c-00000003", False, 500, False, 40.0)
+    (one,) = found(tmp_path, seen(tmp_path, replace(ACTIVE, followers=[*ACTIVE.followers, late])))
+    assert (one.severity, one.code) == ("warning", "replica_behind") and "start the backup" in one.remedy
+
+
+def test_an_active_node_of_a_pair_tells_of_a_stopped_backup() -> None:
+    """A backup that has left stays announced, so the topology does not tell it."""
+    desk = Desk()
+    for waiting, codes in ((None, []), (("h2:1",), []), ((), ["backup_missing"])):
+        desk.management.status.ha = HaStatus("Shared Store Primary", shared_store=True, epoch=2, waiting=waiting)
+        assert [each.code for each in replication_findings(surveyed(desk))] == codes
+    node = surveyed(desk).nodes[0]
+    node.backups[node.node_id] = "h2:1"
+    pair = node.pair()
+    assert pair is not None and [(each.at, each.connected) for each in pair.passive] == [("h2:1", False)]
+
+
+def test_a_voter_that_does_not_answer_while_the_others_are_a_majority() -> None:
+    desk = Desk()
+    replica = ReplicaStatus("b-00000002", True, False, 0, 0)
+    desk.management.status.ha = HaStatus(
+        "Replication Primary", replicas=(replica,), silent_voters={"h9:5790": "connection refused"}
+    )
+    (one,) = replication_findings(surveyed(desk))
+    assert (one.severity, one.code) == ("warning", "voter_silent")
+    assert one.text == "the voter at h9:5790 of its register does not answer: connection refused"
+
+
+def test_a_passive_member_that_is_named_does_not_answer_and_need_not() -> None:
+    cluster = two_nodes()
+    cluster.nodes[0].replication = ReplicationView(replicas=[ReplicaView("c-00000003", True, at="h3:1")])
+    cluster.unreachable.append(Unreachable("h3:1", "connection refused"))
+    cluster.unreachable.append(Unreachable("h9:1", "connection refused"))
+    assert [each.node for each in announced_addresses(cluster)] == ["h9:1"]

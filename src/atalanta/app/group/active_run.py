@@ -27,6 +27,7 @@ from atalanta.runtime.clock import steady_ns
 from atalanta.runtime.ha.group.disk_watch import DiskWatch
 from atalanta.runtime.ha.group.member_status import FollowerStatus
 from atalanta.runtime.ha.group.register_calls import RegisterCalls
+from atalanta.runtime.ha.managers.quorum_manager import QuorumManager
 from atalanta.runtime.ha.store_requests import HANDOVER, take_request, withdraw_requests
 from atalanta.runtime.process.event_loop import unsettle_collector
 from atalanta.runtime.process.logs import log_event
@@ -183,10 +184,14 @@ class MemberRun(HaRun):
         member = self.member
         while True:
             followers = self._followers(node)
+            places = {} if node.replicator is None else node.replicator.followers.places
             replicas = tuple(
-                ReplicaStatus(each.member, each.in_sync, each.asynchronous, each.behind, each.behind_s)
+                ReplicaStatus(
+                    each.member, each.in_sync, each.asynchronous, each.behind, each.behind_s,
+                    places.get(each.member, ""),
+                )
                 for each in followers
-            )
+            )  # fmt: skip
             epoch = 0 if self.follower.view.known is None else self.follower.view.known.epoch
             replicator = node.replicator
             problem = "" if replicator is None else replicator.register_problem()
@@ -194,7 +199,11 @@ class MemberRun(HaRun):
             required = member.policy.min_in_sync
             policy = POLICY if member.colocated is None else COLOCATED_POLICY
             only_voter = has_only_voter(member.policy.manager)
-            node.status.ha = HaStatus(policy, False, True, epoch, replicas, required, problem, connected, only_voter)
+            manager = member.manager
+            silent = manager.silent() if isinstance(manager, QuorumManager) else {}
+            node.status.ha = HaStatus(
+                policy, False, True, epoch, replicas, required, problem, connected, only_voter, silent
+            )  # fmt: skip
             try:
                 await asyncio.to_thread(member.folder.note_journal)
                 await member.tell("active", epoch, member.folder.member, node.journal.durable, 0, followers)
@@ -233,7 +242,7 @@ class MemberRun(HaRun):
         answered, known = replicator.active.answered, replicator.followers
         last, now = node.journal.last, self.shell.clock.now()
         own = self.member.folder.member
-        names = {*replicator.streams, *(each for each in in_sync if each != own), *known.asynchronous()}
+        names = {*replicator.streams, *(each for each in in_sync if each != own), *known.seen()}
         found = []
         for name in sorted(names):
             lag = known.lags.get(name)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from atalanta.app.connectors import transport
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("atalanta.app")
 
 ATTEND_S: Final = 0.5
+# A process that waits has changed its file by then, so that it is known to live.
+LOOKS: Final = 4
 # A store is given back when its holder has served for so long: a primary that fails again and again takes it rarely.
 FAILBACK_AFTER_S: Final = 5.0
 
@@ -117,6 +120,7 @@ class SharedStoreRun(HaRun):
     async def attend(self, node: Node) -> None:
         """Implements HaRun.attend: reads the files of the passive processes."""
         told = ""
+        looks = 0
         while True:
             await asyncio.sleep(ATTEND_S)
             try:
@@ -128,6 +132,10 @@ class SharedStoreRun(HaRun):
                     log_event(log, "store_unreadable", {"why": told})
                 continue
             self._announce()
+            looks += 1
+            if looks >= LOOKS:
+                waiting = tuple(each.place for each in self.activation.members.alive)
+                node.status.ha = replace(node.status.ha, waiting=waiting)
             if request:
                 self.give("an operator asked for a handover")
             elif self._gives_back():

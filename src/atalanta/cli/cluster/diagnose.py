@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from atalanta.cli.cluster.replicated_group import group_of, look
-from atalanta.cli.cluster.shared_store import has_shared_store
+from atalanta.cli.cluster.shared_store import configuration_of, has_shared_store
 from atalanta.cli.cluster.shared_store import look as look_at_pair
 from atalanta.cli.operator_login import operator_login
 from atalanta.cli.output.escape import plain
@@ -72,7 +72,8 @@ def of_member(place: Path) -> list[ClusterFinding]:
     """
     configuration = group_of(place)
     if configuration is None and has_shared_store(place):
-        return list(store_findings(look_at_pair(place)))
+        own = configuration_of(place)
+        return list(store_findings(str(place) if own is None else own.broker.name, look_at_pair(place)))
     if configuration is None:
         raise Refused(f"{place} has no backup (no ha-policy): name host:port of the node", BAD_DATA)
     return list(group_findings(configuration.ha, asyncio.run(look(configuration))))

@@ -22,7 +22,7 @@ from atalanta.runtime.ha.epoch_names import EPOCHS_NAME
 from atalanta.runtime.ha.shared_store import look_at_store
 from atalanta.runtime.ha.store_requests import HANDOVER, PROMOTE, post_request, take_request
 from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION, BAD_DATA
-from atalanta.survey.members.pair_state import REMEDIES, PairState, address_of, pair_state
+from atalanta.survey.members.pair_state import REMEDIES, PairState, pair_state
 
 SUBFOLDERS: Final = ("", "journal", "data/journal")
 LOOK_S: Final = 0.1
@@ -37,7 +37,7 @@ def run_status(place: Path, json_output: bool) -> None:
             typer.echo(json.dumps(described(seen, holder)))
             return
         rows = [("active" if seen.state == ACTIVE else seen.state, holder, "", str(seen.view.epoch))]
-        rows += [("passive", address_of(each), each.role, "") for each in seen.waiting]
+        rows += [("passive", each.place, each.role, "") for each in seen.waiting]
         show_table(["state", "process", "role", "epoch"], rows, right=["epoch"])
         if seen.state != ACTIVE:
             typer.echo(REMEDIES[seen.state], err=True)
@@ -154,5 +154,5 @@ def described(seen: PairState, holder: str) -> dict[str, object]:
         "epoch": seen.view.epoch,
         "holder": holder,
         "lease_ms": 0 if record is None else record.length_ns // 1_000_000,
-        "passive": [{"role": each.role, "address": address_of(each)} for each in seen.waiting],
+        "passive": [{"role": each.role, "address": each.place} for each in seen.waiting],
     }

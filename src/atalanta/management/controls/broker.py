@@ -92,6 +92,7 @@ class BrokerControl(Control):
             "HAPolicy": lambda call: self.status.ha.policy,
             "ActivationSequence": lambda call: self.status.ha.epoch,
             "ReplicationAsJSON": self.replication_as_json,
+            "WaitingBackups": self.waiting_backups,
             "ClusterConnectionNames": lambda call: [],
             "DefaultClusterPassword": lambda call: self.broker.security.has_default_password,
             "Clustered": lambda call: False,
@@ -284,6 +285,11 @@ class BrokerControl(Control):
         ha = self.status.ha
         return encode_json(_replication(ha)) if ha.policy.startswith("Replication") else ""
 
+    def waiting_backups(self, call: Call) -> object:
+        """Returns host:port of each process that waits for the shared store; null if that is not known."""
+        waiting = self.status.ha.waiting
+        return None if waiting is None else list(waiting)
+
     def connectors_as_json(self, call: Call) -> object:
         """Returns the connectors with the parameters that the node announces; key store parameters are left out."""
         found: list[dict[str, object]] = []
@@ -302,6 +308,7 @@ def _replication(ha: HaStatus) -> dict[str, object]:
             "behind": each.behind,
             "behindMillis": int(each.behind_s * 1_000),
             "connected": each.member in ha.connected,
+            "address": each.place,
         }
         for each in ha.replicas
     ]
@@ -310,6 +317,7 @@ def _replication(ha: HaStatus) -> dict[str, object]:
         "minInSync": ha.min_in_sync,
         "registerProblem": ha.register_problem,
         "onlyVoter": ha.only_voter,
+        "silentVoters": dict(ha.silent_voters),
         "replicas": replicas,
     }
 

@@ -32,6 +32,13 @@ class MemberRecord:
     wants: str
     beat: int
 
+    @property
+    def place(self) -> str:
+        """Returns its host:port, as it would be announced; its name without a connector."""
+        for values in self.connectors.values():
+            return f"{values.get('host', '')}:{values.get('port', '')}"
+        return self.name
+
 
 def write_member(folder: Path, record: MemberRecord) -> None:
     """Writes the file of a member. Not synced: it is of no use after the end of the machine. Raises OSError."""

@@ -19,9 +19,13 @@ from atalanta.survey.model.cluster import LiveCluster
 from atalanta.survey.model.groups import ReplicaView
 from atalanta.survey.texts import duration_text
 
-LAG_MS: Final = 30_000  # of an asynchronous copy
+LAG_MS: Final = 30_000  # of a member that catches up, or of an asynchronous copy
 MANAGER_AWAY: Final = "meanwhile no member can take over, and none can be removed: see that it runs and can be reached"
 WITNESS: Final = "start `atalanta ha witness` on a third host, and name it in atalanta.toml, [ha.manager]"
+START_VOTER: Final = (
+    "start it again with its folder: `atalanta ha witness`; of a voter in a guard the log of its member says why. The "
+    "others must stay a majority"
+)
 LOOK_AT_BACKUP: Final = "start the backup; if it runs, `atalanta doctor` of its folder says why it is not in sync"
 
 
@@ -42,15 +46,18 @@ def group_findings(ha: HaPolicy, seen: GroupState) -> Iterator[ClusterFinding]:
     yield from _kept_tail(seen)
 
 
-def store_findings(seen: PairState) -> Iterator[ClusterFinding]:
+def store_findings(label: str, seen: PairState) -> Iterator[ClusterFinding]:
     """Yields what is wrong with a pair that has a shared store, as its folder shows it."""
-    place = str(seen.journal)
     if seen.state != ACTIVE:
         text = f"no process serves this store: it is {seen.state}"
-        yield ClusterFinding(ERROR, "store_not_served", place, text, REMEDIES[seen.state], {"state": seen.state})
+        yield ClusterFinding(ERROR, "store_not_served", label, text, REMEDIES[seen.state], {"state": seen.state})
     elif not seen.waiting:
-        text = "no process waits for this store: when the active one ends, nobody serves"
-        yield ClusterFinding(WARNING, "backup_missing", place, text, "start the backup: atalanta run")
+        yield _backup_missing(label)
+
+
+def _backup_missing(label: str) -> ClusterFinding:
+    text = "no process waits for its shared store: when the active one ends, nobody serves"
+    return ClusterFinding(WARNING, "backup_missing", label, text, "start the backup: atalanta run")
 
 
 def _register(seen: GroupState) -> Iterator[ClusterFinding]:
@@ -92,8 +99,13 @@ def replication_findings(cluster: LiveCluster) -> Iterator[ClusterFinding]:
     """Yields what the active nodes of replicated groups say of their groups."""
     for node in cluster.nodes:
         told = node.replication
+        if node.waiting == []:
+            yield _backup_missing(node.label)
         if told is None:
             continue
+        for at, why in told.silent_voters.items():
+            text = f"the voter at {at} of its register does not answer: {why}"
+            yield ClusterFinding(WARNING, "voter_silent", node.label, text, START_VOTER, {"voter": at, "why": why})
         if problem := told.register_problem:
             text = f"the manager does not answer: {problem}"
             yield ClusterFinding(ERROR, "manager_unreachable", node.label, text, MANAGER_AWAY, {"why": problem})
@@ -130,8 +142,13 @@ def _followers(label: str, required: int, followers: list[ReplicaView]) -> Itera
             text = f"the asynchronous copy {each.member} is {lag}: as much is lost if it must serve"
             remedy = "is it up, and its network fast enough? artemis_replica_lag_seconds shows the course"
             yield ClusterFinding(WARNING, "replica_lag", label, text, remedy, facts)
+        elif each.connected is False and not each.in_sync:
+            text = f"{each.member} of its group is away for {duration_text(each.behind_ms)}"
+            yield ClusterFinding(WARNING, "replica_away", label, text, LOOK_AT_BACKUP, facts)
         elif not each.in_sync and not each.asynchronous:
-            yield ClusterFinding(NOTE, "replica_behind", label, f"{each.member} is not in sync: {lag}", "", facts)
+            severity, remedy = (WARNING, LOOK_AT_BACKUP) if each.behind_ms >= LAG_MS else (NOTE, "")
+            text = f"{each.member} is not in sync: {lag}"
+            yield ClusterFinding(severity, "replica_behind", label, text, remedy, facts)
 
 
 def _passive(seen: GroupState, status: MemberStatus) -> Iterator[ClusterFinding]:
@@ -158,7 +175,6 @@ def _kept_tail(seen: GroupState) -> Iterator[ClusterFinding]:
             seen.member,
             f"{len(sizes)} files in {seen.journal} keep {sum(sizes.values())} bytes that were cut from its journal,"
             " because the active member did not have them",
-            "nothing of it was confirmed, unless replica_tail_cut in the log says so: then keep them for support, else"
-            f" delete {', '.join(sizes)}",
+            "keep them if replica_tail_cut in the log says that some of it was confirmed; else nothing in them counts",
             {"files": list(sizes)},
         )

@@ -61,6 +61,8 @@ def connectors(cluster: LiveCluster) -> Iterator[ClusterFinding]:
     for node in cluster.nodes:
         for connection in node.connections:
             known = {link.address for link in connection.links.values()}  # see lost_members
+            if node.replication is not None:  # a passive member does not listen
+                known.update(each.at for each in node.replication.replicas if each.at is not None)
             for at, why in connection.failures.items():
                 if at not in known:
                     yield ClusterFinding(
@@ -197,8 +199,9 @@ def announced_addresses(cluster: LiveCluster) -> Iterator[ClusterFinding]:
             )
         elif failed is not None:
             yield from _unreachable(cluster, node_id, address, failed)
+    passive = {one.at for pair in cluster.pairs() for one in pair.passive}
     for each in cluster.unreachable:
-        if each.node_id is None:
+        if each.node_id is None and each.at not in passive:  # a passive member does not answer, and needs not
             yield ClusterFinding(WARNING, "unreachable", each.at, f"cannot be asked: {each.why}", "")
 
 

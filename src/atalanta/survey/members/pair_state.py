@@ -57,10 +57,3 @@ def pair_state(journal: Path) -> PairState:
 def beats(journal: Path) -> dict[str, int]:
     """Returns the count of each member's file."""
     return {each.name: each.beat for each in read_members(journal / MEMBERS_NAME)}
-
-
-def address_of(member: MemberRecord) -> str:
-    """Returns host:port of a waiting process, as it would be announced."""
-    for values in member.connectors.values():
-        return f"{values.get('host', '')}:{values.get('port', '')}"
-    return member.name

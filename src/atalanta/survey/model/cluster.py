@@ -45,6 +45,8 @@ class NodeView:
     """By address."""
     prepared: list[str] = field(default_factory=list)
     """Its prepared transactions, as base64, in both samples."""
+    waiting: list[str] | None = None
+    """host:port of the processes that wait for its shared store; None if it does not tell."""
     replication: ReplicationView | None = None
     """Of the active node of a replicated group."""
     alarms: list[AlarmView] = field(default_factory=list)
@@ -89,7 +91,7 @@ class NodeView:
                 [
                     PassiveView(
                         each.member,
-                        self.backups.get(self.node_id) if len(self.replication.replicas) == 1 else None,
+                        each.at,
                         each.in_sync,
                         each.asynchronous,
                         each.connected,
@@ -102,7 +104,12 @@ class NodeView:
         if at is None and not self.shared_store:
             return None
         kind = "shared store" if self.shared_store else ""
-        return PairView(self.node_id, kind, self.epoch, [] if at is None else [PassiveView(at, at)])
+        if self.waiting is None:  # a backup that has left stays announced, so it may be away
+            return PairView(self.node_id, kind, self.epoch, [] if at is None else [PassiveView(at, at)])
+        passive = [PassiveView(place, place, connected=True) for place in self.waiting]
+        if at is not None and at not in self.waiting:
+            passive.append(PassiveView(at, at, connected=False))
+        return PairView(self.node_id, kind, self.epoch, passive)
 
     def consumers_of(self, queue: str) -> list[ConsumerView]:
         return [consumer for consumer in self.consumers if consumer.queue == queue]

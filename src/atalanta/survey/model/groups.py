@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 @dataclass
 class ReplicaView:
-    """A follower in a replicated group, as its active node sees it. `behind` counts the records that it lacks."""
+    """A follower in a replicated group, as its active node sees it. `behind` counts the records that it lacks.
+
+    `behind_ms`: for how long it has lacked some, or is away. `at` is the host:port that it announces.
+    """
 
     member: str
     in_sync: bool
@@ -15,6 +18,7 @@ class ReplicaView:
     behind: int = 0
     behind_ms: int = 0
     connected: bool | None = None
+    at: str | None = None
 
 
 @dataclass
@@ -25,6 +29,8 @@ class ReplicationView:
     min_in_sync: int = 1
     register_problem: str = ""
     only_voter: bool = False
+    silent_voters: dict[str, str] = field(default_factory=dict)
+    """Why a voter of its register does not answer, by host:port."""
     replicas: list[ReplicaView] = field(default_factory=list)
 
 

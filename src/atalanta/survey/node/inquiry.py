@@ -54,6 +54,8 @@ class NodeInquiry:
         node.bridges = await self._ask("bridges", bridges_of(management, node.ours), [])
         if node.ours:
             node.networks = await self._ask("networks", networks_of(management), [])
+            waiting = await self._optional("WaitingBackups")
+            node.waiting = [str(each) for each in waiting] if isinstance(waiting, list) else None
             node.replication = await self._ask("replication", replication_of(management), None)
         for queue in await self._ask("queues", queues_of(management), []):
             node.queues[queue.name] = queue

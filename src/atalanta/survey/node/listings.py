@@ -48,12 +48,13 @@ async def replication_of(management: Management) -> ReplicationView | None:
     if not text:
         return None
     row = row_of(text, BROKER, "ReplicationAsJSON")
-    replicas = row.get("replicas")
+    replicas, silent = row.get("replicas"), row.get("silentVoters")
     return ReplicationView(
         _int(row, "epoch"),
         _int(row, "minInSync") or 1,
         str(row.get("registerProblem") or ""),
         row.get("onlyVoter") is True,
+        {str(at): str(why) for at, why in (silent if isinstance(silent, dict) else {}).items()},
         [_replica(each) for each in (replicas if isinstance(replicas, list) else []) if isinstance(each, dict)],
     )
 
@@ -67,6 +68,7 @@ def _replica(row: dict[str, object]) -> ReplicaView:
         _int(row, "behind"),
         _int(row, "behindMillis"),
         connected if isinstance(connected, bool) else None,
+        str(row.get("address") or "") or None,
     )
 
 

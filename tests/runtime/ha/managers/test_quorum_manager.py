@@ -78,6 +78,7 @@ def test_a_value_outlives_its_voters_and_a_minority_confirms_nothing(tmp_path: P
         async with voter(folders[1]) as (_, b), voter(folders[2]) as (_, c):
             reader = manager(1, b, c)
             assert await reader.read() == Found(1, value)
+            assert list(reader.silent()) == ["127.0.0.1:1"]  # the others are a majority
             await reader.close()
             alone = manager(1, 1 + 1, b, timeout_s=0.5)
             with pytest.raises(ManagerUnavailable, match="no majority.*127.0.0.1:1: "):

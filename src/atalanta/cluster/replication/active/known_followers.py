@@ -46,16 +46,25 @@ class KnownFollowers:
     def __init__(self) -> None:
         self.lags: dict[str, FollowerLag] = {}
         self.wanted: str = ""
+        self.places: dict[str, str] = {}  # host:port that each announces, "" if it announces none
         self._gone_ns: dict[str, int] = {}  # since when a member has no stream
 
-    def on_member(self, now: int, member: str, asynchronous: bool) -> None:
-        """Begins to measure a follower, or goes on."""
+    def on_member(self, now: int, member: str, asynchronous: bool, place: str = "") -> None:
+        """Begins to measure a follower, or goes on. Another member of its place had the folder before, and is gone."""
+        for former in [name for name, its in self.places.items() if place and its == place and name != member]:
+            self._forget(former)
+        self.places[member] = place
         known = self.lags.pop(member, None)
         if known is None or known.asynchronous != asynchronous:
             known = FollowerLag(now, asynchronous)
         self.lags[member] = known
         if len(self.lags) > MEMBERS_MAX:
-            del self.lags[next(iter(self.lags))]
+            self._forget(next(iter(self.lags)))
+
+    def _forget(self, member: str) -> None:
+        self.lags.pop(member, None)
+        self.places.pop(member, None)
+        self._gone_ns.pop(member, None)
 
     def on_answer(self, now: int, member: str, answer: Answer, last: int) -> None:
         """Records the answer of a follower, while the active node ends with `last`."""
@@ -78,6 +87,6 @@ class KnownFollowers:
         """Returns for how long a member has no stream; it is asked only about such members."""
         return now - self._gone_ns.setdefault(member, now)
 
-    def asynchronous(self) -> list[str]:
-        """Returns the asynchronous members that were seen in this epoch."""
-        return [member for member, lag in self.lags.items() if lag.asynchronous]
+    def seen(self) -> list[str]:
+        """Returns the members that were seen in this epoch, those that are away too."""
+        return list(self.lags)

@@ -195,7 +195,8 @@ class Replicator(Part):
             before.connection.close("the member has a newer connection")
         self.streams[member] = FollowerStream(member, connection, self.active, self._sources)
         self.active.set_asynchronous(member, connection.asynchronous)
-        self.followers.on_member(now, member, connection.asynchronous)
+        place = next((each.address for each in connection.connectors.values()), "")
+        self.followers.on_member(now, member, connection.asynchronous, place)
         self.trace.event("replica_connected", {"member": member, "remote": connection.peer()})
         self._do(now, [self.active.offer(member)])
         if self.seat.guard is not None:

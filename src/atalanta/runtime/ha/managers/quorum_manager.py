@@ -31,6 +31,8 @@ CONNECT_SECONDS: Final = 2.0
 SILENT_SECONDS: Final = 2.0
 BACKOFF_SECONDS: Final = 0.01
 BACKOFF_SECONDS_MAX: Final = 0.5
+NOT_YET: Final = "no connection yet"
+CONNECTED: Final = "connected, no answer yet"
 
 
 class QuorumManager:
@@ -120,6 +122,10 @@ class QuorumManager:
         if self._proposer.result is not None or self._proposer.outbid:
             self._news.set()
 
+    def silent(self) -> dict[str, str]:
+        """Returns why a voter does not answer, by its host:port; the others may be a majority all the same."""
+        return {link.name: link.why for link in self._links if link.why not in ("", NOT_YET, CONNECTED)}
+
     def _why(self) -> str:
         reasons = [f"{link.name}: {link.why}" for link in self._links if link.why]
         return "no majority of the voters answers" + "".join(f"; {each}" for each in reasons)
@@ -137,7 +143,7 @@ class VoterLink:
         on_answer: Callable[[str, VoterAnswer], None],
     ) -> None:
         self.name = f"{host}:{port}"
-        self.why = "no connection yet"  # the last failure, "" while it answers
+        self.why = NOT_YET  # the last failure, "" while it answers
         self._host = host
         self._port = port
         self._key = key
@@ -182,7 +188,7 @@ class VoterLink:
             connection.writer.close()
             self.why = f"it is the same voter as {owner}, or has a copy of its folder"
             return
-        self.why = "connected, no answer yet"
+        self.why = CONNECTED
         self._connection = connection
         self._unanswered_since = asyncio.get_running_loop().time()
         connection.send(self._payload)
