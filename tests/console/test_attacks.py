@@ -62,7 +62,7 @@ async def all_pages(user: Browser) -> None:
     seen: set[str] = set()
     waiting = [
         "/", "/queues", "/queues?internal=1", "/addresses", "/connections", "/sessions", "/consumers", "/producers",
-        "/jobs",
+        "/jobs", "/search?q=evil", "/search?q=%3Cscript&selector=1%3D1",
     ]  # fmt: skip
     while waiting and len(seen) < 150:
         path = waiting.pop(0)

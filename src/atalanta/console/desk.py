@@ -15,6 +15,7 @@ from atalanta.console.access.request_guard import (
 )
 from atalanta.console.operator import Operators, OperatorSession
 from atalanta.console.options import ConsoleOptions
+from atalanta.console.static_files import static_files
 from atalanta.console.view.links import PageLinks
 from atalanta.console.view.templates import environment
 from atalanta.survey.flow import Flow
@@ -44,7 +45,8 @@ class ConsoleDesk:
         self.guard = guard
         self.links = PageLinks(options.base_path())
         self.port = port
-        self._templates = environment(self.links)
+        assets = {name: file.digest for name, file in static_files().items()}
+        self._templates = environment(self.links, assets)
 
     # -- pages ----------------------------------------------------------------------------------
     def page(self, request: web.Request, template: str, /, **values: object) -> web.Response:
@@ -59,7 +61,7 @@ class ConsoleDesk:
             "form_token": operator.browser.form_token if operator is not None else "",
             "jobs_running": 0 if operator is None else sum(not job.is_over for job in operator.jobs.newest()),
             "read_only": self.options.read_only,
-            "here": request.path_qs,
+            "here": request.path,
         }
         text = self._templates.get_template(template).render({**shared, **values})
         return web.Response(text=text, status=code, content_type="text/html", charset="utf-8")

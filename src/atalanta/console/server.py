@@ -21,6 +21,7 @@ from atalanta.console.pages.login import LoginPages
 from atalanta.console.pages.messages import MessagePages
 from atalanta.console.pages.overview import OverviewPages
 from atalanta.console.pages.queues import QueuePages
+from atalanta.console.pages.search import SearchPages
 from atalanta.console.request_path import RequestPath
 from atalanta.console.static_files import StaticFile, static_files
 from atalanta.wire.uri import UriError
@@ -107,6 +108,7 @@ class ConsoleServer:
             ClientPages(desk),
             ActionPages(desk),
             JobPages(desk),
+            SearchPages(desk),
             static,
         ):
             for route in pages.routes():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from importlib.resources import files
 from typing import Final
 
@@ -13,9 +14,11 @@ class StaticFile:
     def __init__(self, content: bytes, kind: str) -> None:
         self.content = content
         self.kind = kind
-        self.tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+        self.digest = hashlib.sha256(content).hexdigest()[:32]
+        self.tag = f'"{self.digest}"'
 
 
+@cache
 def static_files() -> dict[str, StaticFile]:
     """Returns the files of the package's folder `static` by name. A request names one of these, or gets 404."""
     found = {}

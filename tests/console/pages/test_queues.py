@@ -4,40 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
 
 import pytest
 
 from atalanta.client import Message, connect
 from tests.console.conftest import TwoNodes
 from tests.console.console_rig import Browser, Page, logged_in
+from tests.console.pages.messages_of_nodes import count, fill, texts
 
 pytestmark = pytest.mark.process
-
-
-async def fill(place: str, queue: str, messages: Sequence[Message]) -> None:
-    """Sends messages to a queue at one node, which it creates if needed."""
-    async with connect(f"tcp://{place}?stay=true", user="admin", password="secret") as connection:
-        await connection.create_queue(queue, routing="anycast", ignore_existing=True)
-        producer = await connection.producer(f"{queue}::{queue}")
-        for message in messages:
-            await producer.send(message)
-
-
-async def count(place: str, queue: str) -> int:
-    async with connect(f"tcp://{place}?stay=true", user="admin", password="secret") as connection:
-        return int((await connection.query_queue(queue)).message_count)
-
-
-async def agreed(user: Browser, nodes: TwoNodes) -> None:
-    """Agrees to the address of the second node."""
-    page = await user.get("/")
-    assert f"Send my password to {nodes.second}" in page.words()
-    await user.submit(page, "/nodes/agree")
-
-
-def texts(number: int) -> list[Message]:
-    return [Message(text=f"body {each}", properties={"number": each}) for each in range(number)]
 
 
 def test_a_node_that_only_the_topology_names_waits_for_the_users_word(two_nodes: TwoNodes) -> None:

@@ -7,7 +7,7 @@ from atalanta.console.view.templates import environment, instant, octets, visibl
 
 
 def rendered(text: str, **values: object) -> str:
-    return environment(PageLinks("/console")).from_string(text).render(values)
+    return environment(PageLinks("/console"), {}).from_string(text).render(values)
 
 
 def test_every_value_is_escaped() -> None:

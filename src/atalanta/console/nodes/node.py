@@ -69,14 +69,22 @@ class ClusterNode:
             return await management.get(resource, attribute)
 
     async def page(
-        self, operation: str, page: int, size: int, condition: tuple[str, str, str] = ("", "", "")
+        self,
+        operation: str,
+        page: int,
+        size: int,
+        condition: tuple[str, str, str] = ("", "", ""),
+        fields: tuple[str, ...] = (),
     ) -> tuple[list[Row], int]:
-        """Returns one page of a list of the node, and the number of rows on all pages.
+        """Returns one page of a list of the node in its own order, and the number of rows on all pages.
 
-        `condition` is a field, a comparison such as EQUALS, and a value.
+        `condition` is a field, a comparison such as EQUALS, and a value. An Artemis node sorts, and tells all fields.
         """
         field, comparison, value = condition
-        asked = json.dumps({"field": field, "operation": comparison, "value": value})
+        options: dict[str, object] = {"field": field, "operation": comparison, "value": value, "sortOrder": "none"}
+        if fields:
+            options["fields"] = fields
+        asked = json.dumps(options)
         return page_of(await self.call(BROKER, operation, asked, page, size), operation)
 
     @asynccontextmanager

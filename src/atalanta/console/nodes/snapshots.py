@@ -1,7 +1,7 @@
 """Copies of a node's lists in the console's process, so that ten thousand queues are sorted and summed here.
 
-The pauses between two copies grow with the work that one is for the node: it is asked for less than a fiftieth of
-its time.
+The pauses between two copies grow with the work that one is for the node: it is asked for about a hundredth of its
+time.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from typing import Final
 
 from atalanta.console.nodes.list_kinds import ListKind, ListRow
 from atalanta.console.nodes.node import ClusterNode
+from atalanta.console.nodes.tables import summed
 
 PAGE_ROWS: Final = 500
 ROWS_MAX: Final = 200_000
 INTERVAL_MIN_S: Final = 2.0
-SHARE: Final = 50  # the pause after a copy, as a multiple of the time that it took
+INTERVAL_MAX_S: Final = 60.0
+SHARE: Final = 100  # the pause after a copy, as a multiple of the time that it took
 OLD_S: Final = 120.0  # an older copy is not shown
 PATIENCE_S: Final = 0.25  # a page waits so long for a new copy while it has an older one
 
@@ -36,7 +38,7 @@ class Snapshot:
 
     def is_current(self, now_s: float) -> bool:
         """Returns whether the next copy has time."""
-        return self.age_s(now_s) < max(INTERVAL_MIN_S, SHARE * self.cost_s)
+        return self.age_s(now_s) < min(INTERVAL_MAX_S, max(INTERVAL_MIN_S, SHARE * self.cost_s))
 
 
 class NodeSnapshots:
@@ -46,6 +48,7 @@ class NodeSnapshots:
         self._copies: dict[tuple[str, str], Snapshot] = {}
         self._running: dict[tuple[str, str], asyncio.Task[Snapshot]] = {}
         self._tasks: set[asyncio.Task[Snapshot]] = set()
+        self._sums: dict[str, tuple[tuple[Snapshot, ...], list[ListRow]]] = {}
 
     async def of(self, node: ClusterNode, kind: ListKind) -> Snapshot:
         """Returns a copy that is current, or the one before while a new one is being made."""
@@ -64,9 +67,19 @@ class NodeSnapshots:
         await asyncio.wait([task], timeout=PATIENCE_S)
         return task.result() if task.done() else known
 
+    def summed(self, kind: ListKind, found: list[tuple[ClusterNode, Snapshot]]) -> list[ListRow]:
+        """Returns the rows of these copies as one table; it is made once for the same copies."""
+        copies = tuple(each for _, each in found)
+        known = self._sums.get(kind.operation)
+        if known is None or known[0] != copies:
+            by_node = [(node.label, node.id, each.rows) for node, each in found]
+            known = self._sums[kind.operation] = (copies, summed(kind, by_node))
+        return known[1]
+
     def forget(self) -> None:
         """Forgets all copies: something was changed, and the next page shows it."""
         self._copies.clear()
+        self._sums.clear()
         self._running.clear()
 
     async def close(self) -> None:
@@ -91,7 +104,7 @@ class NodeSnapshots:
         total, page, cost_s = 1, 1, 0.0
         while len(rows) < min(total, ROWS_MAX):
             began_s = time.monotonic()
-            found, total = await node.page(kind.operation, page, PAGE_ROWS)
+            found, total = await node.page(kind.operation, page, PAGE_ROWS, fields=kind.fields)
             cost_s += time.monotonic() - began_s
             rows += [kind.typed(row) for row in found]
             page += 1

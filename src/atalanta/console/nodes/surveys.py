@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import cached_property
 from typing import Final
 
 from atalanta.client import ClientError
@@ -18,8 +19,9 @@ from atalanta.survey.model.cluster import LiveCluster, Unreachable
 from atalanta.survey.survey import NOT_ADMITTED, Survey
 
 INTERVAL_MIN_S: Final = 4.0
-SHARE: Final = 50  # the pause after a sample, as a multiple of the time that it took
-FIRST_S: Final = 20.0  # the first page waits so long
+INTERVAL_MAX_S: Final = 120.0
+SHARE: Final = 100  # the pause after a sample, as a multiple of the time that it took
+FIRST_S: Final = 5.0  # the first page waits so long
 PATIENCE_S: Final = 0.5  # the next ones
 
 
@@ -32,10 +34,28 @@ class SurveyResult:
         self.at_s = at_s
         self.cost_s = cost_s
 
-    @property
+    @cached_property
     def flow(self) -> Flow:
         """Returns nodes and links, with rates after the second sample."""
         return flow_of(self.cluster)
+
+    @cached_property
+    def totals(self) -> dict[str, int | float | None]:
+        """Returns what the queues of all nodes have together. Rates are messages a second, None before there are two
+        samples.
+        """
+        cluster = self.cluster
+        queues = cluster.queues()
+        rates = [[queue.per_second(name, cluster.seconds) for queue in queues] for name in ("added", "acknowledged")]
+        together = [None if None in each or not each else sum(rate or 0.0 for rate in each) for each in rates]
+        return {
+            "queues": len(queues),
+            "messages": sum(queue.total("messages") for queue in queues),
+            "consumers": sum(queue.total("consumers") for queue in queues),
+            "clients": sum(node.clients or 0 for node in cluster.nodes),
+            "in": together[0],
+            "out": together[1],
+        }
 
     @property
     def unreachable(self) -> list[Unreachable]:
@@ -46,12 +66,13 @@ class SurveyResult:
         return now_s - self.at_s
 
     def is_current(self, now_s: float) -> bool:
-        """Returns whether the next sample has time."""
-        return self.age_s(now_s) < max(INTERVAL_MIN_S, SHARE * self.cost_s)
+        """Returns whether the next sample has time. The second one comes soon: without it there are no rates."""
+        share = SHARE if self.cluster.seconds > 0 else 1
+        return self.age_s(now_s) < min(INTERVAL_MAX_S, max(INTERVAL_MIN_S, share * self.cost_s))
 
 
 class SessionSurvey:
-    """The samples of one session. The nodes are asked for less than a fiftieth of their time."""
+    """The samples of one session. The nodes are asked for about a hundredth of their time."""
 
     def __init__(self, places: list[NodePlace], credentials: UserCredentials, agreed: AgreedPlaces) -> None:
         self._names = [place.url for place in places]
@@ -65,9 +86,10 @@ class SessionSurvey:
         self._last: SurveyResult | None = None
         self._running: asyncio.Task[SurveyResult] | None = None
 
-    async def result(self) -> SurveyResult:
-        """Returns a sample that is current, or the one before while a new one is taken. Raises the first node's error
-        while no node answers.
+    async def result(self) -> SurveyResult | None:
+        """Returns a sample that is current, or the one before while a new one is taken; None while there is none yet.
+
+        Raises the first node's error while no node answers.
         """
         last = self._last
         now_s = time.monotonic()
@@ -79,8 +101,6 @@ class SessionSurvey:
         await asyncio.wait([task], timeout=FIRST_S if last is None else PATIENCE_S)
         if task.done():
             return task.result()
-        if last is None:
-            raise TimeoutError
         return last
 
     def forget(self) -> None:

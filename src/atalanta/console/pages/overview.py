@@ -7,7 +7,6 @@ import logging
 from aiohttp import web
 
 from atalanta.console.desk import ConsoleDesk, form_of, one, operator_of
-from atalanta.survey.model.cluster import LiveCluster
 
 log = logging.getLogger("atalanta.console")
 
@@ -30,6 +29,10 @@ class OverviewPages:
         operator = operator_of(request)
         await operator.cluster.nodes()  # the members that wait for the user
         result = await operator.survey.result()
+        if result is None:
+            response = self.desk.page(request, "asking.html", nodes=operator.cluster.known())
+            response.headers["Refresh"] = "2"
+            return response
         cluster = result.cluster
         return self.desk.page(
             request,
@@ -40,7 +43,7 @@ class OverviewPages:
             seconds=cluster.seconds,
             unreachable=result.unreachable,
             findings=result.findings,
-            totals=totals_of(cluster),
+            totals=result.totals,
             waiting=operator.cluster.waiting_members(),
             open_brokers=[node.label for node in cluster.nodes if not node.security_enabled],
             drawn=self.desk.draw is not None,
@@ -52,6 +55,8 @@ class OverviewPages:
         if self.desk.draw is None:
             raise web.HTTPNotFound
         result = await operator_of(request).survey.result()
+        if result is None:
+            raise web.HTTPServiceUnavailable
         return web.Response(text=self.desk.draw(result.flow), content_type="image/svg+xml", charset="utf-8")
 
     async def agree(self, request: web.Request) -> web.StreamResponse:
@@ -62,18 +67,3 @@ class OverviewPages:
         operator.survey.forget()
         log.info("console_address_agreed user=%r at=%r", operator.user, at)
         return self.desk.moved("/")
-
-
-def totals_of(cluster: LiveCluster) -> dict[str, int | float | None]:
-    """Returns what the queues of all nodes have together; rates are messages a second, None before a second sample."""
-    queues = cluster.queues()
-    rates = [[queue.per_second(name, cluster.seconds) for queue in queues] for name in ("added", "acknowledged")]
-    together = [None if None in each or not each else sum(rate or 0.0 for rate in each) for each in rates]
-    return {
-        "queues": len(queues),
-        "messages": sum(queue.total("messages") for queue in queues),
-        "consumers": sum(queue.total("consumers") for queue in queues),
-        "clients": sum(node.clients or 0 for node in cluster.nodes),
-        "in": together[0],
-        "out": together[1],
-    }

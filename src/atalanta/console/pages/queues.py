@@ -24,7 +24,7 @@ from atalanta.console.nodes.failures import NotFound, error_text, missing_permis
 from atalanta.console.nodes.list_kinds import ADDRESSES, CONSUMERS, QUEUES, ListKind, ListRow
 from atalanta.console.nodes.node import ClusterNode
 from atalanta.console.nodes.snapshots import Snapshot
-from atalanta.console.nodes.tables import TableQuery, of_node, page_of_rows, read_query, summed
+from atalanta.console.nodes.tables import TableQuery, of_node, page_of_rows, read_query
 from atalanta.console.operator import OperatorSession
 from atalanta.message.encoding.digits import all_digits
 
@@ -210,7 +210,7 @@ async def _table(
     if query.node:
         rows = [row for node, each in answers.found for row in of_node(each.rows, node.label, node.id)]
     else:
-        rows = summed(kind, [(node.label, node.id, each.rows) for node, each in answers.found])
+        rows = operator.snapshots.summed(kind, answers.found)
     return rows, answers
 
 

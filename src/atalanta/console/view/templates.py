@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -18,8 +19,8 @@ TIME_MAX_MS: Final = 1 << 47
 UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
-def environment(links: PageLinks) -> Environment:
-    """Returns the environment of all templates."""
+def environment(links: PageLinks, assets: Mapping[str, str]) -> Environment:
+    """Returns the environment of all templates. `assets` are the static files' digests by name."""
     made = Environment(
         loader=PackageLoader("atalanta.console", "templates"),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -30,6 +31,8 @@ def environment(links: PageLinks) -> Environment:
         auto_reload=False,
     )
     made.globals["link"] = links.to
+    # With its digest, so that a browser keeps a file until it changes.
+    made.globals["asset"] = lambda name: links.to(f"/static/{name}", v=assets[name])
     made.globals["version"] = __version__
     made.filters["number"] = number
     made.filters["octets"] = octets
