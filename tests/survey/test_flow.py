@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from atalanta.survey.flow import flow_of, rate
+from atalanta.survey.model.links import BridgeView, NetworkView
 from tests.survey.views import flowing
 
 
@@ -33,3 +34,25 @@ def test_rates() -> None:
         "12/s",
         "12,346/s",
     ]
+
+
+def test_what_leads_out_of_the_cluster() -> None:
+    """Core bridges and networks: to a member, and to brokers that are none, each of which is there once."""
+    cluster = flowing()
+    b, a = cluster.nodes
+    a.bridges.append(BridgeView("out", "orders", to="h9:61616", connected=True, acknowledged=10, later_acknowledged=30))
+    a.bridges.append(BridgeView("inside", "orders", to="h2:1", connected=True, waiting=4))
+    a.networks.append(NetworkView("NC", "tcp://h8:61616", "classic", True, True, "", 0, 0, 8, 6))
+    b.networks.append(NetworkView("NC", "tcp://h8:61616", "", False, why="connection refused"))
+    flow = flow_of(cluster)
+    assert [(each.label, each.at) for each in flow.neighbours] == [("h9:61616", "h9:61616"), ("classic", "h8:61616")]
+    places = [getattr(flow.place(each.target), "label", None) for each in flow.bridges]
+    assert places == ["h9:61616", "b<&>", "classic", "classic"]
+    assert [each.per_second for each in flow.bridges] == [10.0, None, 4.0, None]
+    assert (flow.bridges[2].back_per_second, flow.bridges[3].why) == (3.0, "connection refused")
+
+
+def test_bridges_of_a_real_artemis_lead_to_untold_places() -> None:
+    cluster = flowing()
+    cluster.nodes[0].bridges += [BridgeView("x", "orders"), BridgeView("y", "orders")]
+    assert [each.at for each in flow_of(cluster).neighbours] == ["an untold place", "an untold place"]

@@ -1,11 +1,15 @@
-"""The model of a live cluster for `atalanta topology`: nodes and directed links, with rates and backlog."""
+"""The picture of a live cluster: nodes and directed links, with rates and backlog, and what leads out of it."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from typing import Final
 
 from atalanta.survey.model.cluster import LiveCluster, NodeView
-from atalanta.survey.model.links import LinkView
+from atalanta.survey.model.groups import PassiveView
+from atalanta.survey.model.links import BridgeView, LinkView, NetworkView
+
+UNTOLD: Final = "an untold place"  # a real Artemis does not tell where a bridge leads
 
 
 @dataclass
@@ -22,6 +26,10 @@ class FlowNode:
     queues: int = 0
     messages: int = 0
     consumers: int = 0
+    clients: int | None = None
+    """Its connections."""
+    passive: list[PassiveView] = field(default_factory=list)
+    """The members that would serve for it."""
     in_per_second: float | None = None
     out_per_second: float | None = None
     why: str = ""
@@ -44,12 +52,49 @@ class FlowLink:
     may_have_arrived: int | None = None
 
 
+BRIDGE: Final = "bridge"
+NETWORK: Final = "network"
+
+
+@dataclass
+class FlowNeighbour:
+    """A broker that is no member: the target of a core bridge, or a broker of Classic's kind in a network."""
+
+    neighbour_id: str
+    label: str
+    at: str
+
+
+@dataclass
+class FlowBridge:
+    """A core bridge or a bridge of a network, from the node `source` to the node or neighbour `target` (their ids).
+
+    `kind` is `bridge` or `network`, `name` that of the bridge or connector. With `duplex` messages come back, too.
+    `queue` and `waiting` are those of a core bridge; `why` says why it has no connection.
+    """
+
+    kind: str
+    name: str
+    source: str
+    target: str
+    linked: bool | None
+    started: bool = True
+    per_second: float | None = None
+    back_per_second: float | None = None
+    duplex: bool = False
+    queue: str = ""
+    waiting: int | None = None
+    why: str = ""
+
+
 @dataclass
 class Flow:
     """The state of a whole cluster at one time."""
 
     nodes: list[FlowNode] = field(default_factory=list)
     links: list[FlowLink] = field(default_factory=list)
+    neighbours: list[FlowNeighbour] = field(default_factory=list)
+    bridges: list[FlowBridge] = field(default_factory=list)
 
     def as_json(self) -> dict[str, object]:
         return asdict(self)
@@ -59,6 +104,13 @@ class Flow:
             if (link.source, link.target) == (source, target):
                 return link
         return None
+
+    def place(self, known_id: str) -> FlowNode | FlowNeighbour | None:
+        """Returns the node or neighbour of an id."""
+        for node in self.nodes:
+            if node.node_id == known_id:
+                return node
+        return next((each for each in self.neighbours if each.neighbour_id == known_id), None)
 
     def pairs(self) -> list[tuple[FlowNode, FlowNode]]:
         """Returns nodes with a link in either direction, each pair once."""
@@ -74,7 +126,8 @@ class Flow:
 def flow_of(cluster: LiveCluster) -> Flow:
     """Returns the flow: nodes by name, then members that did not answer."""
     flow = Flow()
-    for node in sorted(cluster.nodes, key=lambda each: each.label):
+    nodes = sorted(cluster.nodes, key=lambda each: each.label)
+    for node in nodes:
         flow.nodes.append(_node(node, cluster.seconds))
         flow.links += _links(node, cluster.seconds)
     others = {link.target: cluster.label(link.target) for link in flow.links}
@@ -85,7 +138,46 @@ def flow_of(cluster: LiveCluster) -> Flow:
     reasons = {failed.node_id: failed.why for failed in cluster.unreachable}
     for node_id, address in others.items():
         flow.nodes.append(FlowNode(node_id, address, address, reached=False, why=reasons.get(node_id, "")))
+    for node in nodes:
+        for bridge in node.bridges:
+            flow.bridges.append(_core_bridge(flow, node, bridge, cluster.seconds))
+        for network in node.networks:
+            flow.bridges.append(_network(flow, node, network, cluster.seconds))
     return flow
+
+
+def _core_bridge(flow: Flow, node: NodeView, bridge: BridgeView, seconds: float) -> FlowBridge:
+    at = bridge.to or UNTOLD
+    found = FlowBridge(BRIDGE, bridge.name, node.node_id, _target(flow, node, at, ""), bridge.connected, bridge.started)
+    found.queue, found.waiting, found.why = bridge.queue, bridge.waiting, bridge.why
+    if seconds > 0 and bridge.later_acknowledged is not None:
+        found.per_second = max(0, bridge.later_acknowledged - bridge.acknowledged) / seconds
+    return found
+
+
+def _network(flow: Flow, node: NodeView, network: NetworkView, seconds: float) -> FlowBridge:
+    at = network.address.rpartition("://")[2]
+    target = _target(flow, node, at, network.remote_name)
+    found = FlowBridge(NETWORK, network.name, node.node_id, target, network.connected)
+    found.duplex, found.why = network.duplex is True, network.why
+    if seconds > 0 and network.later_sent is not None:
+        found.per_second = max(0, network.later_sent - network.sent) / seconds
+        if found.duplex and network.later_received is not None:
+            found.back_per_second = max(0, network.later_received - network.received) / seconds
+    return found
+
+
+def _target(flow: Flow, node: NodeView, at: str, name: str) -> str:
+    """Returns the id of the node at an address, else of the neighbour there, which is added once."""
+    for known in flow.nodes:
+        if known.at == at or node.members.get(known.node_id) == at:
+            return known.node_id
+    for other in flow.neighbours:
+        if other.at == at and at != UNTOLD:
+            other.label = name or other.label
+            return other.neighbour_id
+    flow.neighbours.append(FlowNeighbour(f"neighbour {len(flow.neighbours) + 1}", name or at, at))
+    return flow.neighbours[-1].neighbour_id
 
 
 def _node(node: NodeView, seconds: float) -> FlowNode:
@@ -94,6 +186,9 @@ def _node(node: NodeView, seconds: float) -> FlowNode:
     found.queues = len(shown)
     found.messages = sum(each.now.messages for each in shown)
     found.consumers = sum(each.now.consumers for each in shown)
+    found.clients = node.clients
+    pair = node.pair()
+    found.passive = [] if pair is None else pair.passive
     if seconds > 0:
         found.in_per_second = sum(max(0, each.now.added - each.added) for each in shown) / seconds
         found.out_per_second = (

@@ -17,14 +17,15 @@ from typing import IO, Any
 import pytest
 from rich.console import Console
 
+from atalanta.cli.cluster.drawing import drawn
 from atalanta.cli.cluster.svg import svg_of
-from atalanta.cli.cluster.topology import Surveys, drawn
+from atalanta.cli.cluster.topology import Surveys
 from atalanta.cli.output.tables import show_table
 from atalanta.client.blocking import connect
 from atalanta.survey.broker_login import BrokerLogin
 from atalanta.survey.flow import flow_of
 from atalanta.survey.model.cluster import LiveCluster, NodeView, Unreachable
-from atalanta.survey.model.links import ClusterConnectionView, LinkView
+from atalanta.survey.model.links import BridgeView, ClusterConnectionView, LinkView, NetworkView
 from atalanta.survey.model.queues import QueueView
 from tests.broker_process import BrokerProcess
 from tests.broker_xml import write_broker_xml
@@ -51,6 +52,40 @@ def test_the_drawing() -> None:
     )
     assert "atalanta 0.1.0" in text and "artemis 2.44.0" in text and "not reached" in text
     assert lines[-1].strip() == "h3:1: wrong user"
+
+
+def leading_out() -> LiveCluster:
+    """The cluster with a core bridge, a network that comes back, one without connection, and a backup."""
+    found = flowing()
+    b, a = found.nodes
+    a.bridges.append(BridgeView("out", "orders", to="h9:61616", connected=True, acknowledged=10, later_acknowledged=30))
+    a.networks.append(NetworkView("NC", "tcp://h8:61616", "classic", True, True, "", 0, 0, 8, 6))
+    b.networks.append(NetworkView("NC", "tcp://h7:61616", "", False, why="connection refused"))
+    b.waiting, b.shared_store = ["h5:1"], True
+    return found
+
+
+def test_the_drawing_of_what_leads_out() -> None:
+    console = Console(width=160, record=True, highlight=False)
+    with console.capture() as captured:
+        console.print(drawn(flow_of(leading_out())))
+    lines = [" ".join(line.split()) for line in captured.get().splitlines()]
+    assert "b<&> ⇠ h5:1 waits" in lines
+    assert lines[-3:] == [
+        "a ════▶ 10/s bridge out to h9:61616",
+        "a ════▶ 4.0/s network NC to classic (h8:61616), 3.0/s back",
+        "b<&> ╳╳╳╳▶ network NC to h7:61616 has no connection; connection refused",
+    ]
+
+
+def test_the_picture_of_what_leads_out() -> None:
+    root = ElementTree.fromstring(svg_of(flow_of(leading_out())))
+    texts = {element.text for element in root.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"classic", "h9:61616", "h7:61616", "out · 10/s", "NC · 4.0/s"} <= texts
+    left, top, width, height = map(float, str(root.get("viewBox")).split())
+    for box in root.iter("{http://www.w3.org/2000/svg}rect"):
+        assert left <= float(str(box.get("x"))) and float(str(box.get("y"))) >= top
+        assert float(str(box.get("x"))) + float(str(box.get("width"))) <= left + width
 
 
 def nine_nodes(ending: str = ".eu-central-1.example") -> LiveCluster:

@@ -7,8 +7,10 @@ import pytest
 from atalanta.kernel.broker.disk_limit import DiskLimit
 from atalanta.kernel.settings.repository import AddressSettingsRepository, SettingValue
 from atalanta.survey.findings.alarms import finding_of
-from atalanta.survey.model.cluster import NodeView
+from atalanta.survey.findings.groups import replication_findings
+from atalanta.survey.model.cluster import LiveCluster, NodeView
 from atalanta.survey.model.health import AlarmView
+from atalanta.survey.node.health import artemis_limits
 from tests.management.management_rig import Desk
 from tests.survey.desk import findings
 
@@ -126,3 +128,23 @@ def test_an_alarm_of_a_later_release(facts: dict[str, object]) -> None:
     found = finding_of(NodeView("h:1", "id", "a"), AlarmView("moon_full", "x", facts))
     assert (found.severity, found.code) == ("warning", "moon_full")
     assert found.text.startswith("moon full x")
+
+
+def test_a_disk_that_is_nearly_full() -> None:
+    desk = desk_with()
+    desk.management.status.disk_used = 0.87
+    (found,) = told(desk)
+    assert found == (
+        "warning", "disk_nearly_full", "the disk is 87.0 % full; at 90 % (max-disk-usage) all senders wait",
+    )  # fmt: skip
+
+
+def test_a_real_artemis_by_its_figures() -> None:
+    node = NodeView("h:1", "id", "a", disk_used_percent=95.0, disk_limit_percent=90, memory_used_percent=100)
+    node.alarms = artemis_limits(node)
+    found = [finding_of(node, alarm) for alarm in node.alarms]
+    assert [(each.severity, each.code) for each in found] == [("error", "disk_full"), ("warning", "memory_full")]
+    assert "take 100 % of global-max-size" in found[1].text
+    node.policy, node.replica_sync = "Replication Primary w/quorum voting", False
+    (one,) = replication_findings(LiveCluster([node]))
+    assert one.code == "no_replica_in_sync"

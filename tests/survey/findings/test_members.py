@@ -98,3 +98,42 @@ def test_a_single_node_that_found_nobody() -> None:
     node.connections[0].failures.clear()
     node.connections[0].discovery_group = "group"
     assert the(found, "no_member").severity == "warning"
+
+
+def test_a_question_that_a_node_refuses_is_no_reassurance() -> None:
+    """A user without rights saw a healthy cluster, with a note."""
+    found = two_nodes()
+    found.nodes[0].unasked.append("alarms: user viewer lacks the permission manage")
+    finding = the(found, "not_told")
+    assert finding.severity == "warning" and "permission manage" in finding.remedy
+    found = two_nodes()
+    found.nodes[0].unsupported += ["alarms", "events"]
+    finding = the(found, "not_supported")
+    assert (finding.severity, finding.text) == ("note", "its release does not tell: alarms, events")
+
+
+def test_clocks_that_differ() -> None:
+    found = two_nodes()
+    for node in found.nodes:
+        node.clock_ms = node.asked_ms = 1_000_000
+    assert diagnosed(found, "u", "p") == []
+    found.nodes[0].clock_ms = 1_000_000 - 300_000
+    finding = the(found, "clock_differs")
+    assert (finding.node, finding.text) == ("a", "its clock is 5 min behind that of the other nodes")
+
+
+def test_releases_that_differ_are_a_note() -> None:
+    found = two_nodes()
+    for node, version in zip(found.nodes, ("1.0", "1.1"), strict=True):
+        node.ours, node.version = True, version
+    assert the(found, "versions_differ").severity == "note"
+
+
+def test_backups_of_other_pairs_do_not_listen() -> None:
+    """Two pairs whose connectors name all four nodes."""
+    found = two_nodes()
+    a, b = found.nodes
+    b.backups = {"id-b": "h4:1"}
+    a.connections[0].failures = {"h4:1": "connection refused"}
+    found.unreachable.append(Unreachable("h4:1", "connection refused"))
+    assert diagnosed(found, "u", "p") == []

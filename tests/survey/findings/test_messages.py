@@ -119,11 +119,23 @@ def test_parked_for_a_member_that_is_away() -> None:
 def test_a_forward_queue_that_grows() -> None:
     found = two_nodes()
     queue = put(found.nodes[0], FORWARD + "id-b", messages=100, internal=True, addresses={"x": 100})
-    queue.later = QueueView(queue.name, queue.name, messages=900)
+    queue.later = QueueView(queue.name, queue.name, messages=900, acknowledged=50)
     found.seconds = 3
     finding = the(found, "forwarding_falls_behind")
     assert "900 messages wait for b, 800 more than 3 s ago" in finding.text
     assert '<address-setting match="x"><address-full-policy>PAGE<' in finding.remedy
+
+
+def test_a_forward_queue_that_stands_still_though_its_link_is_open() -> None:
+    found = two_nodes()
+    queue = put(found.nodes[0], FORWARD + "id-b", messages=100, internal=True, acknowledged=7)
+    queue.later = QueueView(queue.name, queue.name, messages=100, acknowledged=7)
+    found.seconds = 3
+    finding = the(found, "forwarding_stands_still")
+    assert finding.severity == "warning"
+    assert finding.text == "100 messages wait for b, and it took none for 3 s"
+    queue.later.acknowledged, queue.later.messages = 8, 99
+    assert diagnosed(found, "u", "p") == []
 
 
 def test_consumers_with_credit_that_get_nothing() -> None:

@@ -10,6 +10,7 @@ from atalanta.survey.model.cluster import LiveCluster, NodeView
 from atalanta.survey.model.health import AlarmView
 from atalanta.survey.texts import bytes_text, counted, messages
 
+NEAR_PERCENT: Final = 5
 MORE_ROOM: Final = "extend the disk, or free room on it beside the broker's folders; the node goes on by itself"
 
 
@@ -17,6 +18,7 @@ def alarm_findings(cluster: LiveCluster) -> Iterator[ClusterFinding]:
     for node in cluster.nodes:
         for alarm in node.alarms:
             yield finding_of(node, alarm)
+        yield from nearly_full(node)
         yield from paused_queues(node)
 
 
@@ -25,6 +27,14 @@ def finding_of(node: NodeView, alarm: AlarmView) -> ClusterFinding:
     severity, text, remedy = TEXTS.get(alarm.name, _unknown)(alarm)
     facts = {**alarm.facts, "address": alarm.address} if alarm.address else dict(alarm.facts)
     return ClusterFinding(severity, alarm.name, node.label, text, remedy, facts)
+
+
+def nearly_full(node: NodeView) -> Iterator[ClusterFinding]:
+    """Finds a disk that is close to max-disk-usage, before senders wait."""
+    used, limit = node.disk_used_percent, node.disk_limit_percent
+    if used is not None and limit is not None and 0 < limit and limit - NEAR_PERCENT <= used <= limit:
+        text = f"the disk is {used:.1f} % full; at {limit} % (max-disk-usage) all senders wait"
+        yield ClusterFinding(WARNING, "disk_nearly_full", node.label, text, MORE_ROOM, {"used_percent": used})
 
 
 def paused_queues(node: NodeView) -> Iterator[ClusterFinding]:
@@ -66,6 +76,8 @@ def _disk_behind(alarm: AlarmView) -> Shown:
 
 def _memory_full(alarm: AlarmView) -> Shown:
     used = f"{bytes_text(alarm.number('usedBytes'))} of {bytes_text(alarm.number('limitBytes'))}"
+    if "usedBytes" not in alarm.facts:
+        used = f"{alarm.number('usedPercent')} % of global-max-size"
     if 0 < alarm.number("limitMessages") <= alarm.number("usedMessages"):
         used = f"{messages(alarm.number('usedMessages'))} of {alarm.number('limitMessages'):,}"
     text = f"all messages of the node take {used}: every address counts as full"

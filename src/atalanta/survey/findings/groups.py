@@ -99,6 +99,10 @@ def replication_findings(cluster: LiveCluster) -> Iterator[ClusterFinding]:
     """Yields what the active nodes of replicated groups say of their groups."""
     for node in cluster.nodes:
         told = node.replication
+        if node.replica_sync is False:
+            text = "its replica does not have everything: with this node's disk its messages are lost"
+            remedy = "start the backup, and see in its log that it follows"
+            yield ClusterFinding(WARNING, "no_replica_in_sync", node.label, text, remedy)
         if node.waiting == []:
             yield _backup_missing(node.label)
         if told is None:

@@ -22,6 +22,8 @@ CONNECTOR: Final = '<connector name="…">tcp://{host}:{port}</connector>'
 SAME_CREDENTIALS: Final = "<cluster-user>…</cluster-user> <cluster-password>…</cluster-password>, the same on all nodes"
 START: Final = "start the node, or correct host and port of its <connector>"
 STATIC: Final = "<static-connectors><connector-ref>…</connector-ref></static-connectors>"
+RIGHTS: Final = "ask as a user with the permission manage (and view, with management-message-rbac)"
+CLOCKS_MS: Final = 5_000
 WELL_KNOWN: Final = (("admin", "admin"), ("artemis", "artemis"), ("guest", "guest"))
 
 
@@ -35,10 +37,11 @@ def member_findings(
     yield from lost_members(cluster)
     yield from announced_addresses(cluster)
     yield from differences(cluster)
+    yield from clocks(cluster)
+    yield from versions(cluster)
     for node in cluster.nodes:
         yield from passwords(node, user, password)
-        for text in node.unasked:
-            yield ClusterFinding(NOTE, "not_told", node.label, f"could not be asked for {text}", "")
+        yield from silences(node)
 
 
 def shared_ids(cluster: LiveCluster) -> Iterator[ClusterFinding]:
@@ -58,11 +61,10 @@ def shared_ids(cluster: LiveCluster) -> Iterator[ClusterFinding]:
 # -- connectors -----------------------------------------------------------------------------------
 def connectors(cluster: LiveCluster) -> Iterator[ClusterFinding]:
     """Finds connectors that fail, and nodes that have found no member."""
+    passive = cluster.passive_places()
     for node in cluster.nodes:
         for connection in node.connections:
-            known = {link.address for link in connection.links.values()}  # see lost_members
-            if node.replication is not None:  # a passive member does not listen
-                known.update(each.at for each in node.replication.replicas if each.at is not None)
+            known = passive | {link.address for link in connection.links.values()}  # see lost_members
             for at, why in connection.failures.items():
                 if at not in known:
                     yield ClusterFinding(
@@ -199,9 +201,9 @@ def announced_addresses(cluster: LiveCluster) -> Iterator[ClusterFinding]:
             )
         elif failed is not None:
             yield from _unreachable(cluster, node_id, address, failed)
-    passive = {one.at for pair in cluster.pairs() for one in pair.passive}
+    passive = cluster.passive_places()
     for each in cluster.unreachable:
-        if each.node_id is None and each.at not in passive:  # a passive member does not answer, and needs not
+        if each.node_id is None and each.at not in passive:
             yield ClusterFinding(WARNING, "unreachable", each.at, f"cannot be asked: {each.why}", "")
 
 
@@ -307,6 +309,47 @@ def _delays(cluster: LiveCluster) -> Iterator[ClusterFinding]:
                 delay_line(address, usual),
                 {"option": "redistribution-delay", "address": address},
             )
+
+
+def clocks(cluster: LiveCluster) -> Iterator[ClusterFinding]:
+    """Finds clocks that differ: messages expire, and are delivered by schedule, by the clock of their node."""
+    ahead = {
+        node.label: node.clock_ms - node.asked_ms
+        for node in cluster.nodes
+        if node.clock_ms is not None and node.asked_ms is not None
+    }
+    if not ahead:
+        return
+    usual = sorted(ahead.values())[len(ahead) // 2]
+    for name, ahead_ms in ahead.items():
+        if abs(ahead_ms - usual) > CLOCKS_MS:
+            way = "ahead of" if ahead_ms > usual else "behind"
+            text = f"its clock is {duration_text(abs(ahead_ms - usual))} {way} that of the other nodes"
+            remedy = "let a time service (NTP) set the clocks of all machines"
+            yield ClusterFinding(WARNING, "clock_differs", name, text, remedy, {"difference_ms": ahead_ms - usual})
+
+
+def versions(cluster: LiveCluster) -> Iterator[ClusterFinding]:
+    """Finds Atalanta nodes of several releases: right during an upgrade, else forgotten."""
+    found: dict[str, list[str]] = {}
+    for node in cluster.nodes:
+        if node.ours and node.version:
+            found.setdefault(node.version, []).append(node.label)
+    if len(found) > 1:
+        usual = max(found, key=lambda version: len(found[version]))
+        for version, names in found.items():
+            if version != usual:
+                text = f"its release is {version}, elsewhere {usual}"
+                yield ClusterFinding(NOTE, "versions_differ", ", ".join(names), text, "", {"version": version})
+
+
+def silences(node: NodeView) -> Iterator[ClusterFinding]:
+    """Finds what a node did not tell: what is wrong there is not seen, so it is more than a note."""
+    for text in node.unasked:
+        yield ClusterFinding(WARNING, "not_told", node.label, f"could not be asked for {text}", RIGHTS)
+    if node.unsupported:
+        text = f"its release does not tell: {', '.join(node.unsupported)}"
+        yield ClusterFinding(NOTE, "not_supported", node.label, text, "")
 
 
 # -- passwords --------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from atalanta.survey.model.links import LinkView
 from atalanta.survey.model.queues import ConsumerView, QueueView
 from atalanta.survey.texts import duration_text, messages
 
+STILL_S: Final = 1.0  # a shorter look proves nothing
 OFF: Final = "OFF"
 STRICT: Final = "STRICT"
 CONNECTOR_FAILED: Final = "see the finding connector_failed"
@@ -188,6 +189,10 @@ def parked(
     name = cluster.label(node_id)
     if link is None or not link.linked:
         yield _parked_for(cluster, node, queue, name, link, facts)
+    elif queue.later is not None and stands_still(queue, queue.later) and cluster.seconds >= STILL_S:
+        text = f"{messages(queue.later.messages)} wait for {name}, and it took none for {cluster.seconds:g} s"
+        remedy = f"the findings and the log of {name} may say why: a full address, a paused process, a slow network"
+        yield ClusterFinding(WARNING, "forwarding_stands_still", node.label, text, remedy, facts)
     elif queue.later is not None and queue.later.messages > queue.messages:
         target = cluster.node(node_id)
         addresses = ", ".join(queue.addresses) or "its addresses"
@@ -201,6 +206,11 @@ def parked(
             "<address-full-policy>PAGE</address-full-policy></address-setting>",
             facts,
         )
+
+
+def stands_still(queue: QueueView, later: QueueView) -> bool:
+    """Returns whether no message left the queue between the samples, though messages wait."""
+    return 0 < queue.messages <= later.messages and later.acknowledged <= queue.acknowledged
 
 
 def _parked_for(

@@ -32,6 +32,8 @@ class NodeView:
     """Its connections, those of other members and of this survey too."""
     sessions: int | None = None
     disk_used_percent: float | None = None
+    disk_limit_percent: int | None = None
+    """Its max-disk-usage; -1 for none."""
     memory_used_percent: int | None = None
     members: dict[str, str] = field(default_factory=dict)
     backups: dict[str, str] = field(default_factory=dict)
@@ -54,8 +56,14 @@ class NodeView:
     """Of its log, the newest first; a real Artemis tells none."""
     clock_ms: int | None = None
     """The time since 1970 by its clock when it was asked."""
+    asked_ms: int | None = None
+    """The same instant by the clock of the survey."""
+    replica_sync: bool | None = None
+    """Whether a replica has everything, as a real Artemis tells it."""
     unasked: list[str] = field(default_factory=list)
-    """Requests that it refused."""
+    """Requests that it refused, with the reasons: what is wrong there is not seen."""
+    unsupported: list[str] = field(default_factory=list)
+    """Requests that its release does not know."""
     shown: str = ""
     """Shown instead of its name."""
 
@@ -153,6 +161,11 @@ class LiveCluster:
     def pairs(self) -> list[PairView]:
         """Returns the pairs and groups whose active members were asked."""
         return [pair for node in self.nodes if (pair := node.pair()) is not None]
+
+    def passive_places(self) -> set[str]:
+        """Returns host:port of the passive members of all pairs and groups: they do not answer, and need not."""
+        places = {place for node in self.nodes for place in node.backups.values()}
+        return places | {one.at for pair in self.pairs() for one in pair.passive if one.at is not None}
 
     def queues(self) -> list[ClusterQueue]:
         """Returns the queues over all nodes, by address and name; without internal ones."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from atalanta.client import Management
+from atalanta.survey.model.cluster import NodeView
 from atalanta.survey.model.health import AlarmView, EventView
 from atalanta.survey.node.answers import rows_of
 from atalanta.survey.node.queue_rows import BROKER, typed_row
@@ -36,6 +37,17 @@ async def events_of(management: Management) -> list[EventView]:
     return [
         EventView(row["event"], row["level"], row["number"], row["time"], row["count"], row["fields"]) for row in rows
     ]
+
+
+def artemis_limits(node: NodeView) -> list[AlarmView]:
+    """Returns what the figures of a real Artemis say of its disk and its memory: it has no alarms."""
+    found: list[AlarmView] = []
+    used, limit = node.disk_used_percent, node.disk_limit_percent
+    if used is not None and limit is not None and 0 <= limit < used:
+        found.append(AlarmView("disk_full", "", {"usedPercent": round(used, 1), "maxDiskUsage": limit}))
+    if node.memory_used_percent is not None and node.memory_used_percent >= FULL_PERCENT:
+        found.append(AlarmView("memory_full", "", {"usedPercent": node.memory_used_percent}))
+    return found
 
 
 async def artemis_alarms(management: Management) -> list[AlarmView]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable
 from typing import Final, TypeVar
 
@@ -11,7 +12,7 @@ from atalanta.survey.model.cluster import NodeView
 from atalanta.survey.node.answers import row_of, unexpected
 from atalanta.survey.node.bridges import bridges_of, count_bridges, count_networks, networks_of
 from atalanta.survey.node.cluster_links import cluster_connection, count_links, note_later
-from atalanta.survey.node.health import alarms_of, artemis_alarms, events_of
+from atalanta.survey.node.health import alarms_of, artemis_alarms, artemis_limits, events_of
 from atalanta.survey.node.listings import (
     active_places,
     consumers_of,
@@ -23,6 +24,8 @@ from atalanta.survey.node.listings import (
 )
 from atalanta.survey.node.queue_rows import BROKER
 
+# How a node refuses an operation or an attribute that it does not know.
+UNKNOWN: Final = ("AMQ229069", "Problem while retrieving attribute")
 OLDEST_MAX: Final = 100  # queues per node whose oldest message is requested
 Answer = TypeVar("Answer")
 
@@ -74,15 +77,23 @@ class NodeInquiry:
         if node.ours:
             node.alarms = await self._ask("alarms", alarms_of(management), [])
             node.events = await self._ask("events", events_of(management), [])
-            node.clock_ms = _number(await self._optional("CurrentTimeMillis"))
         else:
             node.alarms = await self._ask("addresses", artemis_alarms(management), [])
+            node.alarms += artemis_limits(node)
+            if node.policy.startswith("Replication"):
+                synced = await self._optional("ReplicaSync")
+                node.replica_sync = synced if isinstance(synced, bool) else None
+        node.clock_ms = _number(await self._optional("CurrentTimeMillis"))
+        node.asked_ms = int(time.time() * 1_000)
 
     async def _ask(self, what: str, question: Awaitable[Answer], otherwise: Answer) -> Answer:
         try:
             return await question
         except (ClientError, ValueError) as error:
-            self.node.unasked.append(f"{what}: {why_of(error)}")
+            if isinstance(error, ManagementFailed) and any(mark in error.reason for mark in UNKNOWN):
+                self.node.unsupported.append(what)
+            else:
+                self.node.unasked.append(f"{what}: {why_of(error)}")
             return otherwise
 
     async def _read_state(self) -> None:
@@ -96,6 +107,7 @@ class NodeInquiry:
         node.sessions = _number(await self._optional("SessionCount"))
         node.memory_used_percent = _number(await self._optional("AddressMemoryUsagePercentage"))
         used = await self._optional("DiskStoreUsage")
+        node.disk_limit_percent = _number(await self._optional("MaxDiskUsage"))
         node.disk_used_percent = 100.0 * used if isinstance(used, float | int) and not isinstance(used, bool) else None
 
     async def _optional(self, attribute: str) -> object:
