@@ -20,7 +20,7 @@ from atalanta.console.pages.jobs import JobPages
 from atalanta.console.pages.login import LoginPages
 from atalanta.console.pages.messages import MessagePages
 from atalanta.console.pages.overview import OverviewPages
-from atalanta.console.pages.queues import QueuePages
+from atalanta.console.pages.queues import DestinationPages
 from atalanta.console.pages.search import SearchPages
 from atalanta.console.request_path import RequestPath
 from atalanta.console.static_files import StaticFile, static_files
@@ -103,7 +103,7 @@ class ConsoleServer:
         for pages in (
             LoginPages(desk),
             OverviewPages(desk),
-            QueuePages(desk),
+            DestinationPages(desk),
             MessagePages(desk),
             ClientPages(desk),
             ActionPages(desk),

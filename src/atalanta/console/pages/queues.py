@@ -35,7 +35,7 @@ INTERNAL: Final = ("$.artemis.internal", "notif.", "$sys.mqtt", "activemq.manage
 CONSUMERS_SHOWN_MAX: Final = 100
 
 
-class QueuePages:
+class DestinationPages:
     """The lists, and the page of a queue and of an address."""
 
     def __init__(self, desk: ConsoleDesk) -> None:
