@@ -53,7 +53,7 @@ class NoTopology:
 def inquiry_of(desk: Desk, details: bool = True) -> NodeInquiry:
     """Returns the inquiry of the desk's node."""
     node = NodeView("host:1", desk.broker.node_id)
-    return NodeInquiry(node, cast(Connection, NoTopology()), cast(Management, DeskManagement(desk)), details)
+    return NodeInquiry(node, cast(Connection, NoTopology()), cast(Management, DeskManagement(desk)), details, details)
 
 
 def surveyed(desk: Desk, seconds: float = 0.0) -> LiveCluster:

@@ -8,13 +8,15 @@ from typing import Any, cast
 import pytest
 
 from atalanta.client import Connection
+from atalanta.client.management import REPLY_QUEUE_PREFIX
 from atalanta.management.status import HaStatus, ReplicaStatus
-from atalanta.survey.model.cluster import NodeView
+from atalanta.survey.flow import flow_of
+from atalanta.survey.model.cluster import LiveCluster, NodeView
 from atalanta.survey.node.inquiry import NodeInquiry
 from atalanta.survey.survey import url_of
 from atalanta.survey.texts import duration_text
 from tests.management.management_rig import Desk
-from tests.survey.desk import surveyed
+from tests.survey.desk import inquiry_of, surveyed
 from tests.survey.nonsense import NONSENSE, node
 
 
@@ -42,7 +44,7 @@ def test_what_a_node_could_not_be_asked_is_kept(answer: object) -> None:
         topology: list[Any] = []
 
     view = NodeView("broker2:61616", "id")
-    inquiry = NodeInquiry(view, cast(Connection, Known()), node(answer), details=True)
+    inquiry = NodeInquiry(view, cast(Connection, Known()), node(answer), details=True, queues=True)
     asyncio.run(inquiry.fill())
     asyncio.run(inquiry.sample_again())
     assert all("\n" not in line and len(line) < 250 for line in view.unasked)
@@ -79,3 +81,24 @@ def test_a_pair_with_a_shared_store() -> None:
     node = NodeView("h1:1", "id", shared_store=True, epoch=2, backups={"id": "h2:1"})
     pair = node.pair()
     assert pair is not None and (pair.kind, pair.passive[0].at) == ("shared store", "h2:1")
+
+
+def test_a_picture_needs_no_list_of_queues() -> None:
+    """The sums that a node tells are those over its queues."""
+    desk = Desk()
+    for name in ("orders", "$.artemis.internal.sf.test.id-b", f"{REPLY_QUEUE_PREFIX}1", "notif.1.ActiveMQServerImpl_x"):
+        own = not name.startswith("orders") and "internal" not in name
+        desk.queue(name, temporary=own, durable=not own, internal="internal" in name)
+        desk.fill(name, 2, durable=False)
+    inquiry = inquiry_of(desk, details=False)
+    asyncio.run(inquiry.fill())
+    desk.fill("orders", 1)
+    asyncio.run(inquiry.sample_again())
+    node = inquiry.node
+    assert list(node.queues) == ["$.artemis.internal.sf.test.id-b"] and node.unasked == []
+    full = surveyed(desk).nodes[0]
+    assert full.totals is None and "orders" in full.queues
+    shown, told = full.sums(), node.sums().now  # the answers of the desk count as messages, too
+    assert (told.queues, told.messages, told.consumers) == (shown.queues, shown.messages, shown.consumers) == (2, 3, 0)
+    flow = flow_of(LiveCluster([node], seconds=2.0)).nodes[0]
+    assert (flow.messages, flow.queues) == (3, 2) and flow.in_per_second is not None and flow.in_per_second >= 0.5

@@ -218,6 +218,7 @@ class ManagementService:
         destinations = DestinationOperations(
             broker.queue_registry, broker.address_registry, broker.settings, broker.plans, self.jobs
         )
+        alarms = AlarmOperations(broker, self.status, self.pauses)
         return BrokerControl(
             broker,
             self.notifications,
@@ -228,7 +229,7 @@ class ManagementService:
             lists,
             destinations,
             roles,
-            counters.broker_attributes,
+            {**counters.broker_attributes, **alarms.attributes},
             [
                 lists.operations,
                 destinations.operations,
@@ -239,7 +240,7 @@ class ManagementService:
                 self.users.operations,
                 PermissionOperations(self.permission.allows_call).operations,
                 counters.broker_operations,
-                AlarmOperations(broker, self.status, self.pauses).operations,
+                alarms.operations,
             ],
         )
 

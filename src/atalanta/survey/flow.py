@@ -181,19 +181,15 @@ def _target(flow: Flow, node: NodeView, at: str, name: str) -> str:
 
 
 def _node(node: NodeView, seconds: float) -> FlowNode:
-    shown = [each for each in node.queues.values() if each.shown]
+    sums = node.sums()
     found = FlowNode(node.node_id, node.label, node.at, node.version, node.ours)
-    found.queues = len(shown)
-    found.messages = sum(each.now.messages for each in shown)
-    found.consumers = sum(each.now.consumers for each in shown)
+    found.queues, found.messages, found.consumers = sums.now.queues, sums.now.messages, sums.now.consumers
     found.clients = node.clients
     pair = node.pair()
     found.passive = [] if pair is None else pair.passive
     if seconds > 0:
-        found.in_per_second = sum(max(0, each.now.added - each.added) for each in shown) / seconds
-        found.out_per_second = (
-            sum(max(0, each.now.acknowledged - each.acknowledged) for each in shown) / seconds
-        )
+        found.in_per_second = max(0, sums.now.added - sums.added) / seconds
+        found.out_per_second = max(0, sums.now.acknowledged - sums.acknowledged) / seconds
     return found
 
 

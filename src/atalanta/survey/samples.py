@@ -30,6 +30,8 @@ def _join(known: NodeView, node: NodeView) -> None:
         first = known.queues.get(name)
         if first is not None and first.now.added <= queue.added:  # else it was created again meanwhile
             node.queues[name] = _joined_queue(first.now, queue)
+    if known.totals is not None and node.totals is not None:
+        node.totals = replace(known.totals.now, later=node.totals)
     consumers = {(one.session, one.id): one.later or one for one in known.consumers}
     for at, consumer in enumerate(node.consumers):
         earlier = consumers.get((consumer.session, consumer.id))

@@ -42,9 +42,10 @@ def url_of(node: str) -> tuple[str, str]:
 class Survey:
     """A survey with the credentials of an operator.
 
-    `wait_s` is the pause between the two samples of a run. Without `details` it reads what a picture needs. `admits`
-    decides whether the credentials may go to a host:port that only a topology names. `tries_default_password`: whether
-    that of the cluster user is tried at a real Artemis, whose log then has a refused login at each sample.
+    `wait_s` is the pause between the two samples of a run. Without `details` it reads what a picture needs: sums
+    instead of the queues of an Atalanta node, unless `queues` asks for them. `admits` decides whether the credentials
+    may go to a host:port that only a topology names. `tries_default_password`: whether that of the cluster user is
+    tried at a real Artemis, whose log then has a refused login at each sample.
     """
 
     def __init__(
@@ -53,12 +54,14 @@ class Survey:
         wait_s: float,
         details: bool = True,
         admits: Callable[[str], bool] = lambda at: True,
+        queues: bool = False,
         tries_default_password: bool = True,
     ) -> None:
         self.target = target
         self.wait_s = wait_s
         self.details = details
         self.admits = admits
+        self.queues = queues or details
         self.tries_default_password = tries_default_password
         self.found = LiveCluster()
         self.refusals: list[Exception] = []
@@ -157,7 +160,7 @@ class Survey:
                 await connection.close()
 
     async def _ask(self, node: NodeView, connection: Connection, management: Management, url: str) -> None:
-        inquiry = NodeInquiry(node, connection, management, self.details)
+        inquiry = NodeInquiry(node, connection, management, self.details, self.queues)
         self._inquiries[node.node_id] = inquiry
         self.found.nodes.append(node)
         await inquiry.fill()

@@ -208,6 +208,9 @@ def test_a_live_cluster(nodes: list[Node], tmp_path: Path) -> None:
         ("b", 0, True),
     ]
     assert [link["per_second"] for link in found["links"]] == [0.0, 0.0]
+    (orders,) = json.loads(a.cli("queue", "stat", "orders", "--cluster", "--json"))
+    assert (orders["messages"], orders["nodes"]["a"]["messages"], orders["nodes"]["b"]["messages"]) == (3, 3, 0)
+    assert "a 3, b 0" in a.cli("queue", "stat", "--cluster")
     svg = tmp_path / "cluster.svg"
     shown = b.cli("topology", b.at, "--wait", "0", "--svg", str(svg))
     assert "2 nodes · 3 messages wait" in shown

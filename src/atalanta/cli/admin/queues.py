@@ -13,8 +13,11 @@ from atalanta.cli.output.escape import plain
 from atalanta.cli.output.outcome import NOT_THERE, USAGE, Refused, confirm, reported
 from atalanta.cli.output.tables import show_table
 from atalanta.client import Management, ManagementFailed, run
+from atalanta.survey.model.cluster import LiveCluster
 from atalanta.survey.model.lease import lease_of
+from atalanta.survey.model.queues import ClusterQueue
 from atalanta.survey.node.queue_rows import BROKER, is_internal, queue_rows
+from atalanta.survey.survey import Survey
 from atalanta.survey.texts import messages
 
 Result = TypeVar("Result")
@@ -117,6 +120,43 @@ def run_operation(
         )
         moved = messages(answer) if isinstance(answer, int) else ""
         typer.echo(words.format(moved, queue))
+
+
+def run_cluster_stat(credentials: Credentials, part: str | None, json_output: bool) -> None:
+    """Prints a table of the queues over all nodes of the cluster: their sums, and the messages at each node."""
+    url, user, password = credentials
+    with reported():
+        survey = Survey(operator_login(url, user, password), 0, details=False, queues=True)
+        cluster = run(survey.run([url]))
+        queues = [each for each in cluster.queues() if part is None or part in each.name]
+        if json_output:
+            typer.echo(json.dumps([described(cluster, each) for each in queues], indent=2, ensure_ascii=False))
+            return
+        rows = []
+        for queue in queues:
+            counts = [f"{queue.total(name):,}" for name in NUMBERS]
+            paused = "yes" if any(each.paused for each in queue.by_node.values()) else ""
+            nodes = {cluster.label(node_id): each.messages for node_id, each in queue.by_node.items()}
+            shown = ", ".join(f"{name} {count:,}" for name, count in sorted(nodes.items()))
+            rows.append([queue.name, queue.address, queue.routing_type, *counts, paused, shown])
+        heads = ["queue", "address", "routing", *NUMBERS, "paused", "messages at each node"]
+        show_table(heads, rows, NUMBERS, LEAST)
+        for failed in cluster.unreachable:
+            typer.echo(plain(f"not asked: {failed.at}: {failed.why}"), err=True)
+
+
+def described(cluster: LiveCluster, queue: ClusterQueue) -> dict[str, object]:
+    """Returns a queue over all nodes for programs."""
+    return {
+        "name": queue.name,
+        "address": queue.address,
+        "routingType": queue.routing_type,
+        **{name: queue.total(name) for name in NUMBERS},
+        "nodes": {
+            cluster.label(node_id): {name: getattr(each, name) for name in NUMBERS}
+            for node_id, each in queue.by_node.items()
+        },
+    }
 
 
 async def on_queue(

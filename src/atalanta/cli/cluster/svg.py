@@ -7,6 +7,7 @@ from typing import Final
 
 from atalanta.cli.output.svg import ALERT, EDGE, INK, Box, Point, arrow_between, head, ring, text
 from atalanta.survey.flow import Flow, FlowBridge, FlowLink, FlowNeighbour, FlowNode, rate
+from atalanta.survey.texts import counted
 
 BOX: Final = Box(230, 92)
 BAR: Final = 202
@@ -23,7 +24,8 @@ def svg_of(flow: Flow) -> str:
     centres = {node.node_id: middle for node, middle in zip(flow.nodes, middles, strict=True)}
     outside = column(len(flow.neighbours), max((x for x, _ in middles), default=0.0) + OUTSIDE)
     centres |= {each.neighbour_id: place for each, place in zip(flow.neighbours, outside, strict=True)}
-    most_flow = max((each.per_second or 0.0 for each in (*flow.links, *flow.bridges)), default=0.0)
+    flows = [link.per_second or 0.0 for link in flow.links] + [each.per_second or 0.0 for each in flow.bridges]
+    most_flow = max(flows, default=0.0)
     most_messages = max((node.messages for node in flow.nodes), default=0)
     parts = [head([*middles, *outside], BOX)]
     for link in flow.links:
@@ -107,6 +109,9 @@ def _box(node: FlowNode, centre: Point, most: int) -> str:
     lines.append(text(left + 14, top + 37, under, f'font-size="10" fill="{edge}"'))
     if node.reached:
         label = f"{node.messages:,} waiting · {node.consumers:,} consumers"
+        if node.passive:
+            away = sum(each.connected is False for each in node.passive)
+            label += f" · {counted(len(node.passive), 'backup')}" + (f", {away} away" if away else "")
         lines.append(text(left + 14, top + 54, label, f'font-size="11" fill="{INK}"'))
         flows = [shown for shown in (rate(node.in_per_second), rate(node.out_per_second)) if shown]
         if len(flows) == 2:

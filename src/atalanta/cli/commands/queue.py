@@ -19,6 +19,9 @@ Part = Annotated[
     str | None, typer.Argument(help="only queues with this in their name", show_default=False)
 ]
 All = Annotated[bool, typer.Option("--all", help="also the broker's internal queues")]
+Cluster = Annotated[
+    bool, typer.Option("--cluster", help="of all nodes of the cluster: their sums, and at each node")
+]
 Address = Annotated[str | None, typer.Option(help="the address  [default: the queue's name]")]
 Multicast = Annotated[
     bool, typer.Option("--multicast/--anycast", help="a copy for each queue of the address, or one")
@@ -48,6 +51,7 @@ To = Annotated[str, typer.Argument(help="the target queue", show_default=False)]
 def stat(
     part: Part = None,
     all_queues: All = False,
+    cluster: Cluster = False,
     url: Url = DEFAULT_URL,
     user: User = None,
     password: Password = None,
@@ -58,9 +62,13 @@ def stat(
     \b
     atalanta queue stat
     atalanta queue stat orders --json
+    atalanta queue stat --cluster
     """
-    from atalanta.cli.admin.queues import run_stat
+    from atalanta.cli.admin.queues import run_cluster_stat, run_stat
 
+    if cluster:
+        run_cluster_stat((url, user, password), part, json_output)
+        return
     run_stat((url, user, password), part, all_queues, json_output)
 
 

@@ -39,7 +39,10 @@ class OverviewPages:
             "overview.html",
             nodes=sorted(cluster.nodes, key=lambda node: (node.label, node.at)),
             flow=result.flow,
-            labels={node.node_id: node.label for node in result.flow.nodes},
+            labels={
+                **{node.node_id: node.label for node in result.flow.nodes},
+                **{each.neighbour_id: each.label for each in result.flow.neighbours},
+            },
             seconds=cluster.seconds,
             unreachable=result.unreachable,
             findings=result.findings,

@@ -1,4 +1,4 @@
-"""What a node knows to be wrong with itself now, and the newest events of its log. Only in Atalanta.
+"""What a node knows to be wrong with itself now, the newest events of its log, its totals. Only in Atalanta.
 
 An alarm is a state: it is listed as long as it lasts. An event is told once.
 """
@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.memory.address_memory import BLOCK, DROP, FAIL, PAGE, UNLIMITED
-from atalanta.management.request.call import Call, Operations, Parameters, number_of, text_of
+from atalanta.management.request.call import (
+    Attributes,
+    Call,
+    Operations,
+    Parameters,
+    number_of,
+    text_of,
+)
 from atalanta.management.request.json_text import encode_json
 
 if TYPE_CHECKING:
@@ -23,6 +30,8 @@ if TYPE_CHECKING:
 ALARMS_MAX: Final = 1_000
 EVENTS_MAX: Final = 1_000
 LEVELS: Final = {"info": 20, "warning": 30, "error": 40, "critical": 50}
+NOTIFICATIONS: Final = "notif."  # the queues of members for this node's notifications
+REPLIES: Final = "atalanta.management."  # the queues of management conversations (client/management.py)
 POLICY_NAMES: Final = {PAGE: "PAGE", BLOCK: "BLOCK", FAIL: "FAIL", DROP: "DROP"}
 Row = dict[str, object]
 
@@ -38,6 +47,26 @@ class AlarmOperations:
             "listAlarms": [("", self.list_alarms)],
             "listEvents": [("si", self.list_events)],
         }
+        self.attributes: Attributes = {"TotalsAsJSON": self.totals}
+
+    def totals(self, call: Call) -> object:
+        """Returns the sums over the queues that are load: not internal, nor those of members and conversations."""
+        queues = messages = consumers = added = acknowledged = 0
+        for queue in self.broker.queues.values():
+            if queue.internal or (queue.spec.is_temporary() and queue.name.startswith((NOTIFICATIONS, REPLIES))):
+                continue
+            queues += 1
+            messages += queue.message_count
+            consumers += queue.consumer_count()
+            added += queue.added
+            acknowledged += queue.acknowledged
+        return encode_json({
+            "queues": queues,
+            "messages": messages,
+            "consumers": consumers,
+            "added": added,
+            "acknowledged": acknowledged,
+        })  # fmt: skip
 
     def list_alarms(self, call: Call, given: Parameters) -> object:
         """Returns the alarms as JSON, at most ALARMS_MAX: those of the node, then those of addresses."""

@@ -20,7 +20,7 @@ from atalanta.survey.model.groups import ReplicaView
 from atalanta.survey.texts import duration_text
 
 LAG_MS: Final = 30_000  # of a member that catches up, or of an asynchronous copy
-MANAGER_AWAY: Final = "meanwhile no member can take over, and none can be removed: see that it runs and can be reached"
+MANAGER_AWAY: Final = "see that it runs and can be reached; meanwhile no member can take over, or leave those in sync"
 WITNESS: Final = "start `atalanta ha witness` on a third host, and name it in atalanta.toml, [ha.manager]"
 START_VOTER: Final = (
     "start it again with its folder: `atalanta ha witness`; of a voter in a guard the log of its member says why. The "

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from atalanta.survey.model.groups import PairView, PassiveView, ReplicationView
 from atalanta.survey.model.health import AlarmView, EventView
 from atalanta.survey.model.links import BridgeView, ClusterConnectionView, LinkView, NetworkView
-from atalanta.survey.model.queues import ClusterQueue, ConsumerView, QueueView
+from atalanta.survey.model.queues import ClusterQueue, ConsumerView, QueueView, TotalsView
 
 
 @dataclass
@@ -41,7 +41,10 @@ class NodeView:
     connections: list[ClusterConnectionView] = field(default_factory=list)
     bridges: list[BridgeView] = field(default_factory=list)
     networks: list[NetworkView] = field(default_factory=list)
+    totals: TotalsView | None = None
+    """The sums over its queues as it tells them; without them they are those of `queues`."""
     queues: dict[str, QueueView] = field(default_factory=dict)
+    """Without details of an Atalanta node only its store-and-forward queues."""
     consumers: list[ConsumerView] = field(default_factory=list)
     redistribution_delay_ms: dict[str, int] = field(default_factory=dict)
     """By address."""
@@ -119,8 +122,27 @@ class NodeView:
             passive.append(PassiveView(at, at, connected=False))
         return PairView(self.node_id, kind, self.epoch, passive)
 
+    def sums(self) -> TotalsView:
+        """Returns the sums over its queues that are load."""
+        if self.totals is not None:
+            return self.totals
+        shown = [each for each in self.queues.values() if each.shown]
+        found = _sums(shown)
+        found.later = _sums([each.now for each in shown])
+        return found
+
     def consumers_of(self, queue: str) -> list[ConsumerView]:
         return [consumer for consumer in self.consumers if consumer.queue == queue]
+
+
+def _sums(queues: list[QueueView]) -> TotalsView:
+    return TotalsView(
+        len(queues),
+        sum(each.messages for each in queues),
+        sum(each.consumers for each in queues),
+        sum(each.added for each in queues),
+        sum(each.acknowledged for each in queues),
+    )
 
 
 @dataclass

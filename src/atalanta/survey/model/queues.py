@@ -8,7 +8,7 @@ from typing import Final
 from atalanta.survey.model.lease import LeaseView
 
 ANYCAST: Final = "ANYCAST"
-FORWARD_MARK: Final = "internal.sf."
+FORWARD_MARK: Final = "internal.sf."  # in the names of store-and-forward queues
 
 
 @dataclass
@@ -67,6 +67,23 @@ class QueueView:
     def shown(self) -> bool:
         """Returns whether it counts as load: neither internal nor another member's."""
         return not self.internal and not self.notifies_peer
+
+
+@dataclass
+class TotalsView:
+    """The sums over the queues of a node that are load, of the first sample; `later` has the second."""
+
+    queues: int = 0
+    messages: int = 0
+    consumers: int = 0
+    added: int = 0
+    acknowledged: int = 0
+    later: TotalsView | None = None
+
+    @property
+    def now(self) -> TotalsView:
+        """Returns the sums of the last sample."""
+        return self.later or self
 
 
 @dataclass

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 from atalanta.client import ClientError, Connection, Management, ManagementFailed
 from atalanta.survey.error_line import why_of
 from atalanta.survey.model.cluster import NodeView
+from atalanta.survey.model.queues import FORWARD_MARK
 from atalanta.survey.node.answers import row_of, unexpected
 from atalanta.survey.node.bridges import bridges_of, count_bridges, count_networks, networks_of
 from atalanta.survey.node.cluster_links import cluster_connection, count_links, note_later
@@ -21,6 +22,7 @@ from atalanta.survey.node.listings import (
     queues_of,
     replication_of,
     topology_rows,
+    totals_of,
 )
 from atalanta.survey.node.queue_rows import BROKER
 
@@ -31,13 +33,16 @@ Answer = TypeVar("Answer")
 
 
 class NodeInquiry:
-    """The conversation with one node. Without `details` it reads what a picture needs."""
+    """The conversation with one node. Without `details` it reads what a picture needs, without `queues` their sums."""
 
-    def __init__(self, node: NodeView, connection: Connection, management: Management, details: bool) -> None:
+    def __init__(
+        self, node: NodeView, connection: Connection, management: Management, details: bool, queues: bool
+    ) -> None:
         self.node = node
         self.connection = connection
         self.management = management
         self.details = details
+        self.queues = queues
 
     async def fill(self) -> None:
         """Takes the first sample. Raises ClientError if the node does not answer at all."""
@@ -60,16 +65,24 @@ class NodeInquiry:
             waiting = await self._optional("WaitingBackups")
             node.waiting = [str(each) for each in waiting] if isinstance(waiting, list) else None
             node.replication = await self._ask("replication", replication_of(management), None)
-        for queue in await self._ask("queues", queues_of(management), []):
+        if not self.queues and node.ours:
+            node.totals = await self._ask("totals", totals_of(management), None)
+        for queue in await self._ask("queues", queues_of(management, self._only()), []):
             node.queues[queue.name] = queue
         for bridge in node.bridges:
             source = node.queues.get(bridge.queue)
-            bridge.waiting = None if source is None else source.messages
-        node.consumers = await self._ask("consumers", consumers_of(management), [])
+            count = source.messages if source else await self._optional("MessageCount", f"queue.{bridge.queue}")
+            bridge.waiting = _number(count)
+        if self.details or not node.ours:
+            node.consumers = await self._ask("consumers", consumers_of(management), [])
         if self.details:
             node.prepared = await self._ask("prepared transactions", prepared_transactions(management), [])
             await self._read_health()
             await self._closer()
+
+    def _only(self) -> str:
+        """Returns what the queues that are listed have in their names: with totals the picture needs no others."""
+        return "" if self.node.totals is None else FORWARD_MARK
 
     async def _read_health(self) -> None:
         """Reads what the node knows to be wrong. The clock comes last: no event is younger."""
@@ -110,10 +123,10 @@ class NodeInquiry:
         node.disk_limit_percent = _number(await self._optional("MaxDiskUsage"))
         node.disk_used_percent = 100.0 * used if isinstance(used, float | int) and not isinstance(used, bool) else None
 
-    async def _optional(self, attribute: str) -> object:
+    async def _optional(self, attribute: str, resource: str = BROKER) -> object:
         """Returns an attribute that not every broker has or can tell; None without it."""
         try:
-            return await self.management.get(BROKER, attribute)
+            return await self.management.get(resource, attribute)
         except ManagementFailed:
             return None
 
@@ -160,12 +173,15 @@ class NodeInquiry:
         """Takes the second sample; a node that is not reachable keeps the first."""
         node, management = self.node, self.management
         try:
-            for queue in await queues_of(management):
+            if node.totals is not None:
+                node.totals.later = await totals_of(management)
+            for queue in await queues_of(management, self._only()):
                 if queue.name in node.queues:
                     node.queues[queue.name].later = queue
-            consumers = {(one.session, one.id): one for one in await consumers_of(management)}
-            for consumer in node.consumers:
-                consumer.later = consumers.get((consumer.session, consumer.id))
+            if node.consumers:
+                consumers = {(one.session, one.id): one for one in await consumers_of(management)}
+                for consumer in node.consumers:
+                    consumer.later = consumers.get((consumer.session, consumer.id))
             if node.prepared:
                 later = await prepared_transactions(management)
                 node.prepared = [each for each in node.prepared if each in later]

@@ -8,7 +8,7 @@ from atalanta.client import Management, ManagementFailed
 from atalanta.client.management import REPLY_QUEUE_PREFIX
 from atalanta.survey.model.groups import ReplicationView, ReplicaView
 from atalanta.survey.model.lease import lease_of
-from atalanta.survey.model.queues import ConsumerView, QueueView
+from atalanta.survey.model.queues import ConsumerView, QueueView, TotalsView
 from atalanta.survey.node.answers import row_of, rows_of, unexpected
 from atalanta.survey.node.queue_rows import BROKER, typed_row
 
@@ -72,10 +72,20 @@ def _replica(row: dict[str, object]) -> ReplicaView:
     )
 
 
-async def queues_of(management: Management) -> list[QueueView]:
-    """Returns the queues, without those of management conversations such as this one."""
+async def totals_of(management: Management) -> TotalsView | None:
+    """Returns the sums over the queues of a node; None of an earlier release, and of a real Artemis."""
+    try:
+        row = row_of(await management.get(BROKER, "TotalsAsJSON"), BROKER, "TotalsAsJSON")
+    except ManagementFailed:
+        return None
+    counts = [_int(row, name) for name in ("queues", "messages", "consumers", "added", "acknowledged")]
+    return TotalsView(counts[0], counts[1], counts[2], counts[3], counts[4])
+
+
+async def queues_of(management: Management, only: str = "") -> list[QueueView]:
+    """Returns the queues with `only` in their names, without those of management conversations such as this one."""
     found: list[QueueView] = []
-    for raw in await management.rows("listQueues"):
+    for raw in await management.rows("listQueues", *(("name", "CONTAINS", only) if only else ())):
         row = typed_row(raw)
         if str(row.get("name")).startswith(REPLY_QUEUE_PREFIX):
             continue
