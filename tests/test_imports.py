@@ -33,6 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "spark": {"client", "message.dataclass", "message.encoding"},
     "web": {"management", "runtime.net.connections_by_host"},
+    "console": {"client", "message", "survey", "wire.uri"},
 }  # fmt: skip
 
 # What a package may import under TYPE_CHECKING besides: a message knows who keeps it by type only.
@@ -64,7 +65,9 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "lxml": {"config", "files", "message"},
     "rich": {"cli", "sim"},
     "typer": {"cli"},
-    "aiohttp": {"web"},
+    "aiohttp": {"web", "console"},
+    "jinja2": {"console"},
+    "markupsafe": {"console"},
     "uvloop": {"runtime", "client"},
     "kazoo": {"runtime"},
     "ldap3": {"runtime"},

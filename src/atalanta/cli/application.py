@@ -9,6 +9,7 @@ import typer
 
 from atalanta.cli.commands import address, ha, pipeline, queue
 from atalanta.cli.commands.bench import bench
+from atalanta.cli.commands.console import console
 from atalanta.cli.commands.consume import browse, consume
 from atalanta.cli.commands.doctor import STATUSES as DOCTOR_STATUSES
 from atalanta.cli.commands.doctor import doctor
@@ -115,6 +116,7 @@ application.add_typer(address.application, name="address", rich_help_panel=MESSA
 application.command(rich_help_panel=MESSAGES, epilog=STATUSES)(bench)
 application.command(rich_help_panel=CLUSTER, epilog=DOCTOR_STATUSES)(doctor)
 application.command(rich_help_panel=CLUSTER, epilog=DOCTOR_STATUSES)(topology)
+application.command(rich_help_panel=CLUSTER)(console)
 application.command(rich_help_panel=CLUSTER, epilog=STATUSES)(rebalance)
 application.command(rich_help_panel=CLUSTER, epilog=STATUSES)(drain)
 application.add_typer(ha.application, name="ha", rich_help_panel=CLUSTER)

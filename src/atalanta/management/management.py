@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
+from atalanta.kernel.security.resource_limits import check_name
 from atalanta.kernel.security.security import EDIT, MANAGE, VIEW
 from atalanta.management.controls.acceptor import AcceptorControl
 from atalanta.management.controls.address import AddressControl
@@ -31,6 +32,7 @@ from atalanta.management.operations.leases import LeaseOperations
 from atalanta.management.operations.message_changes import MessageChangeOperations
 from atalanta.management.operations.message_lists import MessageListOperations
 from atalanta.management.operations.message_sender import MessageSender
+from atalanta.management.operations.permissions import PermissionOperations
 from atalanta.management.operations.prepared_transactions import PreparedTransactionOperations
 from atalanta.management.operations.queue_consumers import QueueConsumerOperations
 from atalanta.management.operations.roles import Roles
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.broker.broker import Broker
     from atalanta.kernel.broker.notifications import Notifications
     from atalanta.kernel.ports import Process
+    from atalanta.kernel.security.permissions import Permissions
     from atalanta.kernel.sessions.session import Session
     from atalanta.kernel.settings.broker_config import BrokerConfig
     from atalanta.management.controls.control import Control
@@ -93,7 +96,8 @@ class ManagementPermission:
     permission is missing.
     """
 
-    def __init__(self, config: BrokerConfig) -> None:
+    def __init__(self, config: BrokerConfig, permissions: Permissions) -> None:
+        self.permissions = permissions
         self.address = config.management_address
         self.each_call = config.management_message_rbac
         self.prefix = config.management_rbac_prefix
@@ -107,8 +111,26 @@ class ManagementPermission:
     def check_call(self, session: Session | None, resource: str, method: str) -> None:
         if session is None or not self.each_call or session.identity.cluster:
             return
-        permission = VIEW if self.viewing.fullmatch(method) else EDIT
-        session.check(permission, f"{self.prefix}.{resource}.{method}")
+        session.check(self.of_method(method), self.address_of(resource, method))
+
+    def allows_call(self, session: Session | None, resource: str, method: str) -> bool:
+        """Returns what `check_call` would find. Nothing is counted, and nobody is notified.
+
+        Raises BrokerError for names that are too long: answers about names are kept.
+        """
+        if session is None or not self.each_call:
+            return True
+        address = self.address_of(resource, method)
+        check_name(address)
+        return self.permissions.allows(session.identity, self.of_method(method), address)
+
+    def of_method(self, method: str) -> str:
+        """Returns the permission that a call of the method needs."""
+        return VIEW if self.viewing.fullmatch(method) else EDIT
+
+    def address_of(self, resource: str, method: str) -> str:
+        """Returns the address at which a call needs its permission."""
+        return f"{self.prefix}.{resource}.{method}"
 
 
 class ManagementService:
@@ -129,7 +151,7 @@ class ManagementService:
         self.notifications = notifications
         self.resources = resources
         self.status = status
-        self.permission: ManagementPermission = ManagementPermission(broker.config)
+        self.permission: ManagementPermission = ManagementPermission(broker.config, broker.permissions)
         self.replies = Replies(
             broker.journal, broker.publisher, broker.plans, broker.trace, broker.failures
         )
@@ -216,6 +238,7 @@ class ManagementService:
                 prepared.operations,
                 diverts.broker_operations,
                 self.users.operations,
+                PermissionOperations(self.permission.allows_call).operations,
                 counters.broker_operations,
                 alarms.operations,
             ],

@@ -45,7 +45,8 @@ class Survey:
 
     `wait_s` is the pause between the two samples of a run. Without `details` it reads what a picture needs: sums
     instead of the queues of an Atalanta node, unless `queues` asks for them. `admits` decides whether the credentials
-    may go to a host:port that only a topology names.
+    may go to a host:port that only a topology names. `tries_default_password`: whether that of the cluster user is
+    tried at a real Artemis, whose log then has a refused login at each sample.
     """
 
     def __init__(
@@ -55,12 +56,14 @@ class Survey:
         details: bool = True,
         admits: Callable[[str], bool] = lambda at: True,
         queues: bool = False,
+        tries_default_password: bool = True,
     ) -> None:
         self.target = target
         self.wait_s = wait_s
         self.details = details
         self.admits = admits
         self.queues = queues or details
+        self.tries_default_password = tries_default_password
         self.found = LiveCluster()
         self.refusals: list[Exception] = []
         self._inquiries: dict[str, NodeInquiry] = {}
@@ -169,7 +172,7 @@ class Survey:
         self._inquiries[node.node_id] = inquiry
         self.found.nodes.append(node)
         await inquiry.fill()
-        if self.details and not node.ours:
+        if self.details and self.tries_default_password and not node.ours:
             node.default_cluster_password = await self._has_default_password(url, node)
 
     async def _node_id(self, place: Place, url: str) -> str:

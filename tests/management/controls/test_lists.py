@@ -234,3 +234,29 @@ def test_no_validated_user_is_named_where_security_is_off(desk: Desk) -> None:
         (row,), _ = listed(desk, operation)
         assert row["user"] == "ann" and row["validatedUser"] == "", operation
     assert "validatedUser" not in str(desk.ask("broker", "listAllSessionsAsJSON"))
+
+
+def test_a_copy_of_a_list_needs_no_order_and_few_fields(desk: Desk) -> None:
+    fields = ["name", "messageCount", "no"]
+    options = json.dumps({"field": "", "operation": "", "value": "", "sortOrder": "none", "fields": fields})
+    found: Rows = []
+    for page in (1, 2, 3, 4):
+        answer = desk.json("broker", "listQueues", options, page, 2)
+        assert isinstance(answer, dict) and answer["count"] == 5
+        found += answer["data"]
+    assert found == [
+        {"name": name, "messageCount": count}
+        for name, count in (("replies", "0"), ("pear", "1"), ("apple", "0"), ("fig", "3"), ("news", "0"))
+    ]
+    answer = desk.json("broker", "listAddresses", json.dumps({"sortOrder": "none", "fields": ["name"]}), 2, 3)
+    assert answer == {"data": [{"name": "fig"}, {"name": "topic"}], "count": 5}
+    rows, count = listed(desk, "listQueues", field="name", operation="CONTAINS", value="p", sortOrder="none")
+    assert names(rows) == ["replies", "pear", "apple"] and count == 3
+
+
+def test_one_queue_is_found_by_its_name(desk: Desk) -> None:
+    rows, count = listed(desk, "listQueues", field="name", operation="EQUALS", value="fig")
+    assert names(rows) == ["fig"] and count == 1
+    assert listed(desk, "listQueues", field="name", operation="EQUALS", value="none") == ([], 0)
+    rows, count = listed(desk, "listAddresses", field="NAME", operation="EQUALS", value="topic")
+    assert names(rows) == ["topic"] and count == 1

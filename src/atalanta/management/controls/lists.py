@@ -38,7 +38,7 @@ from atalanta.management.request.call import (
     optional_text,
     text_of,
 )
-from atalanta.management.request.views import View
+from atalanta.management.request.views import View, needed
 
 if TYPE_CHECKING:
     from atalanta.kernel.queue.consumer import QueueConsumer
@@ -309,14 +309,17 @@ class ListOperations:
 
     def list_queues(self, call: Call, given: Parameters) -> object:
         paused = self.pauses.queues
-        rows = [
-            ListedQueue(queue, paused.get(queue.name, False), call.now) for queue in self.queues.values()
-        ]
-        return QUEUES.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
+        options, page, size = optional_text(given, 0), number_of(given, 1), number_of(given, 2)
+        queues, whole = needed(self.queues, options, page, size)
+        rows = [ListedQueue(queue, paused.get(queue.name, False), call.now) for queue in queues]
+        return QUEUES.page(rows, options, page, size, whole)
 
     def list_addresses(self, call: Call, given: Parameters) -> object:
         rows: list[ListedAddress] = []
-        for address in self.shown_addresses():
+        options, page, size = optional_text(given, 0), number_of(given, 1), number_of(given, 2)
+        shown = {address.name: address for address in self.shown_addresses()}
+        addresses, whole = needed(shown, options, page, size)
+        for address in addresses:
             name = address.name
             cache = self.duplicates.by_name.get(name)
             rows.append(
@@ -327,7 +330,7 @@ class ListOperations:
                     is_resource(self.config, name),
                 )
             )
-        return ADDRESSES.page(rows, optional_text(given, 0), number_of(given, 1), number_of(given, 2))
+        return ADDRESSES.page(rows, options, page, size, whole)
 
     def list_connections(self, call: Call, given: Parameters) -> object:
         rows = list(self.clients.connected.values())

@@ -1,13 +1,16 @@
 """Pages of queues, addresses, connections and so on, filtered and sorted (ActiveMQAbstractView).
 
 The options are a JSON object: field, operation, value, sortField (or sortColumn), sortOrder. The answer is
-`{"data":[…],"count":n}`: the page, and the number of matches.
+`{"data":[…],"count":n}`: the page, and the number of matches. Two are not Artemis', which ignores them: sortOrder
+`none` leaves the rows in the node's order, and `fields` are the only ones that are wanted. With the first, and no
+filter, a page of ten thousand queues costs no more than one of a hundred.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import islice
 from typing import Final, Generic, TypeVar
 
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
@@ -15,6 +18,7 @@ from atalanta.management.request.json_text import encode_json
 from atalanta.management.request.times import date_text
 
 Row = TypeVar("Row")
+Entry = TypeVar("Entry")
 Value = str | int | bool | list[str] | None
 
 CONTAINS: Final = "CONTAINS"
@@ -23,6 +27,7 @@ EQUALS: Final = "EQUALS"
 NOT_EQUALS: Final = "NOT_EQUALS"
 GREATER_THAN: Final = "GREATER_THAN"
 LESS_THAN: Final = "LESS_THAN"
+UNSORTED: Final = "none"
 OPERATIONS: Final = (CONTAINS, NOT_CONTAINS, EQUALS, NOT_EQUALS, GREATER_THAN, LESS_THAN)
 
 
@@ -52,9 +57,17 @@ class View(Generic[Row]):
         self.hidden = hidden
         self.other_names = other_names or {}
 
-    def page(self, rows: list[Row], options: str | None, page: int, page_size: int) -> str:
-        """Returns a page as JSON. Raises BrokerError if the options are not a JSON object or name an unknown field."""
+    def page(
+        self, rows: list[Row], options: str | None, page: int, page_size: int, whole: int | None = None
+    ) -> str:
+        """Returns a page as JSON. Raises BrokerError if the options are not a JSON object or name an unknown field.
+
+        `whole`: the rows are already the page of so many, see `needed`.
+        """
         asked = read_options(options)
+        fields = self._wanted(asked)
+        if whole is not None:
+            return encode_json({"data": [self.shown(row, fields) for row in rows], "count": whole})
         rows = self._filtered(rows, asked)
         count = len(rows)
         sort_field = asked.get("sortColumn") or asked.get("sortField")
@@ -64,16 +77,23 @@ class View(Generic[Row]):
         else:
             descending = str(asked["sortOrder"]).lower() == "desc"
         getter = self._getter(str(sort_field))
-        if getter is not None:
+        if getter is not None and asked.get("sortOrder") != UNSORTED:
             rows = sorted(rows, key=lambda row: sort_key(getter(row)), reverse=descending)
         if page != -1 and page_size != -1:
             start = (page - 1) * page_size
             rows = rows[start : start + max(0, page_size)] if start >= 0 else []  # page 1 is the first
-        return encode_json({"data": [self.shown(row) for row in rows], "count": count})
+        return encode_json({"data": [self.shown(row, fields) for row in rows], "count": count})
 
-    def shown(self, row: Row) -> dict[str, object]:
+    def _wanted(self, asked: dict[str, object]) -> dict[str, Callable[[Row], Value]]:
+        """Returns the fields of the answer: all, or those of the options that exist."""
+        wanted = asked.get("fields")
+        if not isinstance(wanted, list):
+            return self.fields
+        return {name: getter for name, getter in self.fields.items() if name in wanted}
+
+    def shown(self, row: Row, fields: dict[str, Callable[[Row], Value]]) -> dict[str, object]:
         found: dict[str, object] = {}
-        for name, getter in self.fields.items():
+        for name, getter in fields.items():
             if name not in self.hidden:
                 value = getter(row)
                 if name in self.dates and isinstance(value, int):
@@ -106,6 +126,24 @@ class View(Generic[Row]):
             return rows
         value = str(asked.get("value") or "")
         return [row for row in rows if matches(getter(row), operation, value)]
+
+
+def needed(
+    table: dict[str, Entry], options: str | None, page: int, page_size: int
+) -> tuple[list[Entry], int | None]:
+    """Returns the entries of a table, by their names, that a page needs, and the number of all if they are the page.
+
+    One that is asked for by its name is found by it; without filter and order only the page itself is looked at.
+    """
+    asked = read_options(options)
+    operation = str(asked.get("operation") or "").strip()
+    if asked.get("field") in ("name", "NAME") and operation == EQUALS:
+        entry = table.get(str(asked.get("value") or ""))
+        return ([] if entry is None else [entry]), None
+    if operation or asked.get("sortOrder") != UNSORTED or page < 1 or page_size < 0:
+        return list(table.values()), None
+    start = (page - 1) * page_size
+    return list(islice(table.values(), start, start + page_size)), len(table)
 
 
 def read_options(options: str | None) -> dict[str, object]:

@@ -1,0 +1,72 @@
+"""The first page: the cluster as the survey sees it, with what is wrong; and its picture."""
+
+from __future__ import annotations
+
+import logging
+
+from aiohttp import web
+
+from atalanta.console.desk import ConsoleDesk, form_of, one, operator_of
+
+log = logging.getLogger("atalanta.console")
+
+
+class OverviewPages:
+    """The page of the whole cluster."""
+
+    def __init__(self, desk: ConsoleDesk) -> None:
+        self.desk = desk
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get("/", self.overview),
+            web.get("/picture.svg", self.picture),
+            web.post("/nodes/agree", self.agree),
+        ]
+
+    async def overview(self, request: web.Request) -> web.StreamResponse:
+        """Shows findings, nodes, links and totals."""
+        operator = operator_of(request)
+        await operator.cluster.nodes()  # the members that wait for the user
+        result = await operator.survey.result()
+        if result is None:
+            response = self.desk.page(request, "asking.html", nodes=operator.cluster.known())
+            response.headers["Refresh"] = "2"
+            return response
+        cluster = result.cluster
+        return self.desk.page(
+            request,
+            "overview.html",
+            nodes=sorted(cluster.nodes, key=lambda node: (node.label, node.at)),
+            flow=result.flow,
+            labels={
+                **{node.node_id: node.label for node in result.flow.nodes},
+                **{each.neighbour_id: each.label for each in result.flow.neighbours},
+            },
+            seconds=cluster.seconds,
+            unreachable=result.unreachable,
+            findings=result.findings,
+            totals=result.totals,
+            waiting=operator.cluster.waiting_members(),
+            open_brokers=[node.label for node in cluster.nodes if not node.security_enabled],
+            drawn=self.desk.draw is not None,
+            age_s=result.age_s(operator.clock()),
+        )
+
+    async def picture(self, request: web.Request) -> web.StreamResponse:
+        """Returns the picture of `atalanta topology --svg`."""
+        if self.desk.draw is None:
+            raise web.HTTPNotFound
+        result = await operator_of(request).survey.result()
+        if result is None:
+            raise web.HTTPServiceUnavailable
+        return web.Response(text=self.desk.draw(result.flow), content_type="image/svg+xml", charset="utf-8")
+
+    async def agree(self, request: web.Request) -> web.StreamResponse:
+        """Records that the user's password may go to the address of a node."""
+        operator = operator_of(request)
+        at = one(await form_of(request), "at")
+        operator.cluster.agree(at)
+        operator.survey.forget()
+        log.info("console_address_agreed user=%r at=%r", operator.user, at)
+        return self.desk.moved("/")

@@ -1,0 +1,77 @@
+// What must move on a page: local times, parts that stay current, a box that chooses all rows.
+// Everything works without this file.
+
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+function showLocalTimes(root) {
+  for (const element of root.querySelectorAll("time[datetime]")) {
+    const at = new Date(element.dateTime);
+    if (!Number.isNaN(at.getTime())) {
+      element.title = `${element.dateTime} (shown in ${zone})`;
+      element.textContent = exact.format(at);
+    }
+  }
+}
+
+function addChoiceOfAll(form) {
+  const boxes = [...form.querySelectorAll('tbody input[type="checkbox"][name="id"]')];
+  const head = form.querySelector("thead th .hidden");
+  if (boxes.length === 0 || head === null) return;
+  const all = document.createElement("input");
+  all.type = "checkbox";
+  all.setAttribute("aria-label", "Choose all messages of this page");
+  all.addEventListener("change", () => {
+    for (const box of boxes) box.checked = all.checked;
+  });
+  head.replaceWith(all);
+}
+
+function isInUse(part) {
+  const selection = document.getSelection();
+  const selected = selection !== null && !selection.isCollapsed && part.contains(selection.anchorNode);
+  return selected || (part.contains(document.activeElement) && document.activeElement !== document.body);
+}
+
+async function refresh(parts) {
+  const answer = await fetch(location.href, {
+    headers: { "X-Atalanta-Refresh": "1" },
+    redirect: "error",
+    cache: "no-store",
+  });
+  if (answer.status === 401) {
+    location.reload();
+    return;
+  }
+  if (!answer.ok) return;
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const found = fresh.querySelectorAll("[data-refresh]");
+  if (found.length !== parts.length) return;
+  parts.forEach((part, number) => {
+    if (isInUse(part)) return;
+    showLocalTimes(found[number]);
+    part.replaceChildren(...found[number].childNodes);
+  });
+}
+
+function keepCurrent() {
+  const parts = [...document.querySelectorAll("[data-refresh]")];
+  if (parts.length === 0) return;
+  const seconds = Math.max(2, Math.min(...parts.map((part) => Number(part.dataset.refresh) || 5)));
+  let busy = false;
+  setInterval(async () => {
+    if (busy || document.hidden) return;
+    busy = true;
+    try {
+      await refresh(parts);
+    } catch {
+      // The console is away for a moment: the next time may find it.
+    } finally {
+      busy = false;
+    }
+  }, seconds * 1000);
+}
+
+showLocalTimes(document);
+document.querySelectorAll("form[data-selectable]").forEach(addChoiceOfAll);
+keepCurrent();
