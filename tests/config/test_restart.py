@@ -37,8 +37,9 @@ def changed(folder: Path, old: str, new: str) -> tuple[Configuration, Configurat
         ("tcp://127.0.0.1:61616<", "tcp://127.0.0.1:61617<", ["connectors"]),
         ("<journal-file-size>10M", "<journal-file-size>20M", ["journal-file-size"]),
         ("<max-hops>1", "<max-hops>2", ["cluster-connections"]),
-        ("<broadcast-period>5000", "<broadcast-period>6000", ["broadcast-groups"]),
-        ("<refresh-timeout>10000", "<refresh-timeout>6000", ["discovery-groups"]),
+        ("<broadcast-period>5000", "<broadcast-period>6000", []),
+        ("<refresh-timeout>10000", "<refresh-timeout>6000", []),
+        ("<connectors>", '<connectors><connector name="more">tcp://127.0.0.1:1</connector>', []),
     ],
 )
 def test_what_counts_after_a_restart_only(

@@ -48,6 +48,11 @@ class DiscoveryConfig(OptionGroup):
     )
     stack: JgroupsStack | None = None  # read from the JGroups stack file
 
+    @property
+    def place(self) -> str:
+        """Returns where the group sends or hears, for logs and management."""
+        return f"group {self.group_address}:{self.group_port}" if self.stack is None else self.stack.describe()
+
 
 @dataclass(eq=False, repr=False)
 class BroadcastGroupConfig(DiscoveryConfig):
@@ -98,6 +103,12 @@ class DiscoveryGroupConfig(DiscoveryConfig):
         unit="ms",
         minimum=1,
     )
+
+    def same_place(self, other: DiscoveryGroupConfig) -> bool:
+        """Returns whether both groups hear at the same place, by the same interface."""
+        one = (self.group_address, self.group_port, self.local_bind_address, self.local_bind_port)
+        two = (other.group_address, other.group_port, other.local_bind_address, other.local_bind_port)
+        return one == two and self.stack == other.stack
 
 
 @dataclass(eq=False, repr=False)
@@ -233,6 +244,19 @@ class ClusterSettings(OptionGroup):
     scale_down: ScaleDownConfig | None = None
     backed_up: bool = False  # other processes may wait to serve as this node; their ports do not listen
     group_connectors: list[str] = field(default_factory=list)  # names: the other members of a replicated group
+
+    def reload_connectors(self, fresh: dict[str, ConnectorConfig]) -> None:
+        """Takes the connectors of a reload. Those of cluster connections and of the group stay as they are: their links
+        were made with them, and others know this node by them."""
+        kept = {name: self.connectors[name] for name in self.fixed_connectors() if name in self.connectors}
+        self.connectors = {**fresh, **kept}
+
+    def fixed_connectors(self) -> list[str]:
+        """Returns the names of the connectors that change only with a restart."""
+        names = [*self.group_connectors]
+        for each in self.cluster_connections:
+            names += [each.connector, *each.static_connectors]
+        return names
 
     def transport(self, name: str) -> TransportConfiguration:
         """Returns the connector of that name in the form that is announced to other nodes."""

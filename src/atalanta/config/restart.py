@@ -21,9 +21,7 @@ def needs_restart(before: Configuration, after: Configuration) -> list[str]:
     for name, one, two in (
         ("atalanta.toml", replace(before.own, bridges={}), replace(after.own, bridges={})),
         ("acceptors", _acceptors(before), _acceptors(after)),
-        ("connectors", before.connectors, after.connectors),
-        ("broadcast-groups", before.broadcast_groups, after.broadcast_groups),
-        ("discovery-groups", before.discovery_groups, after.discovery_groups),
+        ("connectors", _fixed_connectors(before, before), _fixed_connectors(before, after)),
         ("grouping-handler", before.grouping, after.grouping),
         # The first connection router needs an acceptor that names it.
         ("connection-routers", _has_routers(before), _has_routers(after)),
@@ -58,6 +56,13 @@ def _acceptors(configuration: Configuration) -> list[tuple[object, ...]]:
         )
         for acceptor in configuration.acceptors
     ]
+
+
+def _fixed_connectors(started: Configuration, configuration: Configuration) -> dict[str, object]:
+    """Returns the connectors that the started node's cluster connections and group use: others change by a reload."""
+    settings = started.cluster_settings()
+    names = [] if settings is None else settings.fixed_connectors()
+    return {name: configuration.connectors.get(name) for name in names}
 
 
 def _has_routers(configuration: Configuration) -> bool:

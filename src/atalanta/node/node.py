@@ -32,6 +32,7 @@ from atalanta.management.status import NodeStatus
 from atalanta.node import recovery
 from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.parts import Parts
+from atalanta.node.reload import PartsReload
 from atalanta.store.journal import PREFIX as JOURNAL_TIMERS
 from atalanta.store.journal import Journal
 from atalanta.store.pages import PageFiles
@@ -92,6 +93,7 @@ class Node(NodeInputs):
         self.open_connections = OpenConnections(self.host)
         parts = Parts(config, ports, self.host, self.notifications, self.replicator)
         self.parts = parts.by_name
+        self.parts_reload = PartsReload(parts)
         self.acceptors = parts.acceptors
         self.management = ManagementService(
             self.broker, self.notifications, parts.resources, self.status, ports.process
@@ -290,11 +292,7 @@ class Node(NodeInputs):
             return
         self.broker.reload(now, config.broker, config.settings, config.security)
         change_domains(self.ports.trace, self.acceptors, config.acceptors, config.security)
-        if self.scale_down is None or not self.scale_down.frozen:
-            # A node that scales down starts no bridge: its messages may be at the target already.
-            self.bridges.reload(now, config.bridges)
-            if self.routers is not None:
-                self.routers.reload(now, config.routers)
+        self.parts_reload.apply(now, config)
         self.host.logins.forget()
         self.ports.trace.event(
             "configuration_reloaded",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from atalanta.cluster.config import ClusterSettings
 from atalanta.cluster.core_bridges.bridges import CoreBridges
 from atalanta.cluster.discovery.discovery import Discovery
+from atalanta.cluster.discovery.management import register_groups
 from atalanta.cluster.grouping.config import LOCAL, GroupingHandlerConfig
 from atalanta.cluster.networks.settings import NetworkSettings
 from atalanta.cluster.part import Part
@@ -75,7 +76,9 @@ class Parts:
             config.cluster or config.bridges.discovery(), self.links, broker.node_id, broker.ids, broker.timers,
             broker.trace, host.wire, host.close,
         )  # fmt: skip
+        self.discovery = discovery
         self.by_name["discovery"] = discovery
+        register_groups(discovery, self.resources)
         if config.cluster is not None:
             self._join(config.cluster, discovery)
         # Every node has these parts: management may create bridges that are not configured.

@@ -258,7 +258,7 @@ class Shell(Process):
         for acceptor in self.acceptors:
             if acceptor.tls is not None:
                 acceptor.tls = reloaded.acceptors.get(acceptor.listen.name, acceptor.tls)
-        self.links.secure(reloaded.connectors)
+        self.links.secure_again(reloaded.connectors)
         self.driver.post(NodeInputs.on_reload, reloaded.config)
 
     def accept_no_more(self) -> None:

@@ -118,7 +118,8 @@ class ClusterConnection(MemberListener, ClusterBridgeListener):
         for name in self.config.static_connectors:
             self.scanner.find(now, name, self.settings.transport(name))
         if self.config.discovery_group is not None:
-            self.discovery.listen(now, self.config.discovery_group, self.scanner)
+            user = f"cluster-connection {self.config.name}"
+            self.discovery.listen(now, self.config.discovery_group, self.scanner, user)
 
     def stop(self, now: int) -> None:
         """Stops dialing. Each link sends its own DISCONNECT (ClusterLink.stop)."""

@@ -36,6 +36,11 @@ class ResourceRegistry:
         """Adds a connector with the parameters that the node announces."""
         self.connectors[name] = parameters
 
+    def replace_connectors(self, connectors: Mapping[str, Mapping[str, object]]) -> None:
+        """Replaces the connectors by those of a reload."""
+        self.connectors.clear()
+        self.connectors.update(connectors)
+
     def register_control(self, kind: str, control: Control) -> None:
         """Adds the control of the resources `kind.NAME`."""
         self.controls[kind] = control
