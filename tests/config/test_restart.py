@@ -32,7 +32,7 @@ def changed(folder: Path, old: str, new: str) -> tuple[Configuration, Configurat
         ('type="send" roles="amq"', 'type="send" roles="amq,more"', []),
         ("<name>node-a</name>", "<name>node-b</name>", ["name"]),
         ("<cluster-password>peer-secret", "<cluster-password>other", ["cluster-password"]),
-        ("tcp://0.0.0.0:61616", "tcp://0.0.0.0:61617", ["acceptors"]),
+        ("tcp://0.0.0.0:61616", "tcp://0.0.0.0:61617", []),
         ("tcp://0.0.0.0:61616?", "tcp://0.0.0.0:61616?securityDomain=visitors;", []),
         ("tcp://127.0.0.1:61616<", "tcp://127.0.0.1:61617<", ["connectors"]),
         ("<journal-file-size>10M", "<journal-file-size>20M", ["journal-file-size"]),

@@ -16,7 +16,7 @@ from atalanta.kernel.security.security import (
 )
 from atalanta.kernel.unseen_options import UNREAD
 from atalanta.wire.core.transport import TransportConfiguration
-from atalanta.wire.endpoint import ConnectorConfig
+from atalanta.wire.endpoint import AcceptorConfig, ConnectorConfig
 from atalanta.wire.jgroups_discovery import JgroupsStack
 
 OFF: Final = "OFF"
@@ -243,6 +243,7 @@ class ClusterSettings(OptionGroup):
     internal_naming_prefix: str = "$.artemis.internal."
     scale_down: ScaleDownConfig | None = None
     backed_up: bool = False  # other processes may wait to serve as this node; their ports do not listen
+    replicated: bool = False  # the members of a replicated group come in at the connectors of this one
     group_connectors: list[str] = field(default_factory=list)  # names: the other members of a replicated group
 
     def reload_connectors(self, fresh: dict[str, ConnectorConfig]) -> None:
@@ -257,6 +258,11 @@ class ClusterSettings(OptionGroup):
         for each in self.cluster_connections:
             names += [each.connector, *each.static_connectors]
         return names
+
+    def serves_group(self, acceptor: AcceptorConfig) -> bool:
+        """Returns whether the members of this node's replicated group may come in at an acceptor."""
+        own = [self.connectors.get(each.connector) for each in self.cluster_connections]
+        return self.replicated and any(each is not None and each.port == acceptor.port for each in own)
 
     def transport(self, name: str) -> TransportConfiguration:
         """Returns the connector of that name in the form that is announced to other nodes."""

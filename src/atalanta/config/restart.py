@@ -6,7 +6,8 @@ from dataclasses import fields, replace
 from typing import Any, Final
 
 from atalanta.config.configuration import Configuration
-from atalanta.wire.endpoint import TLS_FIELDS
+from atalanta.wire.endpoint import TLS_FIELDS, AcceptorConfig
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 
 # Fields of BrokerConfig that a reload applies (Broker.reload, ConfiguredResources.reload).
 RELOADED: Final = {"addresses", "address_settings", "security_rules", "stored", "diverts"}
@@ -20,7 +21,8 @@ def needs_restart(before: Configuration, after: Configuration) -> list[str]:
     names = _differing(before.broker, after.broker) + _differing(before.journal, after.journal)
     for name, one, two in (
         ("atalanta.toml", replace(before.own, bridges={}), replace(after.own, bridges={})),
-        ("acceptors", _acceptors(before), _acceptors(after)),
+        ("acceptors", _fixed_acceptors(before, before), _fixed_acceptors(before, after)),
+        ("discoveryUri, rebalanceClusterClients", _published(before), _published(after)),
         ("connectors", _fixed_connectors(before, before), _fixed_connectors(before, after)),
         ("grouping-handler", before.grouping, after.grouping),
         # The first connection router needs an acceptor that names it.
@@ -44,8 +46,10 @@ def _differing(before: object, after: object) -> list[str]:
     ]
 
 
-def _acceptors(configuration: Configuration) -> list[tuple[object, ...]]:
-    """Returns the acceptors without key stores, trust stores and security domain, which are reloaded."""
+def _fixed_acceptors(started: Configuration, configuration: Configuration) -> list[tuple[object, ...]]:
+    """Returns the acceptors of a replicated group, as far as a reload does not change them, and what others have for
+    discovery and rebalancing by OpenWire."""
+    fixed = [acceptor.name for acceptor in started.acceptors if _serves_group(started, acceptor)]
     return [
         (
             acceptor.name,
@@ -55,6 +59,37 @@ def _acceptors(configuration: Configuration) -> list[tuple[object, ...]]:
             {key: value for key, value in acceptor.params.items() if key not in ACCEPTOR_RELOADED},
         )
         for acceptor in configuration.acceptors
+        if acceptor.name in fixed
+    ]
+
+
+def reloadable_acceptors(started: Configuration, configuration: Configuration) -> list[AcceptorConfig]:
+    """Returns the acceptors of a changed configuration, those of a replicated group as they were at the start."""
+    fixed = {each.name: each for each in started.acceptors if _serves_group(started, each)}
+    fresh = {each.name: each for each in configuration.acceptors if each.name not in fixed}
+    found = [*fixed.values(), *fresh.values()]
+    wanted = {each.name: each for each in configuration.acceptors}
+    return [_renewed(each, wanted[each.name]) if each.name in fixed and each.name in wanted else each for each in found]
+
+
+def _renewed(acceptor: AcceptorConfig, fresh: AcceptorConfig) -> AcceptorConfig:
+    """Returns an acceptor with the keys and the domain of a fresh one."""
+    tls = acceptor.tls if acceptor.tls is None or fresh.tls is None else fresh.tls
+    return replace(acceptor, tls=tls, security_domain=fresh.security_domain)
+
+
+def _serves_group(configuration: Configuration, acceptor: AcceptorConfig) -> bool:
+    settings = configuration.cluster_settings()
+    return settings is not None and settings.serves_group(acceptor)
+
+
+def _published(configuration: Configuration) -> list[object]:
+    """Returns what acceptors say about discovery and rebalancing by OpenWire, which parts of the node begin with."""
+    options = [(each.name, each.options(OpenWireAcceptor)) for each in configuration.acceptors]
+    return [
+        (name, each.discovery_uri, each.rebalance_cluster_clients)
+        for name, each in options
+        if each.discovery_uri or each.rebalance_cluster_clients
     ]
 
 

@@ -170,7 +170,7 @@ class ManagementService:
                 sender,
                 broker.diverts,
             ),
-            "acceptor": AcceptorControl(resources.acceptors, lambda: not broker.stopping),
+            "acceptor": AcceptorControl(resources, lambda: not broker.stopping),
             "divert": diverts,
             **resources.controls,
         }

@@ -94,6 +94,7 @@ class Node(NodeInputs):
         parts = Parts(config, ports, self.host, self.notifications, self.replicator)
         self.parts = parts.by_name
         self.parts_reload = PartsReload(parts)
+        self.doors = parts.doors
         self.acceptors = parts.acceptors
         self.management = ManagementService(
             self.broker, self.notifications, parts.resources, self.status, ports.process
@@ -199,6 +200,9 @@ class Node(NodeInputs):
             else:
                 self.connections[conn] = visitor
             return
+        if self.doors.is_closed(acceptor):
+            self.ports.wire.close(conn, "the acceptor is closed")
+            return
         peer = Peer(remote or acceptor, server_name, certificate)
         connection = Sniffer(self.host, conn, peer, now, self.acceptors.get(acceptor))
         if leaving is not None:
@@ -291,8 +295,8 @@ class Node(NodeInputs):
         if self.failed is not None or self.stopped:
             return
         self.broker.reload(now, config.broker, config.settings, config.security)
-        change_domains(self.ports.trace, self.acceptors, config.acceptors, config.security)
         self.parts_reload.apply(now, config)
+        change_domains(self.ports.trace, self.acceptors, config.acceptors, config.security)
         self.host.logins.forget()
         self.ports.trace.event(
             "configuration_reloaded",

@@ -16,13 +16,14 @@ from atalanta.cluster.grouping.config import LOCAL, GroupingHandlerConfig
 from atalanta.cluster.networks.settings import NetworkSettings
 from atalanta.cluster.part import Part
 from atalanta.kernel.broker.notifications import Notifications
-from atalanta.management.resources.acceptor import ListedAcceptor
 from atalanta.management.resources.registry import ResourceRegistry
+from atalanta.node.acceptors import Acceptors
 from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from atalanta.wire.openwire.server.protocol import OpenWireProtocol
 from atalanta.wire.server import WireServer
 
 if TYPE_CHECKING:
+    from atalanta.cluster.balancing.balancers import Balancers
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
     from atalanta.cluster.connection.colocation_seat import ColocationSeat
     from atalanta.cluster.connection_routers.routers import Routers
@@ -33,11 +34,8 @@ if TYPE_CHECKING:
 
 
 def registered_resources(config: NodeConfig) -> ResourceRegistry:
-    """Returns the resources that management shows, with the configured acceptors and connectors."""
+    """Returns the resources that management shows, with the configured connectors."""
     resources = ResourceRegistry()
-    for acceptor in config.acceptors:
-        place = {"host": acceptor.host, "port": acceptor.port}
-        resources.register_acceptor(ListedAcceptor(acceptor.name, place))
     connectors = {} if config.cluster is None else config.cluster.connectors
     for name, connector in connectors.items():
         resources.register_connector(name, connector.transport_params())
@@ -65,10 +63,12 @@ class Parts:
         self.resources = registered_resources(config)
         self.links = ports.links
         self.process = ports.process
-        self.acceptors = {acceptor.name: acceptor for acceptor in config.acceptors}
+        self.doors = Acceptors(config.acceptors, config.cluster, host, self.resources, ports.process)
+        self.acceptors = self.doors.by_name
         self.by_name: dict[str, Part] = {}
         self.clusters: ClusterConnections | None = None
         self.scale_down: ScaleDown | None = None
+        self.balancers: Balancers | None = None
         if config.cluster is not None and config.grouping is not None:
             self._keep_groups(config.grouping, config.cluster)
         broker = host.broker
@@ -105,9 +105,7 @@ class Parts:
                 config.routers, host, self.resources, self.links, self.clusters, discovery
             )
             self.by_name["routers"] = self.routers
-        for protocol in host.protocols:
-            if isinstance(protocol, OpenWireProtocol):
-                protocol.node_clients.peers.use_acceptors(self.acceptors.values())
+        self.doors.introduce()
         if config.networks.connectors:
             self._join_networks(config.networks, agents)
         rebalances = any(each.options(OpenWireAcceptor).rebalance_cluster_clients for each in config.acceptors)
@@ -169,7 +167,7 @@ class Parts:
         self.by_name["scaledown"] = scale_down
         self.resources.extend_broker({}, ScaleDownOperations(scale_down).operations)
         leaving = scale_down.under_way
-        balancers = Balancers(own, clusters, host.connections, self.acceptors, leaving)
+        self.balancers = balancers = Balancers(own, clusters, host.connections, self.acceptors, leaving)
         self.by_name["rebalance"] = balancers
         balance = BalanceOperations(balancers)
         self.resources.extend_broker(balance.attributes, balance.operations)

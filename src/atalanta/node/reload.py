@@ -36,4 +36,7 @@ class PartsReload:
         parts.bridges.reload(now, config.bridges)
         if parts.routers is not None:
             parts.routers.reload(now, config.routers)
+        parts.doors.reload(config.acceptors)
+        if parts.balancers is not None:
+            parts.balancers.follow_acceptors()
         discovery.forget_unused(fresh)

@@ -51,6 +51,11 @@ class Balancers(Part):
             self.members = MemberBrokers(self, peers)
             peers.members = self.members
 
+    def follow_acceptors(self) -> None:
+        """Takes changed acceptors: others are told of those for OpenWire."""
+        for each in self.by_number:
+            each.follow_acceptors()
+
     def start(self, now: int) -> None:
         for each in self.by_number:
             each.start(now)
