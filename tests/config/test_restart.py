@@ -39,6 +39,7 @@ def changed(folder: Path, old: str, new: str) -> tuple[Configuration, Configurat
         ("<max-hops>1", "<max-hops>2", ["cluster-connections"]),
         ("<broadcast-period>5000", "<broadcast-period>6000", []),
         ("<refresh-timeout>10000", "<refresh-timeout>6000", []),
+        ("<message-load-balancing>ON_DEMAND", "<message-load-balancing>STRICT", []),
         ("<connectors>", '<connectors><connector name="more">tcp://127.0.0.1:1</connector>', []),
     ],
 )

@@ -23,6 +23,8 @@ OFF: Final = "OFF"
 STRICT: Final = "STRICT"
 ON_DEMAND: Final = "ON_DEMAND"
 OFF_WITH_REDISTRIBUTION: Final = "OFF_WITH_REDISTRIBUTION"
+# Fields of a cluster connection that change only with a restart.
+FIXED: Final = ("name", "address", "connector", "max_hops", "allow_direct_connections_only")
 LOAD_BALANCING: Final = {
     OFF: OFF,
     STRICT: STRICT,
@@ -228,6 +230,20 @@ class ClusterConnectionConfig(OptionGroup):
     static: bool = False  # `<static-connectors>` is present; if it is empty, the node only accepts links
     allow_direct_connections_only: bool = False
     discovery_group: str | None = None
+
+    def fixed(self) -> dict[str, object]:
+        """Returns what changes only with a restart: others know this node by it, or have bindings by it."""
+        return {name: getattr(self, name) for name in FIXED}
+
+    def differs(self, fresh: ClusterConnectionConfig) -> bool:
+        """Returns whether a reload changes something else."""
+        return any(value != getattr(fresh, name) for name, value in vars(self).items() if name not in FIXED)
+
+    def take(self, fresh: ClusterConnectionConfig) -> None:
+        """Takes what a reload changes. All parts of the cluster connection share this object."""
+        for name, value in vars(fresh).items():
+            if name not in FIXED:
+                setattr(self, name, value)
 
 
 @dataclass(eq=False, repr=False)

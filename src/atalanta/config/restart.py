@@ -27,7 +27,7 @@ def needs_restart(before: Configuration, after: Configuration) -> list[str]:
         ("grouping-handler", before.grouping, after.grouping),
         # The first connection router needs an acceptor that names it.
         ("connection-routers", _has_routers(before), _has_routers(after)),
-        ("cluster-connections", before.cluster_connections, after.cluster_connections),
+        ("cluster-connections", _fixed_connections(before), _fixed_connections(after)),
         ("network-check", before.network_check, after.network_check),
         ("ha-policy", before.ha, after.ha),
         ("scale-down", before.scale_down, after.scale_down),
@@ -91,6 +91,10 @@ def _published(configuration: Configuration) -> list[object]:
         for name, each in options
         if each.discovery_uri or each.rebalance_cluster_clients
     ]
+
+
+def _fixed_connections(configuration: Configuration) -> list[object]:
+    return [each.fixed() for each in configuration.cluster_connections]
 
 
 def _fixed_connectors(started: Configuration, configuration: Configuration) -> dict[str, object]:

@@ -33,6 +33,8 @@ class PartsReload:
                 {name: each.transport_params() for name, each in discovery.settings.connectors.items()}
             )
         discovery.reload(now, fresh)
+        if parts.clusters is not None and config.cluster is not None:
+            parts.clusters.reload(now, config.cluster.cluster_connections)
         parts.bridges.reload(now, config.bridges)
         if parts.routers is not None:
             parts.routers.reload(now, config.routers)

@@ -27,6 +27,7 @@ from atalanta.wire.connection import ClientConnection, TransportConnection
 from atalanta.wire.server import ClusterHooks
 
 if TYPE_CHECKING:
+    from atalanta.cluster.config import ClusterConnectionConfig
     from atalanta.cluster.connection.colocation_seat import BackupCalls
     from atalanta.kernel.broker.notifications import Notifications
     from atalanta.kernel.ports import Links
@@ -82,7 +83,7 @@ class ClusterConnections(Part, RouteListener):
         self.colocation: BackupCalls | None = None
         self.by_name = {cluster.config.name: cluster for cluster in self.connections}
         host.cluster = AcceptorHooks(self)
-        control = ClusterConnectionControl(self.connections)
+        control = ClusterConnectionControl(self.connections, notifications)
         resources.register_control("clusterconnection", control)
         resources.extend_broker(control.broker_attributes, control.broker_operations)
 
@@ -103,6 +104,13 @@ class ClusterConnections(Part, RouteListener):
         self.redistribution.stopping = True
         for cluster in self.connections:
             cluster.stop(now)
+
+    def reload(self, now: int, fresh: list[ClusterConnectionConfig]) -> None:
+        """Changes the cluster connections as far as that needs no restart (config/restart.py)."""
+        for config in fresh:
+            cluster = self.by_name.get(config.name)
+            if cluster is not None and cluster.config.fixed() == config.fixed():
+                cluster.reload(now, config)
 
     def flush(self, now: int) -> None:
         for cluster in self.connections:
