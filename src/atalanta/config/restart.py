@@ -24,10 +24,11 @@ def needs_restart(before: Configuration, after: Configuration) -> list[str]:
         ("acceptors", _fixed_acceptors(before, before), _fixed_acceptors(before, after)),
         ("discoveryUri, rebalanceClusterClients", _published(before), _published(after)),
         ("connectors", _fixed_connectors(before, before), _fixed_connectors(before, after)),
-        ("grouping-handler", before.grouping, after.grouping),
+        ("grouping-handler", before.grouping, _added_grouping(before, after)),
         # The first connection router needs an acceptor that names it.
         ("connection-routers", _has_routers(before), _has_routers(after)),
         ("cluster-connections", _fixed_connections(before), _fixed_connections(after)),
+        ("network connectors with multicast", before.networks.heard(), after.networks.heard()),
         ("network-check", before.network_check, after.network_check),
         ("ha-policy", before.ha, after.ha),
         ("scale-down", before.scale_down, after.scale_down),
@@ -102,6 +103,12 @@ def _fixed_connectors(started: Configuration, configuration: Configuration) -> d
     settings = started.cluster_settings()
     names = [] if settings is None else settings.fixed_connectors()
     return {name: configuration.connectors.get(name) for name in names}
+
+
+def _added_grouping(before: Configuration, after: Configuration) -> object:
+    """Returns the grouping handler, None for one that a reload adds."""
+    added = before.grouping is None and bool(before.cluster_connections)
+    return None if added else after.grouping
 
 
 def _has_routers(configuration: Configuration) -> bool:

@@ -254,6 +254,11 @@ class ManagementService:
             ],
         )
 
+    def follow_resources(self) -> None:
+        """Shows the resources of parts that a reload has created."""
+        self.controls.update(self.resources.controls)
+        self.controls["broker"].attributes.update(self.resources.attributes)
+
     def start(self, now: int) -> None:
         """Restores the persisted pauses of queues after recovery."""
         broker = self.broker

@@ -296,6 +296,7 @@ class Node(NodeInputs):
             return
         self.broker.reload(now, config.broker, config.settings, config.security)
         self.parts_reload.apply(now, config)
+        self.management.follow_resources()
         change_domains(self.ports.trace, self.acceptors, config.acceptors, config.security)
         self.host.logins.forget()
         self.ports.trace.event(

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from atalanta.cluster.connection.colocation_seat import ColocationSeat
     from atalanta.cluster.connection_routers.routers import Routers
     from atalanta.cluster.discovery.multicast_agent import MulticastAgents
+    from atalanta.cluster.grouping.handler import ClusterGrouping
+    from atalanta.cluster.networks.networks import Networks
     from atalanta.cluster.replication.active.replicator import Replicator
     from atalanta.cluster.scale_down.scale_down import ScaleDown
     from atalanta.node.config import NodeConfig, Ports
@@ -69,8 +71,9 @@ class Parts:
         self.clusters: ClusterConnections | None = None
         self.scale_down: ScaleDown | None = None
         self.balancers: Balancers | None = None
+        self.grouping: ClusterGrouping | None = None
         if config.cluster is not None and config.grouping is not None:
-            self._keep_groups(config.grouping, config.cluster)
+            self.keep_groups(config.grouping, config.cluster)
         broker = host.broker
         discovery = Discovery(
             config.cluster or config.bridges.discovery(), self.links, broker.node_id, broker.ids, broker.timers,
@@ -97,6 +100,8 @@ class Parts:
             for uri in heard:
                 agents.agent_of(parse_group(uri))
             self.by_name["agents"] = agents
+        self.agents = agents
+        self.networks: Networks | None = None
         self.routers: Routers | None = None
         if config.routers is not None:
             from atalanta.cluster.connection_routers.routers import Routers
@@ -107,7 +112,7 @@ class Parts:
             self.by_name["routers"] = self.routers
         self.doors.introduce()
         if config.networks.connectors:
-            self._join_networks(config.networks, agents)
+            self.join_networks(config.networks)
         rebalances = any(each.options(OpenWireAcceptor).rebalance_cluster_clients for each in config.acceptors)
         if config.cluster is None and rebalances:
             self._move_clients()
@@ -133,16 +138,17 @@ class Parts:
                 clients = protocol.node_clients.cluster_clients
                 self.by_name["moves"] = NeighbourMoves(self.host, self.host.connections, clients, patience_ns)
 
-    def _join_networks(self, settings: NetworkSettings, agents: MulticastAgents | None) -> None:
-        """Creates the part of a node with network connectors."""
+    def join_networks(self, settings: NetworkSettings) -> Networks | None:
+        """Creates the part of a node with network connectors; None without the protocol of ActiveMQ Classic."""
         from atalanta.cluster.networks.networks import Networks
 
         for protocol in self.host.protocols:
             if isinstance(protocol, OpenWireProtocol):
-                node_clients = protocol.node_clients
-                self.by_name["networks"] = Networks(
-                    settings, self.host, self.resources, self.links, node_clients, agents
+                self.networks = Networks(
+                    settings, self.host, self.resources, self.links, protocol.node_clients, self.agents
                 )
+                self.by_name["networks"] = self.networks
+        return self.networks
 
     def _join(self, cluster: ClusterSettings, discovery: Discovery) -> None:
         """Creates the parts of a cluster member."""
@@ -172,15 +178,16 @@ class Parts:
         balance = BalanceOperations(balancers)
         self.resources.extend_broker(balance.attributes, balance.operations)
 
-    def _keep_groups(self, config: GroupingHandlerConfig, cluster: ClusterSettings) -> None:
+    def keep_groups(self, config: GroupingHandlerConfig, cluster: ClusterSettings) -> ClusterGrouping:
         """Creates the grouping handler, before the cluster starts, so that the handler sees every queue."""
         from atalanta.cluster.grouping.local import LocalGrouping
         from atalanta.cluster.grouping.remote import RemoteGrouping
 
-        kind = LocalGrouping if config.type == LOCAL else RemoteGrouping
+        kind: type[ClusterGrouping] = LocalGrouping if config.type == LOCAL else RemoteGrouping
         broker = self.host.broker
         grouping = kind(
             config, cluster, broker.queue_registry, broker.values, broker.timers, self.notifications
         )
         broker.router.grouping = grouping
-        self.by_name["grouping"] = grouping
+        self.grouping = self.by_name["grouping"] = grouping
+        return grouping

@@ -62,6 +62,7 @@ LEVELS: Final = {
     "group_undecided": logging.WARNING,
     "groups_freed": logging.WARNING,
     "hosted_backup_ended": logging.WARNING,
+    "grouping_handler_kept": logging.WARNING,
     "guard_killed": logging.ERROR,
     "guard_not_started": logging.WARNING,
     "guard_unreachable": logging.WARNING,
