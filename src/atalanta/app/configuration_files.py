@@ -14,7 +14,7 @@ from atalanta.app.transports import listens, secure_connectors
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
-from atalanta.config.restart import needs_restart, reloadable_acceptors
+from atalanta.config.restart import needs_restart, reloadable_acceptors, restart_reasons
 from atalanta.config.stored_settings import StoredSettingsFile
 from atalanta.config.users.users import read_security
 from atalanta.kernel.security.security import Security
@@ -93,6 +93,7 @@ def read_usable(
         acceptors,
         connectors,
         restart,
+        restart_reasons(restart),
     )
     return configuration, security, reloaded
 

@@ -15,6 +15,19 @@ RELOADED: Final = {"addresses", "address_settings", "security_rules", "stored", 
 # (wire/endpoint.py).
 ACCEPTOR_RELOADED: Final = {*TLS_FIELDS, "securityDomain"}
 
+# Why a part that clustering has changes with a restart only; other parts are what the node begins with.
+REASONS: Final = {
+    "acceptors": "the members of the replicated group come in at them",
+    "cluster-connections": "members know the node by them, and have bindings and queues by them",
+    "connectors": "links were made with them, and others know the node by them",
+    "grouping-handler": "the nodes of the cluster keep its decisions",
+}
+
+
+def restart_reasons(names: list[str]) -> str:
+    """Returns why the changes of these parts need a restart, as far as that is not plain."""
+    return "; ".join(f"{name}: {REASONS[name]}" for name in names if name in REASONS)
+
 
 def needs_restart(before: Configuration, after: Configuration) -> list[str]:
     """Returns the names of elements and sections that differ and are not reloaded, sorted."""

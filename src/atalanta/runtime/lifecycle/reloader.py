@@ -44,13 +44,15 @@ class ReloadRefused(Exception):
 
 @dataclass
 class Reloaded:
-    """A valid configuration. `files` are watched from now on; `restart` lists the changes that need a restart."""
+    """A valid configuration. `files` are watched from now on; `restart` lists the changes that need a restart, and
+    `reasons` says why."""
 
     config: NodeConfig
     files: list[Path]
     acceptors: list[Listen] = field(default_factory=list)
     connectors: dict[str, ClientTls] = field(default_factory=dict)
     restart: list[str] = field(default_factory=list)
+    reasons: str = ""
 
 
 class Reloader:
@@ -148,7 +150,9 @@ class Reloader:
             return f"the configuration was not read: {error}"
         self.files = found.files
         if found.restart:
-            self._trace.event("reload_incomplete", {"restart_for": ",".join(found.restart)})
+            self._trace.event(
+                "reload_incomplete", {"restart_for": ",".join(found.restart), "why": found.reasons}
+            )
         return ""
 
     async def _watch(self) -> None:
