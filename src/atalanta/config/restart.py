@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from typing import Any, Final
 
 from atalanta.config.configuration import Configuration
+from atalanta.ha.policy import NONE
 from atalanta.wire.endpoint import TLS_FIELDS, AcceptorConfig
 from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 
@@ -40,7 +41,7 @@ def needs_restart(before: Configuration, after: Configuration) -> list[str]:
         ("grouping-handler", before.grouping, _added_grouping(before, after)),
         # The first connection router needs an acceptor that names it.
         ("connection-routers", _has_routers(before), _has_routers(after)),
-        ("cluster-connections", _fixed_connections(before), _fixed_connections(after)),
+        ("cluster-connections", _fixed_connections(before, before), _fixed_connections(before, after)),
         ("network connectors with multicast", before.networks.heard(), after.networks.heard()),
         ("network-check", before.network_check, after.network_check),
         ("ha-policy", before.ha, after.ha),
@@ -107,8 +108,15 @@ def _published(configuration: Configuration) -> list[object]:
     ]
 
 
-def _fixed_connections(configuration: Configuration) -> list[object]:
-    return [each.fixed() for each in configuration.cluster_connections]
+def _fixed_connections(started: Configuration, configuration: Configuration) -> list[object]:
+    """Returns what cluster connections change with a restart only. In a pair or group that is all but their settings;
+    else others than the first one come and go by a reload."""
+    found = configuration.cluster_connections
+    if started.ha.form != NONE or not started.cluster_connections:
+        return [each.fixed() for each in found]
+    first = started.cluster_connections[0].name
+    common = {each.name for each in started.cluster_connections} & {each.name for each in found}
+    return [first in common, *(each.fixed() for each in sorted(found, key=lambda one: one.name) if each.name in common)]
 
 
 def _fixed_connectors(started: Configuration, configuration: Configuration) -> dict[str, object]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
     from atalanta.cluster.connection.colocation_seat import ColocationSeat
     from atalanta.cluster.connection_routers.routers import Routers
+    from atalanta.cluster.discovery.dns import DnsDiscovery
     from atalanta.cluster.discovery.multicast_agent import MulticastAgents
     from atalanta.cluster.grouping.handler import ClusterGrouping
     from atalanta.cluster.networks.networks import Networks
@@ -71,6 +72,7 @@ class Parts:
         self.clusters: ClusterConnections | None = None
         self.scale_down: ScaleDown | None = None
         self.balancers: Balancers | None = None
+        self.dns: DnsDiscovery | None = None
         self.grouping: ClusterGrouping | None = None
         if config.cluster is not None and config.grouping is not None:
             self.keep_groups(config.grouping, config.cluster)
@@ -167,7 +169,7 @@ class Parts:
         self.clusters = clusters
         self.by_name["cluster"] = clusters
         if own.dns_texts():
-            self.by_name["dns"] = DnsDiscovery(own, clusters)
+            self.dns = self.by_name["dns"] = DnsDiscovery(own, clusters)
         scale_down = ScaleDown(clusters, host.connections, self.process, self.by_name)
         self.scale_down = scale_down
         self.by_name["scaledown"] = scale_down
@@ -177,6 +179,13 @@ class Parts:
         self.by_name["rebalance"] = balancers
         balance = BalanceOperations(balancers)
         self.resources.extend_broker(balance.attributes, balance.operations)
+
+    def follow_connections(self) -> None:
+        """Takes the cluster connections that a reload has added and removed."""
+        if self.dns is not None:
+            self.dns.follow()
+        if self.grouping is not None and self.clusters is not None:
+            self.grouping.cover(self.clusters.settings)
 
     def keep_groups(self, config: GroupingHandlerConfig, cluster: ClusterSettings) -> ClusterGrouping:
         """Creates the grouping handler, before the cluster starts, so that the handler sees every queue."""

@@ -38,6 +38,7 @@ class PartsReload:
         discovery.reload(now, fresh)
         if parts.clusters is not None and config.cluster is not None:
             parts.clusters.reload(now, config.cluster.cluster_connections)
+            parts.follow_connections()
         self._reload_grouping(now, config.grouping)
         parts.bridges.reload(now, config.bridges)
         if parts.routers is not None:
@@ -45,7 +46,7 @@ class PartsReload:
         self._reload_networks(config.networks)
         parts.doors.reload(config.acceptors)
         if parts.balancers is not None:
-            parts.balancers.follow_acceptors()
+            parts.balancers.follow(now)
         discovery.forget_unused(fresh)
 
     def _reload_grouping(self, now: int, fresh: GroupingHandlerConfig | None) -> None:

@@ -157,6 +157,15 @@ class ClusterConnection(MemberListener, ClusterBridgeListener):
             self.attempts.forget(node_id)
             self._dial_bridge(now, node_id)
 
+    def end(self, now: int) -> None:
+        """Ends for good: links and bindings go, and members are forgotten."""
+        self.halt(now)
+        self.stop(now)
+        if self.config.discovery_group is not None:
+            self.discovery.unlisten(self.config.discovery_group, self.scanner)
+        for record in list(self.peers.values()):
+            self._drop(now, record)
+
     def reload(self, now: int, fresh: ClusterConnectionConfig) -> None:
         """Takes changed settings: all links are closed, and opened again with them. Messages wait meanwhile."""
         config = self.config

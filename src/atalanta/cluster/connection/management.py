@@ -56,9 +56,9 @@ ATTRIBUTES: Final[dict[str, Getter]] = {
 class ClusterConnectionControl(Control):
     """The control of the cluster connections. `broker_*` belong to the resource `broker`."""
 
-    def __init__(self, connections: list[ClusterConnection], notifications: Notifications) -> None:
+    def __init__(self, connections: dict[str, ClusterConnection], notifications: Notifications) -> None:
         self.notifications = notifications
-        self.connections = {connection.config.name: connection for connection in connections}
+        self.connections = connections  # by name
         super().__init__(
             {name: self._attribute(getter) for name, getter in ATTRIBUTES.items()},
             {
@@ -69,7 +69,7 @@ class ClusterConnectionControl(Control):
                 "stop": [("", self.stop)],
             },
         )
-        members = connections[0].members
+        members = next(iter(connections.values())).members
         self.broker_attributes: Attributes = {
             "ClusterConnectionNames": lambda call: list(self.connections),
             "Clustered": lambda call: bool(members.describe()),

@@ -34,6 +34,7 @@ LEVELS: Final = {
     "broker_killed": logging.ERROR,
     "clock_given_back": logging.WARNING,
     "clock_set_back": logging.WARNING,
+    "cluster_connection_kept": logging.WARNING,
     "cluster_default_password": logging.WARNING,
     "cluster_gave_up": logging.WARNING,
     "critical_component_hangs": logging.CRITICAL,
