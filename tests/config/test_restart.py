@@ -32,13 +32,15 @@ def changed(folder: Path, old: str, new: str) -> tuple[Configuration, Configurat
         ('type="send" roles="amq"', 'type="send" roles="amq,more"', []),
         ("<name>node-a</name>", "<name>node-b</name>", ["name"]),
         ("<cluster-password>peer-secret", "<cluster-password>other", ["cluster-password"]),
-        ("tcp://0.0.0.0:61616", "tcp://0.0.0.0:61617", ["acceptors"]),
+        ("tcp://0.0.0.0:61616", "tcp://0.0.0.0:61617", []),
         ("tcp://0.0.0.0:61616?", "tcp://0.0.0.0:61616?securityDomain=visitors;", []),
         ("tcp://127.0.0.1:61616<", "tcp://127.0.0.1:61617<", ["connectors"]),
         ("<journal-file-size>10M", "<journal-file-size>20M", ["journal-file-size"]),
         ("<max-hops>1", "<max-hops>2", ["cluster-connections"]),
-        ("<broadcast-period>5000", "<broadcast-period>6000", ["broadcast-groups"]),
-        ("<refresh-timeout>10000", "<refresh-timeout>6000", ["discovery-groups"]),
+        ("<broadcast-period>5000", "<broadcast-period>6000", []),
+        ("<refresh-timeout>10000", "<refresh-timeout>6000", []),
+        ("<message-load-balancing>ON_DEMAND", "<message-load-balancing>STRICT", []),
+        ("<connectors>", '<connectors><connector name="more">tcp://127.0.0.1:1</connector>', []),
     ],
 )
 def test_what_counts_after_a_restart_only(

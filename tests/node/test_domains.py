@@ -107,12 +107,15 @@ def test_an_open_connection_keeps_its_own_domain() -> None:
     assert reattached(machine, 4, "s3.10")
 
 
-def test_an_acceptor_that_is_gone_from_the_file_lets_in_nobody_and_says_so() -> None:
+def test_an_acceptor_that_is_gone_from_the_file_is_closed_with_its_connections() -> None:
     machine = Machine()
     reload(machine, door("visitors"))
+    assert comes_in(machine, 1, "v")
     reload(machine)
-    assert not comes_in(machine, 1, "v")
-    assert not comes_in(machine, 2, "u")
-    assert told(machine)[1:] == [
-        ("security_domain_without_users", {"acceptor": "door", "domain": "visitors"})
-    ]
+    machine.work()
+    assert list(machine.wire.closed) == [1]
+    machine.node.on_accept(machine.now, 2, "door", "somewhere")
+    assert list(machine.wire.closed) == [1, 2], "its handshake has ended too late"
+    assert not machine.node.connections
+    reload(machine, door("visitors"))
+    assert comes_in(machine, 3, "v") and not comes_in(machine, 4, "u")

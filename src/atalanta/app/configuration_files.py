@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from atalanta.app.node_config import node_config
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage
-from atalanta.app.transports import acceptor_tls, secure_connectors
+from atalanta.app.transports import listens, secure_connectors
 from atalanta.config.broker_xml import read_broker_xml
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
-from atalanta.config.restart import needs_restart
+from atalanta.config.restart import needs_restart, reloadable_acceptors, restart_reasons
 from atalanta.config.stored_settings import StoredSettingsFile
 from atalanta.config.users.users import read_security
 from atalanta.kernel.security.security import Security
@@ -75,11 +75,9 @@ def read_usable(
         configuration, security = read_files(
             started.path, stored=storage.settings, hosted=started.ha.hosted, alone=started.told_alone
         )
-        acceptors = {
-            acceptor.name: made
-            for acceptor in configuration.acceptors
-            if (made := acceptor_tls(configuration, acceptor)) is not None
-        }
+        restart = needs_restart(started, configuration)
+        configuration.acceptors = reloadable_acceptors(started, configuration)
+        acceptors = listens(configuration)
         connectors = secure_connectors(configuration)
         config = node_config(configuration, security, storage.node_id)
     except StartupError as error:
@@ -94,7 +92,8 @@ def read_usable(
         watched_files(configuration),
         acceptors,
         connectors,
-        needs_restart(started, configuration),
+        restart,
+        restart_reasons(restart),
     )
     return configuration, security, reloaded
 

@@ -20,7 +20,7 @@ HOST_CHECKS: Final = ("socket.verifyHostName", "transport.verifyHostName")
 
 
 def listens(configuration: Configuration) -> list[Listen]:
-    """Returns the acceptors that open at start. TlsError names acceptor and parameter."""
+    """Returns the acceptors; those with `auto_start` open at start. TlsError names acceptor and parameter."""
     return [
         Listen(
             acceptor.name,
@@ -33,9 +33,10 @@ def listens(configuration: Configuration) -> list[Listen]:
             no_delay=acceptor.tcp_no_delay,
             tls=acceptor_tls(configuration, acceptor),
             handshake_timeout_s=acceptor.handshake_timeout_s,
+            core=acceptor.serves("CORE"),
+            auto_start=acceptor.auto_start,
         )
         for acceptor in configuration.acceptors
-        if acceptor.auto_start
     ]
 
 

@@ -16,13 +16,15 @@ from atalanta.kernel.security.security import (
 )
 from atalanta.kernel.unseen_options import UNREAD
 from atalanta.wire.core.transport import TransportConfiguration
-from atalanta.wire.endpoint import ConnectorConfig
+from atalanta.wire.endpoint import AcceptorConfig, ConnectorConfig
 from atalanta.wire.jgroups_discovery import JgroupsStack
 
 OFF: Final = "OFF"
 STRICT: Final = "STRICT"
 ON_DEMAND: Final = "ON_DEMAND"
 OFF_WITH_REDISTRIBUTION: Final = "OFF_WITH_REDISTRIBUTION"
+# Fields of a cluster connection that change only with a restart.
+FIXED: Final = ("name", "address", "connector", "max_hops", "allow_direct_connections_only")
 LOAD_BALANCING: Final = {
     OFF: OFF,
     STRICT: STRICT,
@@ -47,6 +49,11 @@ class DiscoveryConfig(OptionGroup):
         None, "jgroups-channel", "distinguishes clusters that use the same stack"
     )
     stack: JgroupsStack | None = None  # read from the JGroups stack file
+
+    @property
+    def place(self) -> str:
+        """Returns where the group sends or hears, for logs and management."""
+        return f"group {self.group_address}:{self.group_port}" if self.stack is None else self.stack.describe()
 
 
 @dataclass(eq=False, repr=False)
@@ -98,6 +105,12 @@ class DiscoveryGroupConfig(DiscoveryConfig):
         unit="ms",
         minimum=1,
     )
+
+    def same_place(self, other: DiscoveryGroupConfig) -> bool:
+        """Returns whether both groups hear at the same place, by the same interface."""
+        one = (self.group_address, self.group_port, self.local_bind_address, self.local_bind_port)
+        two = (other.group_address, other.group_port, other.local_bind_address, other.local_bind_port)
+        return one == two and self.stack == other.stack
 
 
 @dataclass(eq=False, repr=False)
@@ -218,6 +231,20 @@ class ClusterConnectionConfig(OptionGroup):
     allow_direct_connections_only: bool = False
     discovery_group: str | None = None
 
+    def fixed(self) -> dict[str, object]:
+        """Returns what changes only with a restart: others know this node by it, or have bindings by it."""
+        return {name: getattr(self, name) for name in FIXED}
+
+    def differs(self, fresh: ClusterConnectionConfig) -> bool:
+        """Returns whether a reload changes something else."""
+        return any(value != getattr(fresh, name) for name, value in vars(self).items() if name not in FIXED)
+
+    def take(self, fresh: ClusterConnectionConfig) -> None:
+        """Takes what a reload changes. All parts of the cluster connection share this object."""
+        for name, value in vars(fresh).items():
+            if name not in FIXED:
+                setattr(self, name, value)
+
 
 @dataclass(eq=False, repr=False)
 class ClusterSettings(OptionGroup):
@@ -232,7 +259,26 @@ class ClusterSettings(OptionGroup):
     internal_naming_prefix: str = "$.artemis.internal."
     scale_down: ScaleDownConfig | None = None
     backed_up: bool = False  # other processes may wait to serve as this node; their ports do not listen
+    replicated: bool = False  # the members of a replicated group come in at the connectors of this one
     group_connectors: list[str] = field(default_factory=list)  # names: the other members of a replicated group
+
+    def reload_connectors(self, fresh: dict[str, ConnectorConfig]) -> None:
+        """Takes the connectors of a reload. Those of cluster connections and of the group stay as they are: their links
+        were made with them, and others know this node by them."""
+        kept = {name: self.connectors[name] for name in self.fixed_connectors() if name in self.connectors}
+        self.connectors = {**fresh, **kept}
+
+    def fixed_connectors(self) -> list[str]:
+        """Returns the names of the connectors that change only with a restart."""
+        names = [*self.group_connectors]
+        for each in self.cluster_connections:
+            names += [each.connector, *each.static_connectors]
+        return names
+
+    def serves_group(self, acceptor: AcceptorConfig) -> bool:
+        """Returns whether the members of this node's replicated group may come in at an acceptor."""
+        own = [self.connectors.get(each.connector) for each in self.cluster_connections]
+        return self.replicated and any(each is not None and each.port == acceptor.port for each in own)
 
     def transport(self, name: str) -> TransportConfiguration:
         """Returns the connector of that name in the form that is announced to other nodes."""

@@ -183,5 +183,6 @@ class Configuration(OptionGroup):
             self.broker.internal_naming_prefix,
             self.scale_down,
             backed_up=self.ha.form != NONE,
+            replicated=self.ha.form == REPLICATION,
             group_connectors=[] if group is None else group.static_connectors,
         )

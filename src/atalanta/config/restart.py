@@ -6,7 +6,9 @@ from dataclasses import fields, replace
 from typing import Any, Final
 
 from atalanta.config.configuration import Configuration
-from atalanta.wire.endpoint import TLS_FIELDS
+from atalanta.ha.policy import NONE
+from atalanta.wire.endpoint import TLS_FIELDS, AcceptorConfig
+from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 
 # Fields of BrokerConfig that a reload applies (Broker.reload, ConfiguredResources.reload).
 RELOADED: Final = {"addresses", "address_settings", "security_rules", "stored", "diverts"}
@@ -14,20 +16,33 @@ RELOADED: Final = {"addresses", "address_settings", "security_rules", "stored", 
 # (wire/endpoint.py).
 ACCEPTOR_RELOADED: Final = {*TLS_FIELDS, "securityDomain"}
 
+# Why a part that clustering has changes with a restart only; other parts are what the node begins with.
+REASONS: Final = {
+    "acceptors": "the members of the replicated group come in at them",
+    "cluster-connections": "members know the node by them, and have bindings and queues by them",
+    "connectors": "links were made with them, and others know the node by them",
+    "grouping-handler": "the nodes of the cluster keep its decisions",
+}
+
+
+def restart_reasons(names: list[str]) -> str:
+    """Returns why the changes of these parts need a restart, as far as that is not plain."""
+    return "; ".join(f"{name}: {REASONS[name]}" for name in names if name in REASONS)
+
 
 def needs_restart(before: Configuration, after: Configuration) -> list[str]:
     """Returns the names of elements and sections that differ and are not reloaded, sorted."""
     names = _differing(before.broker, after.broker) + _differing(before.journal, after.journal)
     for name, one, two in (
         ("atalanta.toml", replace(before.own, bridges={}), replace(after.own, bridges={})),
-        ("acceptors", _acceptors(before), _acceptors(after)),
-        ("connectors", before.connectors, after.connectors),
-        ("broadcast-groups", before.broadcast_groups, after.broadcast_groups),
-        ("discovery-groups", before.discovery_groups, after.discovery_groups),
-        ("grouping-handler", before.grouping, after.grouping),
+        ("acceptors", _fixed_acceptors(before, before), _fixed_acceptors(before, after)),
+        ("discoveryUri, rebalanceClusterClients", _published(before), _published(after)),
+        ("connectors", _fixed_connectors(before, before), _fixed_connectors(before, after)),
+        ("grouping-handler", before.grouping, _added_grouping(before, after)),
         # The first connection router needs an acceptor that names it.
         ("connection-routers", _has_routers(before), _has_routers(after)),
-        ("cluster-connections", before.cluster_connections, after.cluster_connections),
+        ("cluster-connections", _fixed_connections(before, before), _fixed_connections(before, after)),
+        ("network connectors with multicast", before.networks.heard(), after.networks.heard()),
         ("network-check", before.network_check, after.network_check),
         ("ha-policy", before.ha, after.ha),
         ("scale-down", before.scale_down, after.scale_down),
@@ -46,8 +61,10 @@ def _differing(before: object, after: object) -> list[str]:
     ]
 
 
-def _acceptors(configuration: Configuration) -> list[tuple[object, ...]]:
-    """Returns the acceptors without key stores, trust stores and security domain, which are reloaded."""
+def _fixed_acceptors(started: Configuration, configuration: Configuration) -> list[tuple[object, ...]]:
+    """Returns the acceptors of a replicated group, as far as a reload does not change them, and what others have for
+    discovery and rebalancing by OpenWire."""
+    fixed = [acceptor.name for acceptor in started.acceptors if _serves_group(started, acceptor)]
     return [
         (
             acceptor.name,
@@ -57,7 +74,62 @@ def _acceptors(configuration: Configuration) -> list[tuple[object, ...]]:
             {key: value for key, value in acceptor.params.items() if key not in ACCEPTOR_RELOADED},
         )
         for acceptor in configuration.acceptors
+        if acceptor.name in fixed
     ]
+
+
+def reloadable_acceptors(started: Configuration, configuration: Configuration) -> list[AcceptorConfig]:
+    """Returns the acceptors of a changed configuration, those of a replicated group as they were at the start."""
+    fixed = {each.name: each for each in started.acceptors if _serves_group(started, each)}
+    fresh = {each.name: each for each in configuration.acceptors if each.name not in fixed}
+    found = [*fixed.values(), *fresh.values()]
+    wanted = {each.name: each for each in configuration.acceptors}
+    return [_renewed(each, wanted[each.name]) if each.name in fixed and each.name in wanted else each for each in found]
+
+
+def _renewed(acceptor: AcceptorConfig, fresh: AcceptorConfig) -> AcceptorConfig:
+    """Returns an acceptor with the keys and the domain of a fresh one."""
+    tls = acceptor.tls if acceptor.tls is None or fresh.tls is None else fresh.tls
+    return replace(acceptor, tls=tls, security_domain=fresh.security_domain)
+
+
+def _serves_group(configuration: Configuration, acceptor: AcceptorConfig) -> bool:
+    settings = configuration.cluster_settings()
+    return settings is not None and settings.serves_group(acceptor)
+
+
+def _published(configuration: Configuration) -> list[object]:
+    """Returns what acceptors say about discovery and rebalancing by OpenWire, which parts of the node begin with."""
+    options = [(each.name, each.options(OpenWireAcceptor)) for each in configuration.acceptors]
+    return [
+        (name, each.discovery_uri, each.rebalance_cluster_clients)
+        for name, each in options
+        if each.discovery_uri or each.rebalance_cluster_clients
+    ]
+
+
+def _fixed_connections(started: Configuration, configuration: Configuration) -> list[object]:
+    """Returns what cluster connections change with a restart only. In a pair or group that is all but their settings;
+    else others than the first one come and go by a reload."""
+    found = configuration.cluster_connections
+    if started.ha.form != NONE or not started.cluster_connections:
+        return [each.fixed() for each in found]
+    first = started.cluster_connections[0].name
+    common = {each.name for each in started.cluster_connections} & {each.name for each in found}
+    return [first in common, *(each.fixed() for each in sorted(found, key=lambda one: one.name) if each.name in common)]
+
+
+def _fixed_connectors(started: Configuration, configuration: Configuration) -> dict[str, object]:
+    """Returns the connectors that the started node's cluster connections and group use: others change by a reload."""
+    settings = started.cluster_settings()
+    names = [] if settings is None else settings.fixed_connectors()
+    return {name: configuration.connectors.get(name) for name in names}
+
+
+def _added_grouping(before: Configuration, after: Configuration) -> object:
+    """Returns the grouping handler, None for one that a reload adds."""
+    added = before.grouping is None and bool(before.cluster_connections)
+    return None if added else after.grouping
 
 
 def _has_routers(configuration: Configuration) -> bool:

@@ -247,6 +247,14 @@ class Process:
         """
         raise BrokerError(ILLEGAL_STATE, "this node has no files of users")
 
+    def start_acceptor(self, name: str) -> None:
+        """Opens the acceptor: clients can connect. BrokerError with the reason if it cannot be opened."""
+        raise BrokerError(ILLEGAL_STATE, "this node opens no acceptors")
+
+    def stop_acceptor(self, name: str) -> None:
+        """Closes the acceptor; open connections stay. BrokerError if it is the last one for CORE."""
+        raise BrokerError(ILLEGAL_STATE, "this node closes no acceptors")
+
     def accept_no_more(self) -> None:
         """Closes the acceptors: new connections are refused."""
         return None

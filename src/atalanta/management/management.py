@@ -193,7 +193,7 @@ class ManagementService:
                 sender,
                 broker.diverts,
             ),
-            "acceptor": AcceptorControl(resources.acceptors, lambda: not broker.stopping),
+            "acceptor": AcceptorControl(resources, lambda: not broker.stopping),
             "divert": diverts,
             **resources.controls,
         }
@@ -279,6 +279,11 @@ class ManagementService:
                 counters.queue_operations,
             ],
         )
+
+    def follow_resources(self) -> None:
+        """Shows the resources of parts that a reload has created."""
+        self.controls.update(self.resources.controls)
+        self.controls["broker"].attributes.update(self.resources.attributes)
 
     def start(self, now: int) -> None:
         """Restores the persisted pauses of queues after recovery."""

@@ -32,6 +32,7 @@ from atalanta.management.status import NodeStatus
 from atalanta.node import recovery
 from atalanta.node.config import NodeConfig, Ports
 from atalanta.node.parts import Parts
+from atalanta.node.reload import PartsReload
 from atalanta.store.journal import PREFIX as JOURNAL_TIMERS
 from atalanta.store.journal import Journal
 from atalanta.store.pages import PageFiles
@@ -92,6 +93,8 @@ class Node(NodeInputs):
         self.open_connections = OpenConnections(self.host)
         parts = Parts(config, ports, self.host, self.notifications, self.replicator)
         self.parts = parts.by_name
+        self.parts_reload = PartsReload(parts)
+        self.doors = parts.doors
         self.acceptors = parts.acceptors
         self.management = ManagementService(
             self.broker, self.notifications, parts.resources, self.status, ports.process
@@ -197,6 +200,9 @@ class Node(NodeInputs):
             else:
                 self.connections[conn] = visitor
             return
+        if self.doors.is_closed(acceptor):
+            self.ports.wire.close(conn, "the acceptor is closed")
+            return
         peer = Peer(remote or acceptor, server_name, certificate)
         connection = Sniffer(self.host, conn, peer, now, self.acceptors.get(acceptor))
         if leaving is not None:
@@ -289,12 +295,9 @@ class Node(NodeInputs):
         if self.failed is not None or self.stopped:
             return
         self.broker.reload(now, config.broker, config.settings, config.security)
+        self.parts_reload.apply(now, config)
+        self.management.follow_resources()
         change_domains(self.ports.trace, self.acceptors, config.acceptors, config.security)
-        if self.scale_down is None or not self.scale_down.frozen:
-            # A node that scales down starts no bridge: its messages may be at the target already.
-            self.bridges.reload(now, config.bridges)
-            if self.routers is not None:
-                self.routers.reload(now, config.routers)
         self.host.logins.forget()
         self.ports.trace.event(
             "configuration_reloaded",

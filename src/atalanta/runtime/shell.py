@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from atalanta.cluster.inputs import NodeInputs
+from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.ports import Process
 from atalanta.kernel.security.user_operation import UserAnswer, UserOperation
 from atalanta.kernel.settings.settings_change import SettingsChange
@@ -26,8 +27,9 @@ from atalanta.runtime.disk.reserve import DiskReserve
 from atalanta.runtime.driver import Driver
 from atalanta.runtime.ids import SystemIds
 from atalanta.runtime.lifecycle.lifecycle import ActiveMember, Lifecycle
-from atalanta.runtime.lifecycle.reloader import ReloadDone, Reloaded
-from atalanta.runtime.net.acceptor import Acceptor, Listen
+from atalanta.runtime.lifecycle.reloader import ReloadDone, Reloaded, ReloadRefused
+from atalanta.runtime.net.acceptor import Listen
+from atalanta.runtime.net.acceptors import AcceptorRefused, Acceptors
 from atalanta.runtime.net.limits import Limits
 from atalanta.runtime.net.links import LoopLinks
 from atalanta.runtime.net.tcp import Connections
@@ -84,7 +86,7 @@ class Shell(Process):
         self.links = LoopLinks(self.connections, self.trace)
         self.passwords = ThreadPasswords(loop, self.driver)
         self.directories = ThreadDirectories(loop, self.driver)
-        self.acceptors: list[Acceptor] = []
+        self.acceptors = Acceptors(self.connections, self.trace)
         self._ends = ""  # PAUSED or LEFT; "" while it serves, and after another request
         self._give_store: Callable[[], None] | None = None
         # A stop signal ends a long recovery at once. Otherwise a process that is not to take over would do so.
@@ -105,19 +107,11 @@ class Shell(Process):
 
     def bind(self, listens: Sequence[Listen]) -> None:
         """Binds the ports; OSError names a port that cannot be bound, and then none is kept."""
-        try:
-            for listen in listens:
-                acceptor = Acceptor(listen, self.connections, self.trace)
-                acceptor.bind()
-                self.acceptors.append(acceptor)
-        except OSError:
-            self._close_acceptors()
-            raise
+        self.acceptors.bind(listens)
 
     def listen_early(self) -> None:
         """Lets clients connect and wait until `run` has recovered the node."""
-        for acceptor in self.acceptors:
-            acceptor.listen_early()
+        self.acceptors.listen_early()
 
     async def run(
         self,
@@ -162,9 +156,8 @@ class Shell(Process):
         if not self._stop.is_set():
             # A node that continues a scale-down after a crash accepts no clients.
             if lifecycle.scale_down is None or not lifecycle.scale_down.frozen:
-                for acceptor in self.acceptors:
-                    await acceptor.accept()
-            listening = [f"{a.listen.name}={address}" for a in self.acceptors for address in a.addresses]
+                await self.acceptors.accept()
+            listening = self.acceptors.addresses()
             self.trace.event("node_ready", {"acceptors": " ".join(listening)})
             ready(listening)
             if lifecycle.reloader is not None:
@@ -254,16 +247,34 @@ class Shell(Process):
         self._give_store = give
 
     def apply(self, reloaded: Reloaded) -> None:
-        """Applies a configuration to the node, and to TLS connections from now on."""
-        for acceptor in self.acceptors:
-            if acceptor.tls is not None:
-                acceptor.tls = reloaded.acceptors.get(acceptor.listen.name, acceptor.tls)
-        self.links.secure(reloaded.connectors)
+        """Applies a configuration to the node, and to acceptors and TLS connections from now on. ReloadRefused: an
+        acceptor cannot be opened or closed, and nothing has changed."""
+        scale_down = self._lifecycle.scale_down
+        if scale_down is None or not scale_down.frozen:  # else nobody is to come any more
+            try:
+                self.acceptors.change(reloaded.acceptors)
+            except AcceptorRefused as refusal:
+                raise ReloadRefused([str(refusal)], reloaded.files) from refusal
+        self.links.secure_again(reloaded.connectors)
         self.driver.post(NodeInputs.on_reload, reloaded.config)
 
     def accept_no_more(self) -> None:
         """Implements Process.accept_no_more: the operating system refuses new connections."""
-        self._close_acceptors()
+        self.acceptors.close_all()
+
+    def start_acceptor(self, name: str) -> None:
+        """Implements Process.start_acceptor."""
+        try:
+            self.acceptors.start(name)
+        except AcceptorRefused as refusal:
+            raise BrokerError(ILLEGAL_STATE, str(refusal)) from refusal
+
+    def stop_acceptor(self, name: str) -> None:
+        """Implements Process.stop_acceptor."""
+        try:
+            self.acceptors.stop(name)
+        except AcceptorRefused as refusal:
+            raise BrokerError(ILLEGAL_STATE, str(refusal)) from refusal
 
     async def _leave(self, scale_down: ScaleDownAtStop) -> None:
         """Scales the node down; clients are served until the target is known. A member in sync takes the service."""
@@ -278,7 +289,7 @@ class Shell(Process):
             self._status = exit_codes.MESSAGES_LEFT
 
     async def _let_clients_leave(self, leaving: GracefulShutdown) -> None:
-        self._close_acceptors()
+        self.acceptors.close_all()
         if not leaving.all_gone():
             self.trace.event("stop_waits_for_clients", {"clients": leaving.clients()})
             await self._until(leaving.all_gone, leaving.deadline(self.loop.time()))
@@ -290,7 +301,7 @@ class Shell(Process):
         if lifecycle.scale_down is not None and not self.paused:
             await self._leave(lifecycle.scale_down)
         deadline = self.loop.time() + self.limits.stop_deadline_s
-        self._close_acceptors()
+        self.acceptors.close_all()
         self.links.close()
         self.driver.post(NodeInputs.stop)
         self.driver.end_turn()
@@ -377,11 +388,6 @@ class Shell(Process):
         self._told_behind = step_ns < 0
         self._clock_check = self.loop.call_later(self.limits.clock_check_s, self._check_clock)
 
-    def _close_acceptors(self) -> None:
-        for acceptor in self.acceptors:
-            acceptor.close()
-        self.acceptors.clear()
-
     def _close_everything(self) -> None:
         if self._clock_check is not None:
             self._clock_check.cancel()
@@ -389,7 +395,7 @@ class Shell(Process):
             self._monitor.stop()
         if self._lifecycle.reloader is not None:
             self._lifecycle.reloader.close()
-        self._close_acceptors()
+        self.acceptors.close_all()
         self.links.close()
         self.timers.clear()
         self.connections.abort_all()

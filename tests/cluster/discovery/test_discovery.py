@@ -227,7 +227,7 @@ def test_others_may_listen_to_a_group_too_and_hear_at_once_who_is_known(rig: Rig
     hosts = rig.cluster(2, discovery=True)
     listening = Listening()
     discovery = discovery_of(hosts[0])
-    discovery.listen(rig.world.now, "group", listening)
+    discovery.listen(rig.world.now, "group", listening, "a test")
     assert listening.heard == ["node-1 at n1"]
     hosts[1].stop()
     rig.run(11)

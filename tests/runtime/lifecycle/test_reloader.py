@@ -37,7 +37,7 @@ class Files:
             raise ReloadRefused([f"{self.path}:1: {text}", f"{self.path}:2: as well"])
         if text == "bug":
             raise ZeroDivisionError
-        return Reloaded(cast(NodeConfig, text), [self.path], restart=["acceptors"])
+        return Reloaded(cast(NodeConfig, text), [self.path], restart=["acceptors"], reasons="of the group")
 
     def apply(self, found: Reloaded) -> None:
         self.applied.append(str(found.config))
@@ -126,7 +126,7 @@ def test_bad_files_change_nothing_and_are_told_line_by_line(
     refused = [line for line in caplog.messages if line.startswith("reload_refused")]
     assert len(refused) == 2 and f"{path}:1: bad text" in refused[0]
     assert any(line.startswith("reload_bug") for line in caplog.messages)
-    assert "reload_incomplete restart_for=acceptors" in caplog.messages
+    assert 'reload_incomplete restart_for=acceptors why="of the group"' in caplog.messages
 
 
 def test_a_file_that_was_wrong_when_it_came_is_read_again_when_mended(tmp_path: Path) -> None:

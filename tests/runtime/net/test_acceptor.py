@@ -25,8 +25,8 @@ def test_a_taken_port_is_named_and_no_other_is_kept() -> None:
             with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{port}: .*in use"):
                 shell.bind([Listen("a", "127.0.0.1", free_port), Listen("b", "127.0.0.1", port)])
             shell.bind([Listen("a", "127.0.0.1", free_port)])
-            assert shell.acceptors[0].addresses == [f"127.0.0.1:{free_port}"]
-            shell.acceptors[0].close()
+            assert shell.acceptors.open["a"].addresses == [f"127.0.0.1:{free_port}"]
+            shell.acceptors.open["a"].close()
 
     run(main())
 
@@ -35,14 +35,14 @@ def test_a_port_that_another_one_listens_at_since_it_was_bound_is_named() -> Non
     async def main() -> None:
         shell = Shell(asyncio.get_running_loop())
         shell.bind([Listen("a", "127.0.0.1", 0)])
-        (address,) = shell.acceptors[0].addresses
+        (address,) = shell.acceptors.open["a"].addresses
         with socket.socket() as other:
             other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             other.bind(("127.0.0.1", int(address.rpartition(":")[2])))
             other.listen()
             with pytest.raises(PortTaken, match=f"acceptor a cannot listen on {address}: .*in use"):
-                await shell.acceptors[0].accept()
-        shell.acceptors[0].close()
+                await shell.acceptors.open["a"].accept()
+        shell.acceptors.open["a"].close()
 
     run(main())
 
@@ -60,8 +60,8 @@ def test_localhost_is_bound_where_the_machine_has_it() -> None:
     async def main() -> None:
         shell = Shell(asyncio.get_running_loop())
         shell.bind([Listen("a", "localhost", 0)])
-        assert len(shell.acceptors[0].addresses) == 1
-        shell.acceptors[0].close()
+        assert len(shell.acceptors.open["a"].addresses) == 1
+        shell.acceptors.open["a"].close()
 
     run(main())
 
@@ -70,7 +70,7 @@ def test_the_system_asks_for_hosts_that_are_silent() -> None:
     async def main() -> None:
         shell = Shell(asyncio.get_running_loop())
         shell.bind([Listen("a", "127.0.0.1", 0)])
-        acceptor = shell.acceptors[0]
+        acceptor = shell.acceptors.open["a"]
         port = int(acceptor.addresses[0].rpartition(":")[2])
         acceptor.listen_early()
         with socket.create_connection(("127.0.0.1", port)):

@@ -45,7 +45,7 @@ def test_a_turn_has_few_reads_of_connections_that_always_have_more(peers: int) -
         node = CountingNode(shell)
         shell.driver.attach(node)
         shell.bind([Listen("a", "127.0.0.1", 0)])
-        acceptor = shell.acceptors[0]
+        acceptor = shell.acceptors.open["a"]
         await acceptor.accept()
         port = int(acceptor.addresses[0].rpartition(":")[2])
         with ExitStack() as stack:

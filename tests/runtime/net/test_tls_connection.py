@@ -231,7 +231,7 @@ def test_who_does_not_finish_the_handshake_is_dropped_and_never_reaches_the_node
         with pytest.raises(ssl.SSLCertVerificationError):
             await running.connect(ssl.create_default_context())
         await running.until(lambda: not running.shell.connections.handshaking)
-        assert running.shell.acceptors[0].accepted_now == 0
+        assert running.shell.acceptors.open["artemis"].accepted_now == 0
         reader, writer = await running.connect(sides.client)
         writer.write(b"x")
         assert await reader.readexactly(1) == b"x"

@@ -18,6 +18,7 @@ from atalanta.wire.connection import ClientConnection
 from atalanta.wire.openwire.server.protocol import peer_brokers_of
 
 if TYPE_CHECKING:
+    from atalanta.cluster.connection.cluster_connection import ClusterConnection
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
     from atalanta.wire.connection import TransportConnection
     from atalanta.wire.endpoint import AcceptorConfig
@@ -36,20 +37,43 @@ class Balancers(Part):
         acceptors: Mapping[str, AcceptorConfig],
         leaving: Callable[[], bool],
     ) -> None:
+        self.own = own
         self.clusters = clusters
         self.connections = connections
+        self.acceptors = acceptors
+        self.leaving = leaving
         self.by_number: list[Rebalance] = []
+        self.made = 0
         for cluster in clusters.connections:
-            prefix = f"{PREFIX}{len(self.by_number)}."
-            made = Rebalance(own, clusters, cluster, connections, acceptors, prefix)
-            made.leaving = leaving
-            self.by_number.append(made)
+            self._make(cluster)
         clusters.host.register_routing(Newcomers(self.of))
         self.members: MemberBrokers | None = None
         peers = peer_brokers_of(clusters.host)
         if peers is not None:
             self.members = MemberBrokers(self, peers)
             peers.members = self.members
+
+    def _make(self, cluster: ClusterConnection) -> Rebalance:
+        prefix = f"{PREFIX}{self.made}."
+        self.made += 1
+        made = Rebalance(self.own, self.clusters, cluster, self.connections, self.acceptors, prefix)
+        made.leaving = self.leaving
+        self.by_number.append(made)
+        return made
+
+    def follow(self, now: int) -> None:
+        """Takes changed cluster connections and acceptors: others are told of those for OpenWire."""
+        for each in list(self.by_number):
+            if each.cluster not in self.clusters.connections:
+                self.by_number.remove(each)
+                each.stop(now)
+                each.published.withdraw()
+        known = [each.cluster for each in self.by_number]
+        for cluster in self.clusters.connections:
+            if cluster not in known:
+                self._make(cluster).start(now)
+        for each in self.by_number:
+            each.follow_acceptors()
 
     def start(self, now: int) -> None:
         for each in self.by_number:
@@ -62,8 +86,9 @@ class Balancers(Part):
     def on_timer(self, now: int, key: str) -> None:
         if self.clusters.broker.stopping:
             return
-        number = key[len(PREFIX) :].partition(".")[0]
-        self.by_number[int(number)].on_tick(now)
+        for each in self.by_number:
+            if key.startswith(each.prefix):
+                each.on_tick(now)
         if self.members is not None:
             self.members.observe(now)
 
@@ -73,4 +98,4 @@ class Balancers(Part):
         if not isinstance(connection, ClientConnection):
             return self.by_number[0]
         cluster = self.clusters.of_acceptor(connection)
-        return self.by_number[self.clusters.connections.index(cluster)]
+        return next(each for each in self.by_number if each.cluster is cluster)

@@ -119,6 +119,11 @@ class PublishedCount:
         self.last: tuple[int, int, bool] = (-1, 0, True)
         self.last_at: int = 0
 
+    def withdraw(self) -> None:
+        """Leaves the count out of what peers ask for: the cluster connection is gone."""
+        _, name, _ = self.source
+        self.notifications.standing.pop(f"{KIND} {name}", None)
+
     def publish(self, now: int, count: ClientCount) -> None:
         """Sends the count to all peers if it is due."""
         news = (count.clients, count.bound, count.accepts)

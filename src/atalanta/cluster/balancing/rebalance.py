@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from atalanta.wire.connection import TransportConnection
     from atalanta.wire.core.transport import TransportConfiguration
     from atalanta.wire.endpoint import AcceptorConfig
+    from atalanta.wire.openwire.server.peer_brokers import PeerBroker
 
 TICK: Final = "tick"
 SECOND_NS: Final = 1_000_000_000
@@ -70,12 +71,9 @@ class Rebalance:
         self.eligibility.connector = clusters.settings.transport(cluster.config.connector)
         self.zones = Zones(own, self.broker.ids, cluster, self.target, self.places)
         self.clients: int = 0
-        connector = self.eligibility.connector
-        source = (self.broker.node_id, cluster.config.name, connector.address)
-        serving = [each for each in acceptors.values() if clusters.serving(each) is cluster]
-        broker = own_broker(self.broker.config.name, serving, connector)
-        self.eligibility.acceptors = len(serving)
-        self.published = PublishedCount(clusters.notifications, source, broker)
+        self.acceptors = acceptors
+        source = (self.broker.node_id, cluster.config.name, self.eligibility.connector.address)
+        self.published = PublishedCount(clusters.notifications, source, self._own_broker())
         self.members: tuple[str, ...] = ()
         self.calm_at: int = 0
         self.asked_until: int = 0
@@ -86,6 +84,16 @@ class Rebalance:
         self.sent_in_all: int = 0
         self.stuck: bool = False
         self.redirects = Redirects(self)
+
+    def follow_acceptors(self) -> None:
+        """Takes changed acceptors: others are told of those for OpenWire with the next count."""
+        self.published.told = self._own_broker()
+
+    def _own_broker(self) -> PeerBroker:
+        """Returns this node with the acceptors that serve the cluster connection, which it counts."""
+        serving = [each for each in self.acceptors.values() if self.clusters.serving(each) is self.cluster]
+        self.eligibility.acceptors = len(serving)
+        return own_broker(self.broker.config.name, serving, self.eligibility.connector)
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from atalanta.wire.server import WireServer
 
 BRIDGE: Final = "bridge."
+HALTED: Final = "the cluster connection was stopped"
 LOGINS: Final = "logins"
 LOGINS_NS: Final = 86_400 * 10**9  # how often it is recorded who is logged in
 
@@ -85,6 +86,7 @@ class ClusterConnection(MemberListener, ClusterBridgeListener):
         self.has_names = own.dns_text(config.name, number) is not None
         self.peers: dict[str, PeerRecord] = {}
         self.stopping: bool = False
+        self.halted: bool = False  # by an operator, until it is started or the node starts again
         self.topology = Topology()
         self.subscribers = TopologySubscribers(self.local, self.topology)
         self.members = Members(self.local, self.topology, self.subscribers, self)
@@ -117,13 +119,83 @@ class ClusterConnection(MemberListener, ClusterBridgeListener):
         self.parked.start(now)
         for name in self.config.static_connectors:
             self.scanner.find(now, name, self.settings.transport(name))
-        if self.config.discovery_group is not None:
-            self.discovery.listen(now, self.config.discovery_group, self.scanner)
+        self._listen(now)
 
     def stop(self, now: int) -> None:
         """Stops dialing. Each link sends its own DISCONNECT (ClusterLink.stop)."""
         self.stopping = True
         self.scanner.stopping = True
+
+    def halt(self, now: int) -> None:
+        """Closes all links. What is routed to the members waits for them, as while they are away (parked_messages.py).
+
+        Unlike in Artemis their bindings stay: durable subscriptions there miss nothing.
+        """
+        if self.halted:
+            return
+        self.halted = True
+        self.scanner.halt(HALTED)
+        for record in self.peers.values():
+            self.local.cancel_timer(BRIDGE + record.node_id)
+            record.dialing = False
+            bridge = record.bridge
+            if bridge is not None:
+                record.bridge = None
+                self._away(now, record, HALTED)
+                bridge.close(HALTED)
+
+    def resume(self, now: int) -> None:
+        """Opens the links again, to the members that are known now."""
+        if not self.halted:
+            return
+        self.halted = False
+        self.scanner.resume(now)
+        for member in list(self.topology.members.values()):
+            if member.node_id != self.local.node_id:
+                self.member_changed(now, member)
+        for node_id in list(self.peers):
+            self.attempts.forget(node_id)
+            self._dial_bridge(now, node_id)
+
+    def end(self, now: int) -> None:
+        """Ends for good: links and bindings go, and members are forgotten."""
+        self.halt(now)
+        self.stop(now)
+        if self.config.discovery_group is not None:
+            self.discovery.unlisten(self.config.discovery_group, self.scanner)
+        for record in list(self.peers.values()):
+            self._drop(now, record)
+
+    def reload(self, now: int, fresh: ClusterConnectionConfig) -> None:
+        """Takes changed settings: all links are closed, and opened again with them. Messages wait meanwhile."""
+        config = self.config
+        if not config.differs(fresh):
+            return
+        stopped = self.halted
+        self.halt(now)
+        before, group = config.static_connectors, config.discovery_group
+        config.take(fresh)
+        self.mode = load_balancing(config)
+        for record in self.peers.values():
+            record.bindings.change_mode(self.mode)
+        for name in before:
+            if name not in config.static_connectors:
+                self.scanner.forget(name)
+        for name in config.static_connectors:
+            self.scanner.find(now, name, self.settings.transport(name))
+        if group != config.discovery_group:
+            if group is not None:
+                self.discovery.unlisten(group, self.scanner)
+                self.scanner.forget_discovered(now)
+            self._listen(now)
+        self.local.trace.event("cluster_connection_changed", {"name": config.name})
+        if not stopped:
+            self.resume(now)
+
+    def _listen(self, now: int) -> None:
+        if self.config.discovery_group is not None:
+            user = f"cluster-connection {self.config.name}"
+            self.discovery.listen(now, self.config.discovery_group, self.scanner, user)
 
     def set_backup(self, now: int, backup: TransportConfiguration | None) -> None:
         """Announces the pair of this node and its backup, with a new event id, to all clients and members.
@@ -194,7 +266,7 @@ class ClusterConnection(MemberListener, ClusterBridgeListener):
 
     def member_changed(self, now: int, member: Member) -> None:
         """Opens a link to a member that is new or updated, unless this connection only accepts links."""
-        if member.primary is None or self.stopping or not self._dials(member.primary):
+        if member.primary is None or self.stopping or self.halted or not self._dials(member.primary):
             return
         node_id = member.node_id
         record = self.peers.get(node_id)
@@ -275,7 +347,7 @@ class ClusterConnection(MemberListener, ClusterBridgeListener):
 
     # -- connections ----------------------------------------------------------------------------
     def on_dialed(self, now: int, conn: int, key: str) -> TransportConnection | None:
-        if self.stopping:
+        if self.stopping or self.halted:
             return None
         rest = self._rest(key)
         if rest.startswith(LOCATE):
@@ -323,7 +395,7 @@ class ClusterConnection(MemberListener, ClusterBridgeListener):
 
         A dropped peer gets neither link nor messages until the topology has an update of it.
         """
-        if self.stopping:
+        if self.stopping or self.halted:
             return
         pause_ms = self.attempts.next_pause_ms(record.node_id, refused)
         if pause_ms >= 0:
@@ -393,7 +465,7 @@ class ClusterConnection(MemberListener, ClusterBridgeListener):
 
     def _dial_bridge(self, now: int, node_id: str) -> None:
         record = self.peers.get(node_id)
-        if record is None or record.bridge is not None or record.dialing:
+        if record is None or record.bridge is not None or record.dialing or self.halted:
             return
         member = self.topology.members.get(node_id)
         lapsed = member is None and not record.answered

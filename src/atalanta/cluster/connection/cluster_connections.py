@@ -12,6 +12,8 @@ from atalanta.cluster.config import ClusterSettings
 from atalanta.cluster.connection.alternate_routes import TIMER as ALTERNATE_ROUTES_TIMER
 from atalanta.cluster.connection.alternate_routes import AlternateRoutes
 from atalanta.cluster.connection.cluster_connection import ClusterConnection
+from atalanta.cluster.connection.connection_removal import TIMER as REMOVAL_TIMER
+from atalanta.cluster.connection.connection_removal import ConnectionRemoval
 from atalanta.cluster.connection.management import ClusterConnectionControl
 from atalanta.cluster.connection.redistribution import TIMER as REDISTRIBUTE_TIMER
 from atalanta.cluster.connection.redistribution import Redistribution
@@ -27,6 +29,7 @@ from atalanta.wire.connection import ClientConnection, TransportConnection
 from atalanta.wire.server import ClusterHooks
 
 if TYPE_CHECKING:
+    from atalanta.cluster.config import ClusterConnectionConfig
     from atalanta.cluster.connection.colocation_seat import BackupCalls
     from atalanta.kernel.broker.notifications import Notifications
     from atalanta.kernel.ports import Links
@@ -39,6 +42,11 @@ if TYPE_CHECKING:
     from atalanta.wire.server import WireServer
 
 PREFIX: Final = "cluster."
+RESTART: Final = "the change counts after a restart: members know the node by it, and have bindings and queues by it"
+EMPTY_FIRST: Final = (
+    "they go when the members are linked, or back to other consumers after parked-message-timeout. Then read the"
+    " configuration again"
+)
 
 
 class ClusterConnections(Part, RouteListener):
@@ -72,19 +80,32 @@ class ClusterConnections(Part, RouteListener):
             broker.config, broker.router, broker.address_registry, broker.bindings, notifications
         )
         self.proven_peers = ProvenPeers(broker.values, settings, own.cluster_remember_logins)
+        self.routes = routes
         self.connections: list[ClusterConnection] = []
-        for number, config in enumerate(settings.cluster_connections):
-            connection = ClusterConnection(
-                config, number, settings, own, host, links, discovery, routes, self, self.proven_peers
-            )
-            self.connections.append(connection)
+        self.by_name: dict[str, ClusterConnection] = {}
+        self.by_number: dict[str, ClusterConnection] = {}
+        self.retired: dict[str, ClusterConnection] = {}  # that a reload has removed, by name
+        self.made = 0
+        self.removal = ConnectionRemoval(broker.queue_registry, broker.timers)
+        for config in settings.cluster_connections:
+            self._make(config)
         self.backup_address: str = ""  # host:port of the backup that is connected, "" without one
         self.colocation: BackupCalls | None = None
-        self.by_name = {cluster.config.name: cluster for cluster in self.connections}
         host.cluster = AcceptorHooks(self)
-        control = ClusterConnectionControl(self.connections)
+        control = ClusterConnectionControl(self.by_name, notifications)
         resources.register_control("clusterconnection", control)
         resources.extend_broker(control.broker_attributes, control.broker_operations)
+
+    def _make(self, config: ClusterConnectionConfig) -> ClusterConnection:
+        made = ClusterConnection(
+            config, self.made, self.settings, self.own, self.host, self.links, self.discovery, self.routes, self,
+            self.proven_peers,
+        )  # fmt: skip
+        self.connections.append(made)
+        self.by_name[config.name] = made
+        self.by_number[str(self.made)] = made
+        self.made += 1
+        return made
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
@@ -103,6 +124,63 @@ class ClusterConnections(Part, RouteListener):
         self.redistribution.stopping = True
         for cluster in self.connections:
             cluster.stop(now)
+
+    def reload(self, now: int, fresh: list[ClusterConnectionConfig]) -> None:
+        """Adds, changes and removes cluster connections, as far as that needs no restart (config/restart.py)."""
+        names = [config.name for config in fresh]
+        for cluster in list(self.connections):
+            if cluster.config.name not in names:
+                self._remove(now, cluster)
+        for config in fresh:
+            known = self.by_name.get(config.name)
+            if known is None:
+                self._add(now, config)
+            elif known.config.fixed() == config.fixed():
+                known.reload(now, config)
+            else:
+                self._keep(known, RESTART)
+
+    def _add(self, now: int, config: ClusterConnectionConfig) -> None:
+        """Adds a cluster connection. In a pair or group the other members know nothing of it: they announce no backup
+        for it."""
+        if self.settings.backed_up:
+            return
+        self.settings.cluster_connections = [*self.settings.cluster_connections, config]
+        self._make(config).start(now)
+        retired = self.retired.pop(config.name, None)
+        if retired is not None:
+            for conn in retired.dial_back.announced:
+                self.host.close(conn, "the cluster connection is there again")
+        self.broker.trace.event("cluster_connection_added", {"name": config.name})
+
+    def _remove(self, now: int, cluster: ClusterConnection) -> None:
+        """Removes a cluster connection whose store-and-forward queues are empty. Who has come in for it stays apart:
+        members of one cluster are not to hear of another's."""
+        name = cluster.config.name
+        scale_down = self.settings.scale_down
+        if (
+            cluster is self.connections[0] or self.settings.backed_up
+            or (scale_down is not None and scale_down.cluster_name == name)
+        ):  # fmt: skip
+            self._keep(cluster, RESTART)
+            return
+        waiting = self.removal.waiting(cluster)
+        if waiting:
+            self._keep(cluster, f"messages wait in {', '.join(waiting)}: {EMPTY_FIRST}")
+            return
+        cluster.end(now)
+        self.connections.remove(cluster)
+        del self.by_name[name]
+        self.by_number = {number: each for number, each in self.by_number.items() if each is not cluster}
+        self.settings.cluster_connections = [
+            each for each in self.settings.cluster_connections if each is not cluster.config
+        ]
+        self.retired[name] = cluster
+        self.removal.add(now, cluster)
+        self.broker.trace.event("cluster_connection_removed", {"name": name})
+
+    def _keep(self, cluster: ClusterConnection, why: str) -> None:
+        self.broker.trace.event("cluster_connection_kept", {"name": cluster.config.name, "why": why})
 
     def flush(self, now: int) -> None:
         for cluster in self.connections:
@@ -133,9 +211,7 @@ class ClusterConnections(Part, RouteListener):
     # -- look-up --------------------------------------------------------------------------------
     def of_key(self, key: str) -> ClusterConnection | None:
         number = key[len(PREFIX) :].partition(".")[0]
-        if number.isdecimal() and int(number) < len(self.connections):
-            return self.connections[int(number)]
-        return None
+        return self.by_number.get(number)
 
     def of_acceptor(self, connection: ClientConnection) -> ClusterConnection:
         return self.serving(connection.acceptor)
@@ -143,7 +219,7 @@ class ClusterConnections(Part, RouteListener):
     def serving(self, acceptor: AcceptorConfig | None) -> ClusterConnection:
         """Returns the cluster connection that an acceptor serves."""
         name = None if acceptor is None else acceptor.cluster_connection
-        found = None if name is None else self.by_name.get(name)
+        found = None if name is None else self.by_name.get(name) or self.retired.get(name)
         return self.connections[0] if found is None else found
 
     # -- inputs ---------------------------------------------------------------------------------
@@ -168,6 +244,9 @@ class ClusterConnections(Part, RouteListener):
             return
         if key == ALTERNATE_ROUTES_TIMER:
             self.alternate_routes.on_timer(now)
+            return
+        if key == REMOVAL_TIMER:
+            self.removal.on_timer(now)
             return
         cluster = self.of_key(key)
         if cluster is not None:

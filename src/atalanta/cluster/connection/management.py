@@ -22,6 +22,7 @@ from atalanta.management.request.json_text import encode_json
 if TYPE_CHECKING:
     from atalanta.cluster.connection.cluster_connection import ClusterConnection
     from atalanta.cluster.connection.peer import PeerRecord
+    from atalanta.kernel.broker.notifications import Notifications
     from atalanta.kernel.queue.queue import Queue
 
 Getter = Callable[["ClusterConnection"], object]
@@ -46,7 +47,7 @@ ATTRIBUTES: Final[dict[str, Getter]] = {
     "MessagesAcknowledged": lambda cluster: sum(one.confirmed for one in cluster.peers.values()),
     "Metrics": lambda cluster: metrics_of(cluster.peers.values()),
     "ProducerWindowSize": lambda cluster: cluster.config.producer_window_bytes,
-    "Started": lambda cluster: not cluster.stopping,
+    "Started": lambda cluster: not cluster.stopping and not cluster.halted,
     # An addition to Artemis: why connectors fail, by host:port.
     "ConnectorFailures": lambda cluster: cluster.scanner.failures(),
 }
@@ -55,17 +56,20 @@ ATTRIBUTES: Final[dict[str, Getter]] = {
 class ClusterConnectionControl(Control):
     """The control of the cluster connections. `broker_*` belong to the resource `broker`."""
 
-    def __init__(self, connections: list[ClusterConnection]) -> None:
-        self.connections = {connection.config.name: connection for connection in connections}
+    def __init__(self, connections: dict[str, ClusterConnection], notifications: Notifications) -> None:
+        self.notifications = notifications
+        self.connections = connections  # by name
         super().__init__(
             {name: self._attribute(getter) for name, getter in ATTRIBUTES.items()},
             {
                 "getBridgeMetrics": [("s", self.bridge_metrics)],
                 "listLinks": [("", self.list_links)],
                 "giveUpMember": [("s", self.give_up_member)],
+                "start": [("", self.start)],
+                "stop": [("", self.stop)],
             },
         )
-        members = connections[0].members
+        members = next(iter(connections.values())).members
         self.broker_attributes: Attributes = {
             "ClusterConnectionNames": lambda call: list(self.connections),
             "Clustered": lambda call: bool(members.describe()),
@@ -79,6 +83,29 @@ class ClusterConnectionControl(Control):
 
     def _attribute(self, getter: Getter) -> Attribute:
         return lambda call: getter(self.connections[call.name])
+
+    def start(self, call: Call, given: Parameters) -> object:
+        """Opens the links of a stopped cluster connection again."""
+        cluster = self.connections[call.name]
+        if cluster.stopping:
+            raise BrokerError(ILLEGAL_STATE, "the node leaves or stops: it opens no links any more")
+        if cluster.halted:
+            call.command.begin_change()
+            cluster.resume(call.now)
+            cluster.local.trace.event("cluster_connection_started", {"name": call.name})
+            self.notifications.publish(call.now, "CLUSTER_CONNECTION_STARTED", {"name": call.name})
+        return None
+
+    def stop(self, call: Call, given: Parameters) -> object:
+        """Closes the links until the cluster connection is started, or the node starts again. Members keep their links
+        to this node."""
+        cluster = self.connections[call.name]
+        if not cluster.halted and not cluster.stopping:
+            call.command.begin_change()
+            cluster.halt(call.now)
+            cluster.local.trace.event("cluster_connection_stopped", {"name": call.name})
+            self.notifications.publish(call.now, "CLUSTER_CONNECTION_STOPPED", {"name": call.name})
+        return None
 
     def bridge_metrics(self, call: Call, given: Parameters) -> object:
         """Returns the metrics of the bridge to one member, null if there is no such bridge."""

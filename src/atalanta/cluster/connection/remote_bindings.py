@@ -60,6 +60,12 @@ class RemoteBindings:
         self.started: bool = False
         self.announced: dict[str, bool] = {}  # since RESET
 
+    def change_mode(self, mode: int) -> None:
+        """Changes the message-load-balancing of all bindings of the peer."""
+        self.mode = mode
+        for remote in [*self.bindings.values(), *self.spares.values()]:
+            remote.mode = mode
+
     def on_notification(self, now: int, message: Message) -> None:
         properties = message.properties
         if "_AMQ_RESET_QUEUE_DATA" in properties:

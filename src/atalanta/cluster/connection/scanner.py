@@ -67,6 +67,21 @@ class Scanner(DiscoveryListener):
         self.announced: dict[str, int] = {}  # discovered nodes of each such target
         self.reached: dict[str, bool] = {}  # connectors that answered the login since they are known
 
+    def halt(self, why: str) -> None:
+        """Closes all locators, and opens none until `resume`. The connectors stay known."""
+        self.stopping = True
+        for locator in list(self.locators.values()):
+            locator.close(why)
+
+    def resume(self, now: int) -> None:
+        """Tries all connectors, as at the start."""
+        self.stopping = False
+        self.tries.clear()
+        self.scans.clear()
+        self.exhausted.clear()
+        for name in list(self.targets):
+            self.dial(now, name)
+
     def discovered(self, now: int, node_id: str, connector: TransportConfiguration) -> None:
         """Keeps a locator to the address of a discovered node while it is announced or connected."""
         name = f"{DISCOVERED}{connector.address}"
@@ -91,6 +106,11 @@ class Scanner(DiscoveryListener):
             if self.announced[name] == 0:
                 del self.announced[name]
                 self.forget(name)
+
+    def forget_discovered(self, now: int) -> None:
+        """Removes the connectors of all discovered nodes: another group is listened to."""
+        for node_id in list(self.places):
+            self.undiscovered(now, node_id)
 
     def find(self, now: int, name: str, target: TransportConfiguration) -> None:
         """Keeps a locator to this connector, unless it is this node's own."""

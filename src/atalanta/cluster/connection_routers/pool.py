@@ -21,7 +21,7 @@ TARGETS_MAX: Final = 10_000
 
 
 class Pool(DiscoveryListener):
-    """The pool of one router.
+    """The pool of the router `name`.
 
     `targets` are in the order of discovery, with this node first if it is one. `key` is the prefix of the keys of
     dials and timers.
@@ -30,6 +30,7 @@ class Pool(DiscoveryListener):
     def __init__(
         self,
         config: PoolConfig,
+        name: str,
         key: str,
         counts: bool,
         host: WireServer,
@@ -39,6 +40,7 @@ class Pool(DiscoveryListener):
         plain_password: bool,
     ) -> None:
         self.config = config
+        self.name = name
         self.plain_password = plain_password  # also to targets that discovery finds
         self.key = key
         self.counts = counts
@@ -63,7 +65,7 @@ class Pool(DiscoveryListener):
             self._add(self.dialer.settings.transport(name), "")
         if config.discovery_group is not None and self.discovery is not None:
             self.listening = True
-            self.discovery.listen(now, config.discovery_group, self)
+            self.discovery.listen(now, config.discovery_group, self, f"connection-router {self.name}")
         self._look(now)
 
     def stop(self) -> None:

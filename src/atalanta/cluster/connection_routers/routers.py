@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.security import Identity
     from atalanta.management.resources.registry import ResourceRegistry
     from atalanta.wire.connection import ClientConnection, TransportConnection
+    from atalanta.wire.endpoint import ConnectorConfig
     from atalanta.wire.server import WireServer
 
 WAIT_TIMER: Final = "routers.wait"
@@ -87,7 +88,7 @@ class Routers(Part, Routing):
             self.made += 1
             dialer = TargetDialer(config.settings, self.clusters, self.links)
             pool = Pool(
-                each.pool, f"routers.{number}.", counts, self.host, dialer, self.clusters, self.discovery,
+                each.pool, each.name, f"routers.{number}.", counts, self.host, dialer, self.clusters, self.discovery,
                 config.plain_password,
             )
             self.pools[number] = pool
@@ -103,7 +104,7 @@ class Routers(Part, Routing):
         self.broker.timers.set(PRUNE_TIMER, now + PRUNE_NS)
 
     def reload(self, now: int, config: RoutersConfig | None) -> None:
-        """Replaces changed routers and adds new ones (ConnectionRouterManager.update).
+        """Replaces changed routers, also by another connector, and adds new ones (ConnectionRouterManager.update).
 
         A router that was removed from the file stays until the node stops: acceptors are not reloaded and may name
         it.
@@ -112,7 +113,7 @@ class Routers(Part, Routing):
             return
         for each in config.routers:
             known = self.routers.get(each.name)
-            if known is not None and known.config == each:
+            if known is not None and known.config == each and not _moved(known, config.settings.connectors):
                 continue
             if known is not None and known.pool is not None:
                 known.pool.end()
@@ -247,3 +248,12 @@ class Routers(Part, Routing):
             if decision.kind == NOT_READY:
                 error = BrokerError(ROUTING, f"AMQ229238: connection router {name} not ready")
         connection.routed(now, error)
+
+
+def _moved(router: Router, connectors: dict[str, ConnectorConfig]) -> bool:
+    """Returns whether a connector of a router's pool has changed."""
+    pool = router.pool
+    if pool is None:
+        return False
+    before = pool.dialer.settings.connectors
+    return any(before.get(name) != connectors.get(name) for name in pool.config.static_connectors)

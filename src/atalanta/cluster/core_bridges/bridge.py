@@ -74,7 +74,7 @@ class CoreBridge(DiscoveryListener):
         self.bridges.notify(now, "BRIDGE_STARTED", self)
         self.tell("core_bridge_started", f"from queue {self.config.queue_name}")
         if self.config.discovery_group is not None:
-            self.bridges.discovery.listen(now, self.config.discovery_group, self)
+            self.bridges.discovery.listen(now, self.config.discovery_group, self, f"bridge {self.name}")
         if self.link is None:
             self.connect(now)
         else:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Links
     from atalanta.kernel.queue.queue import Queue
     from atalanta.management.resources.registry import ResourceRegistry
+    from atalanta.wire.endpoint import ConnectorConfig
     from atalanta.wire.server import WireServer
 
 KEY_PREFIX: Final = "bridge."  # prefix of values in the journal
@@ -194,7 +195,8 @@ class CoreBridges(Part):
             self.wants_turn = bool(self.by_number)
 
     def reload(self, now: int, settings: CoreBridgeSettings) -> None:
-        """Deploys new and changed bridges, and ends removed ones. Bridges that management created stay as they are.
+        """Deploys new and changed bridges, and ends removed ones. Bridges that management created stay; a bridge whose
+        connector has changed connects anew.
 
         Follows ActiveMQServerImpl.deployReloadableConfigFromConfiguration.
         """
@@ -204,12 +206,36 @@ class CoreBridges(Part):
         for name, config in list(self.configs.items()):
             fresh = wanted.get(name)
             stored = self.broker.values.has(KEY_PREFIX + name)
-            same = fresh == config and before.own.get(name) == settings.own.get(name)
-            if (fresh is None and not stored) or (fresh is not None and not same):
+            moved = self._moved(config, before.connectors, stored)
+            same = fresh == config and before.own.get(name) == settings.own.get(name) and not moved
+            if fresh is not None:
+                if not same:
+                    self.destroy(now, name)
+            elif not stored:
                 self.destroy(now, name)
+            elif moved:
+                self.destroy(now, name)
+                self._deploy(now, config)
+                self.store(config)
         for config in settings.bridges:
             if config.name not in self.configs:
                 self._deploy(now, config)
+
+    def _moved(self, config: CoreBridgeConfig, before: dict[str, ConnectorConfig], stored: bool) -> bool:
+        """Returns whether a connector of a bridge has changed. One that is gone from the file stays for a bridge that
+        management has created."""
+        moved = False
+        for name in config.static_connectors:
+            known, fresh = before.get(name), self.settings.connectors.get(name)
+            if fresh is None and known is not None and stored:
+                self.settings.connectors = {**self.settings.connectors, name: known}
+                how = f"destroy the bridge {config.name}, or write the connector again: it is gone at the next start"
+                self.broker.trace.event(
+                    "connector_kept", {"connector": name, "users": f"bridge {config.name}", "what_to_do": how}
+                )
+            else:
+                moved = moved or known != fresh
+        return moved
 
     # -- inputs ---------------------------------------------------------------------------------
     def of_key(self, key: str) -> CoreBridge | None:

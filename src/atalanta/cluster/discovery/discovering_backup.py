@@ -74,7 +74,7 @@ class DiscoveringBackup(Backup):
         """Implements NodeInputs.start."""
         super().start(now)
         self._discovery.start(now)
-        self._discovery.listen(now, self._group.name, self._heard)
+        self._discovery.listen(now, self._group.name, self._heard, "ha-policy")
 
     def stop(self, now: int) -> None:
         """Implements NodeInputs.stop."""

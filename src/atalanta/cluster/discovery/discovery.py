@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from atalanta.cluster.config import BroadcastGroupConfig, ClusterSettings, DiscoveryGroupConfig
+from atalanta.cluster.discovery.broadcast_groups import BROADCAST, MILLISECOND_NS, BroadcastGroups
 from atalanta.cluster.discovery.folder_channel import FolderChannel
 from atalanta.cluster.discovery.hosts_channel import HostsChannel
 from atalanta.cluster.discovery.jgroups_channels import JGROUPS_PREFIX, JgroupsChannel
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from atalanta.kernel.ports import Ids, Links, Timers, Trace, Wire
     from atalanta.wire.core.transport import TransportConfiguration
 
-BROADCAST: Final = "discovery.broadcast."
 EXPIRE: Final = "discovery.expire."
 WAIT: Final = "discovery.wait."
 CHANNEL: Final = "discovery.channel."
@@ -42,11 +42,9 @@ CHANNELS: Final[dict[str, type[JgroupsChannel]]] = {
     FOLDER: FolderChannel,
     MPING: MpingChannel,
 }
-# Names of the groups at the Links port.
-SENDS: Final = "broadcast/"
+# Prefix of the names of the groups at the Links port.
 HEARS: Final = "discovery/"
 FOUND_MAX: Final = 10_000
-MILLISECOND_NS: Final = 1_000_000
 WHAT_TO_DO: Final = (
     "this data folder is a copy of that node's, or the other way round: stop one of the two, delete the file node-id"
     " in its data folder (or the whole folder if its messages are copies), and start it again"
@@ -72,17 +70,24 @@ class DiscoveredNode:
 
 
 class DiscoveryGroup:
-    """A discovery group with listeners. `entries` is by node id."""
+    """A discovery group with listeners. `entries` is by node id, `users` names each listener."""
 
     def __init__(self, config: DiscoveryGroupConfig) -> None:
         self.config = config
         self.refresh_ns = config.refresh_timeout_ms * MILLISECOND_NS
         self.entries: dict[str, DiscoveredNode] = {}
         self.listeners: list[DiscoveryListener] = []
+        self.users: list[str] = []
         self.sightings = Sightings(2 * self.refresh_ns)
         self.has_announcements = False
         self.twin: str = ""  # the unique id of another process with our node id
         self.duplicate_reported_ns: int = 0
+
+    def change(self, config: DiscoveryGroupConfig) -> None:
+        """Takes other settings. The nodes that were heard stay until refresh-timeout, unless they are heard again."""
+        self.config = config
+        self.refresh_ns = config.refresh_timeout_ms * MILLISECOND_NS
+        self.sightings.window_ns = 2 * self.refresh_ns
 
 
 class Discovery(Part):
@@ -105,62 +110,63 @@ class Discovery(Part):
         self.close = close
         self.silent = silent
         self.channels: list[JgroupsChannel] = []
+        self.channels_made = 0
         self.unique_id: str = ""
         self.sender: bytes = b""  # this process as the sender of JGroups' messages
         self.groups: dict[str, DiscoveryGroup] = {}
-        self.broadcasts: dict[str, BroadcastGroupConfig] = {}
+        self.broadcasts = BroadcastGroups(self)
         self.stopping = False
 
     # -- life -----------------------------------------------------------------------------------
     def start(self, now: int) -> None:
         self.sender = self.ids.uuid()
         self.unique_id = self.sender.hex()
-        for broadcast in self.settings.broadcast_groups:
-            if broadcast.stack is not None:
-                self._channel(now, broadcast.stack).broadcast = broadcast
-                continue
-            if broadcast.group_address is None:
-                continue
-            self.broadcasts[broadcast.name] = broadcast
-            self.links.join_to_send(
-                SENDS + broadcast.name,
-                broadcast.group_address,
-                broadcast.group_port,
-                broadcast.local_bind_address or "",
-                broadcast.local_bind_port,
-            )
-            self._broadcast(now, broadcast)
+        self.broadcasts.open(now, self.settings.broadcast_groups)
 
     def stop(self, now: int) -> None:
         self.stopping = True
         for channel in self.channels:
             channel.close()
-        for name in self.broadcasts:
-            self.links.leave(SENDS + name)
+        self.broadcasts.close()
         for name in self.groups:
             self.links.leave(HEARS + name)
 
-    def listen(self, now: int, name: str, listener: DiscoveryListener) -> None:
-        """Adds a listener to the discovery group `name`. The listener gets the known nodes at once."""
+    @property
+    def serving(self) -> bool:
+        """Returns whether groups may start: the node has started, and neither stops nor scales down."""
+        return bool(self.sender) and not self.stopping
+
+    def listen(self, now: int, name: str, listener: DiscoveryListener, user: str) -> None:
+        """Adds a listener to the discovery group `name`: `user` says whose. It gets the known nodes at once."""
         group = self.groups.get(name)
         if group is None:
-            group = self._join(now, self.settings.discovery_groups[name])
+            group = DiscoveryGroup(self.settings.discovery_groups[name])
+            self.groups[name] = group
+            self._join(now, group)
         group.listeners.append(listener)
+        group.users.append(user)
         for node_id, entry in list(group.entries.items()):
             listener.discovered(now, node_id, entry.connector)
 
     def unlisten(self, name: str, listener: DiscoveryListener) -> None:
         """Removes a listener. The group is left with its last one."""
         group = self.groups[name]
-        group.listeners.remove(listener)
+        at = group.listeners.index(listener)
+        del group.listeners[at]
+        del group.users[at]
         if not group.listeners:
             del self.groups[name]
-            for channel in self.channels:
-                if group in channel.groups:
-                    channel.groups.remove(group)
-            self.links.leave(HEARS + name)
+            self._leave(group)
             self.timers.cancel(WAIT + name)
             self.timers.cancel(EXPIRE + name)
+
+    def _leave(self, group: DiscoveryGroup) -> None:
+        """Leaves the place of a group: nothing is heard there any more."""
+        self.links.leave(HEARS + group.config.name)
+        for channel in list(self.channels):
+            if group in channel.groups:
+                channel.groups.remove(group)
+                self.release(channel)
 
     def entries(self, name: str) -> dict[str, TransportConfiguration]:
         """Returns the connectors of a group with listeners, by node id."""
@@ -169,11 +175,10 @@ class Discovery(Part):
             return {}
         return {node_id: entry.connector for node_id, entry in group.entries.items()}
 
-    def _join(self, now: int, config: DiscoveryGroupConfig) -> DiscoveryGroup:
-        group = DiscoveryGroup(config)
-        self.groups[config.name] = group
+    def _join(self, now: int, group: DiscoveryGroup) -> None:
+        config = group.config
         if config.stack is not None:
-            self._channel(now, config.stack).groups.append(group)
+            self.channel(now, config.stack).groups.append(group)
         elif config.group_address is not None:
             self.links.join(
                 HEARS + config.name,
@@ -184,9 +189,8 @@ class Discovery(Part):
             )
         wait_ns = config.initial_wait_timeout_ms * MILLISECOND_NS
         self.timers.set(WAIT + config.name, now + wait_ns)
-        return group
 
-    def _channel(self, now: int, stack: JgroupsStack) -> JgroupsChannel:
+    def channel(self, now: int, stack: JgroupsStack) -> JgroupsChannel:
         """Returns the JGroups channel that all groups of the same stack and channel share.
 
         The first tick of a new one is in the next event-loop iteration.
@@ -194,11 +198,55 @@ class Discovery(Part):
         for channel in self.channels:
             if channel.stack == stack:
                 return channel
-        made = CHANNELS[stack.kind](self, len(self.channels), stack)
+        made = CHANNELS[stack.kind](self, self.channels_made, stack)
+        self.channels_made += 1
         self.channels.append(made)
         made.open(now)
         self.timers.set(made.key, now)
         return made
+
+    def release(self, channel: JgroupsChannel) -> None:
+        """Leaves a channel that no group uses any more."""
+        if not channel.groups and channel.broadcast is None and not self.stopping:
+            self.channels.remove(channel)
+            self.timers.cancel(channel.key)
+            channel.end()
+
+    # -- a changed configuration ----------------------------------------------------------------
+    def reload(self, now: int, fresh: ClusterSettings) -> None:
+        """Adds and changes groups, and removes broadcast groups. The discovery groups that are no longer in the file
+        are removed by `forget_unused`, when their users are gone."""
+        self.settings.discovery_groups = {**self.settings.discovery_groups, **fresh.discovery_groups}
+        for name, config in fresh.discovery_groups.items():
+            group = self.groups.get(name)
+            if group is not None and group.config != config:
+                self._change(now, group, config)
+        self.settings.broadcast_groups = fresh.broadcast_groups
+        self.broadcasts.reload(now, fresh.broadcast_groups)
+
+    def _change(self, now: int, group: DiscoveryGroup, config: DiscoveryGroupConfig) -> None:
+        if config.same_place(group.config):
+            group.change(config)
+        else:
+            self._leave(group)
+            group.change(config)
+            self._join(now, group)
+        if group.entries:
+            self.timers.set(EXPIRE + config.name, now)
+        self.trace.event("discovery_group_changed", {"group": config.name, "place": config.place})
+
+    def forget_unused(self, fresh: ClusterSettings) -> None:
+        """Removes the discovery groups that are no longer in the file. One that somebody uses stays until then."""
+        for name in [each for each in self.settings.discovery_groups if each not in fresh.discovery_groups]:
+            group = self.groups.get(name)
+            if group is None:
+                del self.settings.discovery_groups[name]
+                self.trace.event("discovery_group_removed", {"group": name})
+            else:
+                how = "remove them, and read the configuration again: the group is used until then"
+                self.trace.event(
+                    "discovery_group_kept", {"group": name, "users": ", ".join(group.users), "what_to_do": how}
+                )
 
     # -- announcing -----------------------------------------------------------------------------
     def announcement(self, broadcast: BroadcastGroupConfig) -> bytes:
@@ -206,25 +254,18 @@ class Discovery(Part):
         connectors = [self.settings.transport(name) for name in broadcast.connectors]
         return encode_announcement(Announcement(self.node_id, self.unique_id, connectors))
 
-    def _broadcast(self, now: int, broadcast: BroadcastGroupConfig) -> None:
-        """Sends the announcement now, and sets the timer for the next one after broadcast-period."""
-        self.links.multicast(SENDS + broadcast.name, self.announcement(broadcast))
-        period_ns = broadcast.broadcast_period_ms * MILLISECOND_NS
-        self.timers.set(BROADCAST + broadcast.name, now + period_ns)
-
     # -- time -----------------------------------------------------------------------------------
     def on_timer(self, now: int, key: str) -> None:
         if self.stopping:
             return
         if key.startswith(CHANNEL):
             channel, _ = self._at(key)
-            channel.tick(now)
-            self.timers.set(key, now + channel.period_ns())
+            if channel is not None:
+                channel.tick(now)
+                self.timers.set(key, now + channel.period_ns())
             return
         if key.startswith(BROADCAST):
-            broadcast = self.broadcasts.get(key[len(BROADCAST) :])
-            if broadcast is not None:
-                self._broadcast(now, broadcast)
+            self.broadcasts.on_timer(now, key[len(BROADCAST) :])
             return
         name = key[len(EXPIRE) :] if key.startswith(EXPIRE) else key[len(WAIT) :]
         group = self.groups.get(name)
@@ -254,40 +295,48 @@ class Discovery(Part):
             self.timers.set(EXPIRE + group.config.name, due)
 
     # -- JGroups channels ---------------------------------------------------------------------------
-    def _at(self, key: str) -> tuple[JgroupsChannel, str]:
+    def _at(self, key: str) -> tuple[JgroupsChannel | None, str]:
         """Returns the JGroups channel of a key "discovery.channel.<number>.<rest>", and its rest."""
         number, _, rest = key[len(CHANNEL) :].partition(".")
-        return self.channels[int(number)], rest
+        return self._numbered(number), rest
+
+    def _numbered(self, number: str) -> JgroupsChannel | None:
+        """Returns the channel of that number; None if it was left meanwhile."""
+        return next((channel for channel in self.channels if str(channel.number) == number), None)
 
     def on_dialed(self, now: int, conn: int, key: str) -> TransportConnection | None:
         channel, rest = self._at(key)
-        return None if self.stopping else channel.on_dialed(now, conn, rest)
+        return None if self.stopping or channel is None else channel.on_dialed(now, conn, rest)
 
     def on_dial_failed(self, now: int, key: str, why: str) -> None:
         channel, rest = self._at(key)
-        channel.on_dial_failed(now, rest)
+        if channel is not None:
+            channel.on_dial_failed(now, rest)
 
     def on_accepted(self, now: int, conn: int, key: str, remote: str) -> TransportConnection | None:
-        return None if self.stopping else self._named(key).on_accepted(now, conn, remote)
+        channel = self._named(key)
+        return None if self.stopping or channel is None else channel.on_accepted(now, conn, remote)
 
-    def _named(self, name: str) -> JgroupsChannel:
+    def _named(self, name: str) -> JgroupsChannel | None:
         """Returns the channel of a listener or group "jgroups/<number>" or "jgroups/<number>/<rest>"."""
-        return self.channels[int(name[len(JGROUPS_PREFIX) :].partition("/")[0])]
+        return self._numbered(name[len(JGROUPS_PREFIX) :].partition("/")[0])
 
     def on_resolved(self, now: int, key: str, channels: list[tuple[str, int]], why: str) -> None:
         channel, rest = self._at(key)
-        if not self.stopping:
+        if channel is not None and not self.stopping:
             channel.on_resolved(now, rest, channels, why)
 
     def on_posted(self, now: int, key: str, files: dict[str, bytes], why: str) -> None:
         channel, rest = self._at(key)
-        if not self.stopping:
+        if channel is not None and not self.stopping:
             channel.on_posted(now, rest, files, why)
 
     # -- receiving ------------------------------------------------------------------------------
     def on_datagram(self, now: int, group: str, data: bytes) -> None:
         if group.startswith(JGROUPS_PREFIX):
-            self._named(group).on_datagram(now, data)
+            channel = self._named(group)
+            if channel is not None:
+                channel.on_datagram(now, data)
         elif group.startswith(HEARS):
             found = self.groups.get(group[len(HEARS) :])
             if found is not None:

@@ -14,6 +14,7 @@ from atalanta.wire.core.transport import TransportConfiguration
 from atalanta.wire.uri import DEFAULT_PORT, UriError, parse_uri
 
 if TYPE_CHECKING:
+    from atalanta.cluster.connection.cluster_connection import ClusterConnection
     from atalanta.cluster.connection.cluster_connections import ClusterConnections
     from atalanta.cluster.native_config import OwnSettings
 
@@ -60,18 +61,34 @@ class DnsDiscovery(Part):
     """Resolves the names of all cluster connections, in their order. Keys are "dns.<number of the name>"."""
 
     def __init__(self, own: OwnSettings, clusters: ClusterConnections) -> None:
-        self.clusters = clusters.connections
+        self.own = own
+        self.source = clusters
+        self.clusters: list[ClusterConnection] = []  # those that are removed stay, and dial nobody
         self.links = clusters.links
         self.broker = clusters.broker
         self.period_ns = own.dns_discovery_period_ms * 1_000_000
         self.names: list[DnsName] = []
         self.stopping = False
-        for number, cluster in enumerate(self.clusters):
-            text = own.dns_text(cluster.config.name, number)
+        self._add_names()
+
+    def _add_names(self) -> None:
+        for cluster in self.source.connections:
+            if cluster in self.clusters:
+                continue
+            number = len(self.clusters)
+            self.clusters.append(cluster)
+            text = self.own.dns_text(cluster.config.name, number)
             if text is not None:
                 for name in dns_names(text):
                     name.number = number
                     self.names.append(name)
+
+    def follow(self) -> None:
+        """Resolves the names of cluster connections that a reload has added."""
+        known = len(self.names)
+        self._add_names()
+        for number in range(known, len(self.names)):
+            self._ask(number)
 
     def start(self, now: int) -> None:
         for number in range(len(self.names)):

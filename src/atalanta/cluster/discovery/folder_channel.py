@@ -48,7 +48,10 @@ class FolderChannel(TcpChannel):
 
     def close(self) -> None:
         if self.broadcast is not None:
-            self.discovery.links.unpost(self.folder, self.file)
+            self.fall_silent()
+
+    def fall_silent(self) -> None:
+        self.discovery.links.unpost(self.folder, self.file)
 
     def on_posted(self, now: int, rest: str, files: dict[str, bytes], why: str) -> None:
         if rest == LISTS:

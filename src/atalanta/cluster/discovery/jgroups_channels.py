@@ -27,6 +27,7 @@ class JgroupsChannel:
     def __init__(self, discovery: Discovery, number: int, stack: JgroupsStack) -> None:
         self.discovery = discovery
         self.stack = stack
+        self.number = number
         self.key = f"discovery.channel.{number}"
         self.name = f"{JGROUPS_PREFIX}{number}"
         self.broadcast: BroadcastGroupConfig | None = None
@@ -51,7 +52,14 @@ class JgroupsChannel:
         )
 
     def close(self) -> None:
-        """Leaves the channel."""
+        """Leaves the channel, when the node stops."""
+
+    def end(self) -> None:
+        """Leaves the channel while the node goes on: no group needs it any more."""
+        self.close()
+
+    def fall_silent(self) -> None:
+        """Takes back what announces this node in the channel, before `broadcast` becomes None."""
 
     def tick(self, now: int) -> None:
         """Sends and reads announcements, once a period."""

@@ -56,6 +56,11 @@ class TcpChannel(JgroupsChannel):
     def close(self) -> None:
         self.discovery.links.unlisten(self.name)
 
+    def end(self) -> None:
+        super().end()
+        for connection in list(self.connections.values()):
+            connection.end("no group of this node needs the channel any more")
+
     def hosts(self, now: int) -> list[Place]:
         """Returns the hosts of the stack, as far as they are known now."""
         raise NotImplementedError

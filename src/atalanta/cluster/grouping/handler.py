@@ -86,7 +86,7 @@ class ClusterGrouping(GroupingHandler, Part):
         self.trace = queues.messages.trace
         self.notifications = notifications
         self.node_id = notifications.node_id
-        self.covered = [Covered(each.address) for each in settings.cluster_connections]
+        self.cover(settings)
         self.known: dict[str, bool] = {}
         self.complete: dict[str, bool] = {}
         self.questions: dict[str, Question] = {}
@@ -96,6 +96,10 @@ class ClusterGrouping(GroupingHandler, Part):
 
     def start(self, now: int) -> None:
         self.queues.observers.append(GroupingQueueWatch(self))
+
+    def cover(self, settings: ClusterSettings) -> None:
+        """Takes the addresses that the cluster connections share."""
+        self.covered = [Covered(each.address) for each in settings.cluster_connections]
 
     def covers(self, address: str) -> bool:
         return any(each.covers(address) for each in self.covered)

@@ -72,6 +72,13 @@ class NetworkBridge(LinkOwner):
         """Dials no more; an open connection stays."""
         self.stopped = True
 
+    def end(self, why: str) -> None:
+        """Ends the bridge: what the other broker has not confirmed is in its queues again."""
+        self.stopped = True
+        self.timers.cancel(self.prefix + "retry")
+        if self.link is not None:
+            self.link.leave(why)
+
     def resume(self) -> None:
         """Dials again, after `stop`."""
         if self.stopped and not self.home:

@@ -171,6 +171,10 @@ class NetworkConnectorConfig(OptionGroup):
     durable: list[NetworkDestination] = field(default_factory=list)
     way: NetworkWay = field(default_factory=NetworkWay)
 
+    def hears(self) -> bool:
+        """Returns whether it hears of brokers by multicast."""
+        return bool(self.way.group)
+
 
 def message_hops(config: NetworkConnectorConfig) -> int:
     """Returns the brokers that a message may pass, -1 any."""

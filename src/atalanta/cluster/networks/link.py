@@ -414,9 +414,13 @@ class NetworkLink(TransportConnection, DuplexOwner):
         self.bridge.tell(event, why)
 
     def stop(self, now: int) -> None:
+        self.leave("the node stops")
+
+    def leave(self, why: str) -> None:
+        """Says good-bye to the other broker, and closes the connection."""
         if self.decoder.theirs is not None and not self.gone:
             self.answer(ShutdownInfo())
-        self.fail("the node stops")
+        self.fail(why)
 
     def closed(self, now: int, why: str) -> None:
         if self.gone:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from atalanta.cluster.discovery.multicast_agent import BrokerListener
 from atalanta.cluster.networks.bridge import NetworkBridge
 from atalanta.cluster.networks.config import MULTICAST, NetworkTarget
-from atalanta.cluster.networks.settings import group_uri
+from atalanta.cluster.networks.settings import NetworkSettings, group_uri
 from atalanta.cluster.part import Part
 from atalanta.management.controls.control import Control
 from atalanta.management.metrics_text import escape, head
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from atalanta.cluster.discovery.multicast_agent import MulticastAgents
     from atalanta.cluster.networks.config import NetworkConnectorConfig, NetworkTarget
-    from atalanta.cluster.networks.settings import NetworkSettings
     from atalanta.kernel.ports import Links
     from atalanta.management.request.call import Attribute, Attributes, Call
     from atalanta.management.resources.registry import ResourceRegistry
@@ -53,11 +52,14 @@ ATTRIBUTES: Final[dict[str, Callable[[NetworkBridge], object]]] = {
 class NetworkControl(Control):
     """The control of the bridges, by number; each attribute is a list with a value for each bridge of the connector."""
 
-    def __init__(self, bridges: dict[str, NetworkBridge], names: list[str], broker_name: str) -> None:
+    def __init__(self, bridges: dict[str, NetworkBridge], settings: NetworkSettings, broker_name: str) -> None:
         self.bridges = bridges
+        self.settings = settings
         self.broker_name = broker_name
         super().__init__({name: self._attribute(getter) for name, getter in ATTRIBUTES.items()}, {})
-        self.broker_attributes: Attributes = {"NetworkConnectorNames": lambda call: names}
+        self.broker_attributes: Attributes = {
+            "NetworkConnectorNames": lambda call: [each.name for each in self.settings.connectors]
+        }
 
     def select(self, call: Call) -> bool:
         return bool(self._named(call.name))
@@ -120,21 +122,47 @@ class Networks(Part):
         self.node_clients = node_clients
         self.agents = agents
         self.by_number: dict[str, NetworkBridge] = {}
-        names = [each.name for each in settings.connectors]
-        control = NetworkControl(self.by_number, names, host.broker.config.name)
+        self.made = 0
+        self.control = control = NetworkControl(self.by_number, settings, host.broker.config.name)
         resources.register_control("network", control)
         resources.extend_broker(control.broker_attributes, {})
         resources.register_metrics(control.metrics)
 
     def start(self, now: int) -> None:
         for config in self.settings.connectors:
-            if not config.auto_start:
-                continue
-            if config.way.kind == MULTICAST and self.agents is not None:
+            if config.auto_start and config.way.kind == MULTICAST and self.agents is not None:
                 agent = self.agents.agent_of(parse_group(group_uri(config.uri)))
                 agent.listen(now, HeardBrokers(self._adder(config)))
+            self._begin(config)
+
+    def _begin(self, config: NetworkConnectorConfig) -> None:
+        if config.auto_start:
             for targets in config.way.bridges:
                 self.add(config, targets)
+
+    def reload(self, fresh: NetworkSettings) -> None:
+        """Adds, changes and removes connectors. Those that hear of brokers by multicast change with a restart only."""
+        heard = {each.name: each for each in self.settings.connectors if each.hears()}
+        others = {each.name: each for each in fresh.connectors if not each.hears() and each.name not in heard}
+        before = {each.name: each for each in self.settings.connectors if not each.hears()}
+        for name, config in before.items():
+            if others.get(name) == config:
+                others[name] = config  # that of its bridges
+            else:
+                self._end(config)
+        self.settings = NetworkSettings([*heard.values(), *others.values()], fresh.discovery_uris, fresh.tls)
+        self.control.settings = self.settings
+        for name, config in others.items():
+            if before.get(name) is not config:
+                self._begin(config)
+                self.host.broker.trace.event("network_connector_added", {"network": name})
+
+    def _end(self, config: NetworkConnectorConfig) -> None:
+        for number, bridge in list(self.by_number.items()):
+            if bridge.config is config:
+                del self.by_number[number]
+                bridge.end("the network connector was removed or changed")
+        self.host.broker.trace.event("network_connector_removed", {"network": config.name})
 
     def _adder(self, config: NetworkConnectorConfig) -> Callable[[list[NetworkTarget]], NetworkBridge]:
         """Returns the function that adds a bridge to a broker that was heard."""
@@ -142,7 +170,8 @@ class Networks(Part):
 
     def add(self, config: NetworkConnectorConfig, targets: list[NetworkTarget]) -> NetworkBridge:
         """Adds a bridge to one of these brokers, and dials."""
-        number = len(self.by_number) + 1
+        self.made += 1
+        number = self.made
         bridge = NetworkBridge(self.host, self.links, self.node_clients, config, targets, number)
         self.by_number[str(number)] = bridge
         bridge.dial()

@@ -22,9 +22,13 @@ class NetworkSettings(OptionGroup):
     discovery_uris: dict[str, str] = field(default_factory=dict)
     tls: dict[str, str] = field(default_factory=dict)
 
+    def heard(self) -> list[NetworkConnectorConfig]:
+        """Returns the connectors that hear of brokers by multicast."""
+        return [each for each in self.connectors if each.hears()]
+
     def multicast_uris(self) -> list[str]:
         """Returns the uris of the connectors that hear of brokers by multicast."""
-        return [group_uri(each.uri) for each in self.connectors if each.way.group]
+        return [group_uri(each.uri) for each in self.heard()]
 
 
 def group_uri(text: str) -> str:

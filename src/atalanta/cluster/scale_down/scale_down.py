@@ -165,7 +165,7 @@ class ScaleDown(Part):
         group = self.choice.group
         if group is not None:
             self.choice.heard = DiscoveredNodes()
-            self.clusters.discovery.listen(now, group, self.choice.heard)
+            self.clusters.discovery.listen(now, group, self.choice.heard, "scale-down")
         self.cluster.local.report("scale_down_began", self.broker.node_id, f"{self.left()} messages here")
         self.broker.timers.set(DEADLINE, now + self.timeout_ms * 1_000_000)
         self._seek(now)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from atalanta.management.resources.acceptor import AcceptorSwitch
+
 if TYPE_CHECKING:
     from atalanta.management.controls.control import Control
     from atalanta.management.request.call import Attributes, Operations
@@ -22,6 +24,7 @@ class ResourceRegistry:
 
     def __init__(self) -> None:
         self.acceptors: dict[str, ListedAcceptor] = {}
+        self.switch = AcceptorSwitch()  # of the acceptors
         self.connectors: dict[str, Mapping[str, object]] = {}  # parameters as the node announces them
         self.controls: dict[str, Control] = {}
         self.attributes: Attributes = {}
@@ -35,6 +38,11 @@ class ResourceRegistry:
     def register_connector(self, name: str, parameters: Mapping[str, object]) -> None:
         """Adds a connector with the parameters that the node announces."""
         self.connectors[name] = parameters
+
+    def replace_connectors(self, connectors: Mapping[str, Mapping[str, object]]) -> None:
+        """Replaces the connectors by those of a reload."""
+        self.connectors.clear()
+        self.connectors.update(connectors)
 
     def register_control(self, kind: str, control: Control) -> None:
         """Adds the control of the resources `kind.NAME`."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from atalanta.tls.context import ClientTls
 
 if TYPE_CHECKING:
     from atalanta.node.config import NodeConfig
+    from atalanta.runtime.net.acceptor import Listen
 
 logger = logging.getLogger("atalanta.runtime")
 
@@ -44,13 +44,15 @@ class ReloadRefused(Exception):
 
 @dataclass
 class Reloaded:
-    """A valid configuration. `files` are watched from now on; `restart` lists the changes that need a restart."""
+    """A valid configuration. `files` are watched from now on; `restart` lists the changes that need a restart, and
+    `reasons` says why."""
 
     config: NodeConfig
     files: list[Path]
-    acceptors: dict[str, ssl.SSLContext] = field(default_factory=dict)
+    acceptors: list[Listen] = field(default_factory=list)
     connectors: dict[str, ClientTls] = field(default_factory=dict)
     restart: list[str] = field(default_factory=list)
+    reasons: str = ""
 
 
 class Reloader:
@@ -135,6 +137,7 @@ class Reloader:
         try:
             self._trace.event("configuration_read", {"why": why})
             found = await self._loop.run_in_executor(None, self._read)
+            self._apply(found)
         except ReloadRefused as error:
             for line in error.lines:
                 self._trace.event("reload_refused", {"why": line})
@@ -146,9 +149,10 @@ class Reloader:
             log_event(logger, "reload_bug", {}, error)
             return f"the configuration was not read: {error}"
         self.files = found.files
-        self._apply(found)
         if found.restart:
-            self._trace.event("reload_incomplete", {"restart_for": ",".join(found.restart)})
+            self._trace.event(
+                "reload_incomplete", {"restart_for": ",".join(found.restart), "why": found.reasons}
+            )
         return ""
 
     async def _watch(self) -> None:

@@ -31,7 +31,10 @@ KEEP_ALIVE = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
 
 @dataclass(frozen=True)
 class Listen:
-    """The address and options of an acceptor. -1 means: only the shell's own limit, the system's own buffers."""
+    """The address and options of an acceptor. -1 means: only the shell's own limit, the system's own buffers.
+
+    `core`: it serves CORE. Without `auto_start` it opens when an operator starts it.
+    """
 
     name: str
     host: str
@@ -43,6 +46,12 @@ class Listen:
     no_delay: bool = True
     tls: ssl.SSLContext | None = None
     handshake_timeout_s: float = 10.0  # for TLS; 0: no limit
+    core: bool = True
+    auto_start: bool = True
+
+    def same_address(self, other: Listen) -> bool:
+        """Returns whether both listen at the same host and port."""
+        return (self.host, self.port) == (other.host, other.port)
 
 
 class PortTaken(OSError):
@@ -71,6 +80,16 @@ class Acceptor:
     def bind(self) -> None:
         """Binds the port; OSError names it, with the reason."""
         self._sockets = bound_sockets(self.listen.host, self.listen.port)
+        self._set_options()
+
+    def adapt(self, listen: Listen) -> None:
+        """Takes other options at the same address, for new connections. The backlog stays."""
+        if listen != self.listen:
+            self.listen = listen
+            self.tls = listen.tls
+            self._set_options()
+
+    def _set_options(self) -> None:
         for bound in self._sockets:
             # Accepted sockets inherit all these.
             keep_alive(bound)

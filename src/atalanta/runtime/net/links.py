@@ -47,6 +47,11 @@ class LoopLinks(Links):
         """Sets the TLS settings of the node's connectors, by name."""
         self._dialer.connectors = connectors
 
+    def secure_again(self, connectors: dict[str, ClientTls]) -> None:
+        """Changes the TLS settings after a reload. Those of a removed connector stay: a link may use it until the
+        restart."""
+        self._dialer.connectors = {**self._dialer.connectors, **connectors}
+
     def join(self, group: str, address: str, port: int, interface: str, local_port: int) -> None:
         """Implements Links.join."""
         self._groups().join(group, address, port, interface, local_port)
