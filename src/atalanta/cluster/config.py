@@ -271,6 +271,8 @@ class ClusterSettings(OptionGroup):
     def fixed_connectors(self) -> list[str]:
         """Returns the names of the connectors that change only with a restart."""
         names = [*self.group_connectors]
+        if self.scale_down is not None:
+            names += self.scale_down.connectors
         for each in self.cluster_connections:
             names += [each.connector, *each.static_connectors]
         return names

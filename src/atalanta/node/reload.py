@@ -47,7 +47,20 @@ class PartsReload:
         parts.doors.reload(config.acceptors)
         if parts.balancers is not None:
             parts.balancers.follow(now)
-        discovery.forget_unused(fresh)
+        discovery.forget_unused(fresh, self._named_groups())
+
+    def _named_groups(self) -> dict[str, str]:
+        """Returns who may listen to a discovery group later, by group: stopped bridges, and a scale-down."""
+        parts = self.parts
+        named = {
+            config.discovery_group: f"bridge {name}"
+            for name, config in parts.bridges.configs.items()
+            if config.discovery_group is not None
+        }
+        scale_down = None if parts.clusters is None else parts.clusters.settings.scale_down
+        if scale_down is not None and scale_down.discovery_group is not None:
+            named[scale_down.discovery_group] = "scale-down"
+        return named
 
     def _reload_grouping(self, now: int, fresh: GroupingHandlerConfig | None) -> None:
         """Adds the grouping handler, if no group is bound here yet. It changes and goes with a restart only."""

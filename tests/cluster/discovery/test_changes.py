@@ -268,6 +268,11 @@ def test_a_group_and_the_bridge_that_uses_it_come_and_go_in_one_reload(rig: Rig)
     assert rig.get(hosts[0], "broker", "DiscoveryGroupNames") == ["group", "more"], "it is in use"
     [line] = rig.events("discovery_group_kept")
     assert "bridge far" in line
+    rig.ask(hosts[0], "bridge.far", "stop")
+    rig.run(1)
+    reload(rig, hosts[0], without_group)
+    assert len(rig.events("discovery_group_kept")) == 2, "it may be started again"
+    rig.ask(hosts[0], "bridge.far", "start")
     node_of(hosts[0]).config.bridges = CoreBridgeSettings()
     reload(rig, hosts[0], without_group)
     assert rig.get(hosts[0], "broker", "DiscoveryGroupNames") == ["group"]

@@ -106,8 +106,7 @@ class Routers(Part, Routing):
     def reload(self, now: int, config: RoutersConfig | None) -> None:
         """Replaces changed routers, also by another connector, and adds new ones (ConnectionRouterManager.update).
 
-        A router that was removed from the file stays until the node stops: acceptors are not reloaded and may name
-        it.
+        A router that was removed from the file stays until the node stops: connections from before may name it.
         """
         if config is None:
             return

@@ -235,17 +235,19 @@ class Discovery(Part):
             self.timers.set(EXPIRE + config.name, now)
         self.trace.event("discovery_group_changed", {"group": config.name, "place": config.place})
 
-    def forget_unused(self, fresh: ClusterSettings) -> None:
-        """Removes the discovery groups that are no longer in the file. One that somebody uses stays until then."""
+    def forget_unused(self, fresh: ClusterSettings, named: dict[str, str]) -> None:
+        """Removes the discovery groups that are no longer in the file. One that somebody uses stays until then:
+        `named` has those who would listen later, by group."""
         for name in [each for each in self.settings.discovery_groups if each not in fresh.discovery_groups]:
             group = self.groups.get(name)
-            if group is None:
+            users = [named[name]] if group is None and name in named else [] if group is None else group.users
+            if not users:
                 del self.settings.discovery_groups[name]
                 self.trace.event("discovery_group_removed", {"group": name})
             else:
                 how = "remove them, and read the configuration again: the group is used until then"
                 self.trace.event(
-                    "discovery_group_kept", {"group": name, "users": ", ".join(group.users), "what_to_do": how}
+                    "discovery_group_kept", {"group": name, "users": ", ".join(users), "what_to_do": how}
                 )
 
     # -- announcing -----------------------------------------------------------------------------

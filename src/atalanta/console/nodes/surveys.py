@@ -18,11 +18,13 @@ from atalanta.survey.flow import Flow, flow_of
 from atalanta.survey.model.cluster import LiveCluster, Unreachable
 from atalanta.survey.survey import NOT_ADMITTED, Survey
 
-INTERVAL_MIN_S: Final = 4.0
-INTERVAL_MAX_S: Final = 120.0
+PICTURE_S: Final = 4.0  # between two samples of what a picture needs
+FINDINGS_S: Final = 30.0  # between two samples of everything
+INTERVAL_MAX_S: Final = 300.0
 SHARE: Final = 100  # the pause after a sample, as a multiple of the time that it took
-FIRST_S: Final = 5.0  # the first page waits so long
-PATIENCE_S: Final = 0.5  # the next ones
+FIRST_S: Final = 5.0  # the first page waits so long for the picture
+FIRST_FINDINGS_S: Final = 2.0
+PATIENCE_S: Final = 0.5  # the next pages
 
 
 class SurveyResult:
@@ -41,20 +43,16 @@ class SurveyResult:
 
     @cached_property
     def totals(self) -> dict[str, int | float | None]:
-        """Returns what the queues of all nodes have together. Rates are messages a second, None before there are two
-        samples.
-        """
-        cluster = self.cluster
-        queues = cluster.queues()
-        rates = [[queue.per_second(name, cluster.seconds) for queue in queues] for name in ("added", "acknowledged")]
-        together = [None if None in each or not each else sum(rate or 0.0 for rate in each) for each in rates]
+        """Returns what all nodes have together. Rates are messages a second, None before there are two samples."""
+        nodes = [node for node in self.flow.nodes if node.reached]
+        rated = bool(nodes) and all(node.in_per_second is not None for node in nodes)
         return {
-            "queues": len(queues),
-            "messages": sum(queue.total("messages") for queue in queues),
-            "consumers": sum(queue.total("consumers") for queue in queues),
-            "clients": sum(node.clients or 0 for node in cluster.nodes),
-            "in": together[0],
-            "out": together[1],
+            "queues": sum(node.queues for node in nodes),
+            "messages": sum(node.messages for node in nodes),
+            "consumers": sum(node.consumers for node in nodes),
+            "clients": sum(node.clients or 0 for node in nodes),
+            "in": sum(node.in_per_second or 0.0 for node in nodes) if rated else None,
+            "out": sum(node.out_per_second or 0.0 for node in nodes) if rated else None,
         }
 
     @property
@@ -65,23 +63,30 @@ class SurveyResult:
     def age_s(self, now_s: float) -> float:
         return now_s - self.at_s
 
-    def is_current(self, now_s: float) -> bool:
+    def is_current(self, now_s: float, interval_s: float) -> bool:
         """Returns whether the next sample has time. The second one comes soon: without it there are no rates."""
-        share = SHARE if self.cluster.seconds > 0 else 1
-        return self.age_s(now_s) < min(INTERVAL_MAX_S, max(INTERVAL_MIN_S, share * self.cost_s))
+        if self.cluster.seconds <= 0:
+            return self.age_s(now_s) < max(PICTURE_S, self.cost_s)
+        return self.age_s(now_s) < min(INTERVAL_MAX_S, max(interval_s, SHARE * self.cost_s))
 
 
-class SessionSurvey:
-    """The samples of one session. The nodes are asked for about a hundredth of their time."""
+class ClusterSampler:
+    """The samples of one session, with or without the details that findings need."""
 
-    def __init__(self, places: list[NodePlace], credentials: UserCredentials, agreed: AgreedPlaces) -> None:
+    def __init__(
+        self, places: list[NodePlace], credentials: UserCredentials, agreed: AgreedPlaces, details: bool
+    ) -> None:
         self._names = [place.url for place in places]
         self._options = places[0].url.partition("?")[2]
         self._credentials = credentials
+        self._details = details
         verifies = places[0].verifies
-        login = BrokerLogin("", credentials.user, credentials.password)
         self._survey = Survey(
-            login, 0, tries_default_password=False, admits=lambda at: verifies or agreed.has(credentials.user, at)
+            BrokerLogin("", credentials.user, credentials.password),
+            0,
+            details,
+            admits=lambda at: verifies or agreed.has(credentials.user, at),
+            tries_default_password=False,
         )
         self._last: SurveyResult | None = None
         self._running: asyncio.Task[SurveyResult] | None = None
@@ -93,15 +98,15 @@ class SessionSurvey:
         """
         last = self._last
         now_s = time.monotonic()
-        if last is not None and last.is_current(now_s):
+        if last is not None and last.is_current(now_s, FINDINGS_S if self._details else PICTURE_S):
             return last
         task = self._running
         if task is None or task.done():
             task = self._running = asyncio.create_task(self._sample())
-        await asyncio.wait([task], timeout=FIRST_S if last is None else PATIENCE_S)
-        if task.done():
-            return task.result()
-        return last
+            task.add_done_callback(seen)
+        first_s = FIRST_FINDINGS_S if self._details else FIRST_S
+        await asyncio.wait([task], timeout=first_s if last is None else PATIENCE_S)
+        return task.result() if task.done() else last
 
     def forget(self) -> None:
         """Has the next page wait for a new sample: nodes were added."""
@@ -130,7 +135,41 @@ class SessionSurvey:
         except (ClientError, OSError):
             self._last = None
             raise
-        now_s = time.monotonic()
-        found = merged(diagnosed(cluster, self._credentials.user, self._credentials.password))
-        self._last = SurveyResult(cluster, found, began_s, now_s - began_s)
+        cost_s = time.monotonic() - began_s
+        found: list[ClusterFinding] = []
+        if self._details:
+            found = merged(diagnosed(cluster, self._credentials.user, self._credentials.password))
+        self._last = SurveyResult(cluster, found, began_s, cost_s)
         return self._last
+
+
+def seen(task: asyncio.Task[SurveyResult]) -> None:
+    """Takes the error of a sample that no page waited for: the next page takes another sample."""
+    if not task.cancelled():
+        task.exception()
+
+
+class SessionSurvey:
+    """What one session sees of its cluster. The nodes are asked for a few hundredths of their time at most."""
+
+    def __init__(self, places: list[NodePlace], credentials: UserCredentials, agreed: AgreedPlaces) -> None:
+        self._picture = ClusterSampler(places, credentials, agreed, details=False)
+        self._findings = ClusterSampler(places, credentials, agreed, details=True)
+
+    async def picture(self) -> SurveyResult | None:
+        """Returns nodes, links and sums, as `ClusterSampler.result`."""
+        return await self._picture.result()
+
+    async def findings(self) -> SurveyResult | None:
+        """Returns the sample with the findings, as `ClusterSampler.result`."""
+        return await self._findings.result()
+
+    def forget(self) -> None:
+        """Has the next page wait for new samples: nodes were added."""
+        self._picture.forget()
+        self._findings.forget()
+
+    async def close(self) -> None:
+        """Ends the samples that are being taken, and the connections."""
+        await self._picture.close()
+        await self._findings.close()

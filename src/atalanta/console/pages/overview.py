@@ -28,12 +28,13 @@ class OverviewPages:
         """Shows findings, nodes, links and totals."""
         operator = operator_of(request)
         await operator.cluster.nodes()  # the members that wait for the user
-        result = await operator.survey.result()
+        result = await operator.survey.picture()
         if result is None:
             response = self.desk.page(request, "asking.html", nodes=operator.cluster.known())
             response.headers["Refresh"] = "2"
             return response
         cluster = result.cluster
+        diagnosis = await operator.survey.findings()
         return self.desk.page(
             request,
             "overview.html",
@@ -45,7 +46,8 @@ class OverviewPages:
             },
             seconds=cluster.seconds,
             unreachable=result.unreachable,
-            findings=result.findings,
+            findings=None if diagnosis is None else diagnosis.findings,
+            findings_age_s=0.0 if diagnosis is None else diagnosis.age_s(operator.clock()),
             totals=result.totals,
             waiting=operator.cluster.waiting_members(),
             open_brokers=[node.label for node in cluster.nodes if not node.security_enabled],
@@ -57,7 +59,7 @@ class OverviewPages:
         """Returns the picture of `atalanta topology --svg`."""
         if self.desk.draw is None:
             raise web.HTTPNotFound
-        result = await operator_of(request).survey.result()
+        result = await operator_of(request).survey.picture()
         if result is None:
             raise web.HTTPServiceUnavailable
         return web.Response(text=self.desk.draw(result.flow), content_type="image/svg+xml", charset="utf-8")
