@@ -21,6 +21,7 @@ from atalanta.survey.samples import joined
 from atalanta.wire.uri import DEFAULT_PORT
 
 NODES_MAX: Final = 200
+Place = tuple[str, str | None]  # host:port, and the node id there according to a topology
 CONNECT_S: Final = 10.0
 NOT_ADMITTED: Final = "its address comes from the topology alone, and nobody has agreed to log in there"
 
@@ -66,7 +67,8 @@ class Survey:
         self.found = LiveCluster()
         self.refusals: list[Exception] = []
         self._inquiries: dict[str, NodeInquiry] = {}
-        self._open: dict[str, tuple[Connection, Management]] = {}  # by host:port, over several samples
+        self._aliases: set[Place] = set()  # further places of nodes, which were looked at
+        self._open: dict[Place, tuple[Connection, Management]] = {}  # over several samples
 
     async def run(self, names: list[str]) -> LiveCluster:
         """Surveys the cluster in two samples. Raises the first error if none of the named nodes answers."""
@@ -115,7 +117,9 @@ class Survey:
             for node in self.found.nodes:
                 for node_id, address in node.members.items():
                     known = self.found.node(node_id)
-                    if (node_id, address) not in tried and (known is None or known.at != address):
+                    if known is not None and (known.at == address or (address, node_id) in self._aliases):
+                        continue
+                    if (node_id, address) not in tried:
                         tried[(node_id, address)] = True
                         wanted.append((node_id, address))
             if not wanted or len(tried) > NODES_MAX:
@@ -127,26 +131,31 @@ class Survey:
     async def _visit(self, head: str, options: str, expected: str | None) -> None:
         """Surveys one address. `expected` is the node id there according to a topology."""
         at = head.partition("://")[2]
+        place = (at, expected)
         url = f"{head}?{options}" if options else head
         if expected is not None and not self.admits(at):
             self.found.unreachable.append(Unreachable(at, NOT_ADMITTED, expected))
             return
         try:
-            connection, management = await self._conversation(at, url)
+            node_id = await self._node_id(place, url)
         except (ClientError, OSError, TimeoutError) as error:
             self.refusals.append(error)
             self.found.unreachable.append(Unreachable(at, why_of(error), expected))
+            await self._drop(place)
             return
+        connection, management = self._open[place]
         asked = False
         try:
-            node_id = str(await management.get(BROKER, "NodeID"))
             if expected is not None and node_id != expected:
                 why = f"node {node_id} answers there"
                 self.found.unreachable.append(Unreachable(at, why, expected, node_id))
             known = self.found.node(node_id)
-            if known is not None and not await self._same(known, management):
-                self.found.shared.append(SharedId(node_id, known.at, at))
-            elif known is None:
+            if known is not None:
+                if await self._same(known, management):
+                    self._aliases.add(place)
+                else:
+                    self.found.shared.append(SharedId(node_id, known.at, at))
+            else:
                 asked = True
                 await self._ask(NodeView(at, node_id), connection, management, url)
         except (ClientError, OSError) as error:
@@ -155,9 +164,8 @@ class Survey:
                 self.found.unreachable.append(Unreachable(at, why_of(error), expected))
             asked = False
         finally:
-            if not asked and at in self._open:
-                del self._open[at]
-                await connection.close()
+            if not asked:
+                await self._drop(place)
 
     async def _ask(self, node: NodeView, connection: Connection, management: Management, url: str) -> None:
         inquiry = NodeInquiry(node, connection, management, self.details, self.queues)
@@ -167,15 +175,25 @@ class Survey:
         if self.details and self.tries_default_password and not node.ours:
             node.default_cluster_password = await self._has_default_password(url, node)
 
-    async def _conversation(self, at: str, url: str) -> tuple[Connection, Management]:
-        """Returns the connection to an address with its management conversation: that of the last sample, or new."""
-        known = self._open.get(at)
-        if known is None:
-            # Not wait_for: in Python 3.11 it loses a cancellation (Ctrl-C) that comes together with the answer.
-            async with asyncio.timeout(CONNECT_S):
-                connection = await _opened(url, self.target.user, self.target.password)
-            known = self._open[at] = (connection, connection.management())
-        return known
+    async def _node_id(self, place: Place, url: str) -> str:
+        """Asks the node at a place for its id, over the connection of the last sample if that still works."""
+        known = self._open.get(place)
+        if known is not None:
+            try:
+                return str(await known[1].get(BROKER, "NodeID"))
+            except (ClientError, OSError):
+                await self._drop(place)  # the node has started again, perhaps
+        # Not wait_for: in Python 3.11 it loses a cancellation (Ctrl-C) that comes together with the answer.
+        async with asyncio.timeout(CONNECT_S):
+            connection = await _opened(url, self.target.user, self.target.password)
+        management = connection.management()
+        self._open[place] = (connection, management)
+        return str(await management.get(BROKER, "NodeID"))
+
+    async def _drop(self, place: Place) -> None:
+        known = self._open.pop(place, None)
+        if known is not None:
+            await known[0].close()
 
     async def _same(self, known: NodeView, management: Management) -> bool:
         """Returns whether `known` is the node of `management`: then it has this conversation's reply queue."""
@@ -184,6 +202,8 @@ class Survey:
             await other.get(f"queue.{management.reply_queue}", "ID")
         except ManagementFailed:
             return False
+        finally:
+            await other.close()
         return True
 
     async def _has_default_password(self, url: str, node: NodeView) -> bool:

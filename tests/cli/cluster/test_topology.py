@@ -17,7 +17,7 @@ from typing import IO, Any
 import pytest
 from rich.console import Console
 
-from atalanta.cli.cluster.drawing import drawn
+from atalanta.cli.cluster.picture import drawn
 from atalanta.cli.cluster.svg import svg_of
 from atalanta.cli.cluster.topology import Surveys
 from atalanta.cli.output.tables import show_table

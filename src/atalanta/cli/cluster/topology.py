@@ -13,7 +13,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from atalanta.cli.cluster.drawing import drawn
+from atalanta.cli.cluster.picture import drawn
 from atalanta.cli.cluster.svg import svg_of
 from atalanta.cli.operator_login import operator_login
 from atalanta.cli.output.outcome import line_of, reported
