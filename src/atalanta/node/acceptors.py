@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from atalanta.wire.server import WireServer
 
 
-class Acceptors(AcceptorSwitch):
+class NodeAcceptors(AcceptorSwitch):
     """`by_name` are the acceptors of the configuration, `removed` the names of those that a reload has removed."""
 
     def __init__(

@@ -17,7 +17,7 @@ from atalanta.cluster.networks.settings import NetworkSettings
 from atalanta.cluster.part import Part
 from atalanta.kernel.broker.notifications import Notifications
 from atalanta.management.resources.registry import ResourceRegistry
-from atalanta.node.acceptors import Acceptors
+from atalanta.node.acceptors import NodeAcceptors
 from atalanta.wire.openwire.acceptor import OpenWireAcceptor
 from atalanta.wire.openwire.server.protocol import OpenWireProtocol
 from atalanta.wire.server import WireServer
@@ -66,7 +66,7 @@ class Parts:
         self.resources = registered_resources(config)
         self.links = ports.links
         self.process = ports.process
-        self.doors = Acceptors(config.acceptors, config.cluster, host, self.resources, ports.process)
+        self.doors = NodeAcceptors(config.acceptors, config.cluster, host, self.resources, ports.process)
         self.acceptors = self.doors.by_name
         self.by_name: dict[str, Part] = {}
         self.clusters: ClusterConnections | None = None
