@@ -56,7 +56,7 @@ def store_findings(label: str, seen: PairState) -> Iterator[ClusterFinding]:
 
 
 def _backup_missing(label: str) -> ClusterFinding:
-    text = "no process waits for its shared store: when the active one ends, nobody serves"
+    text = "no process waits for this store: when the active one ends, nobody serves"
     return ClusterFinding(WARNING, "backup_missing", label, text, "start the backup: atalanta run")
 
 
