@@ -189,6 +189,20 @@ def test_a_session_refused_on_the_way_back_is_tried_again() -> None:
     assert session.open
 
 
+@pytest.mark.parametrize("code", [104, 112])
+def test_a_further_session_that_a_stopping_node_refuses_is_opened_at_the_next_one(code: int) -> None:
+    """104: to a client that came from another node."""
+    pair, session = opened()
+    pair.broker.refuse_sessions = code
+    later = pair.session()
+    pair.run()
+    assert not later.opened.done
+    pair.broker.refuse_sessions = 0
+    pair.cut()
+    pair.dial()
+    assert later.open and session.open
+
+
 # -- transactions -------------------------------------------------------------------------------
 
 

@@ -42,8 +42,9 @@ from atalanta.wire.protocol_error import ProtocolError
 if TYPE_CHECKING:
     from atalanta.wire.core.client.consumer import ClientConsumer
 
-# The node starts or stops; or a connection router redirects the client or has no target yet.
-NOT_HERE_OR_NOW: Final = (112, 222)
+# The node starts or stops (104: for a client that came from another node), or a connection router redirects the client
+# or has no target yet.
+NOT_HERE_OR_NOW: Final = (104, 112, 222)
 LATE_NS: Final = 12_000_000_000  # between two calls of on_timer
 MEMBERS_MAX: Final = 10_000
 
