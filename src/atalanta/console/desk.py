@@ -1,4 +1,4 @@
-"""What every page uses: the operators, the templates, the options. One object for the whole console."""
+"""The things that every page uses: operators, templates, options. There is one object for the whole console."""
 
 from __future__ import annotations
 

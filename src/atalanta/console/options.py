@@ -23,7 +23,7 @@ class ConsoleRefused(Exception):
 
 @dataclass
 class ConsoleOptions:
-    """What the operator has asked for.
+    """The options that the operator has given.
 
     `nodes` are host:port or URLs of single nodes. `path` is the path below which a reverse proxy serves the console,
     `origins` are the addresses that browsers have for it there.

@@ -1,1 +1,1 @@
-"""Who may do what in the console: sessions, throttling of log-ins, checks of every request."""
+"""The access to the console: sessions, throttling of log-ins, checks of every request."""

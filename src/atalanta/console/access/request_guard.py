@@ -1,4 +1,4 @@
-"""What every request is checked for before a page sees it: the host it is for, and the page that it comes from."""
+"""The checks of every request before a page sees it: the host it is for, and the page that it comes from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator may do, as a table: the operation of the node, its parameters, and words for the page.
+"""The table of what an operator may do: the operation of the node, its parameters, and words for the page.
 
 The names of operations are those of Artemis' controls.
 """

@@ -1,4 +1,4 @@
-"""What goes wrong between the console and a node, in words for the page."""
+"""Failures between the console and a node, in words for the page."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class NodeUnreachable(Exception):
 
 
 class NotFound(Exception):
-    """What a page is about does not exist; the text says what."""
+    """The subject of a page does not exist; the text says what."""
 
 
 class MissingPermission:

@@ -94,7 +94,7 @@ async def matching(node: Management | ClusterNode, order: Order) -> int | None:
 
 
 class OrderWork:
-    """What an order does at one node."""
+    """The share of an order at one node."""
 
     def __init__(self, order: Order, credentials: UserCredentials) -> None:
         self.order = order

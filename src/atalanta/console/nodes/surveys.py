@@ -150,7 +150,7 @@ def seen(task: asyncio.Task[SurveyResult]) -> None:
 
 
 class SessionSurvey:
-    """What one session sees of its cluster. The nodes are asked for a few hundredths of their time at most."""
+    """The cluster as one session sees it. The nodes are asked for a few hundredths of their time at most."""
 
     def __init__(self, places: list[NodePlace], credentials: UserCredentials, agreed: AgreedPlaces) -> None:
         self._picture = ClusterSampler(places, credentials, agreed, details=False)

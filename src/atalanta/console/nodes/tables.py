@@ -22,7 +22,7 @@ LARGEST: Final = ("maxConsumers", "addressLimitPercent")
 
 @dataclass(frozen=True)
 class TableQuery:
-    """What a page asks for, from its URL."""
+    """The rows that a page asks for, from its URL."""
 
     text: str = ""
     sort: str = ""

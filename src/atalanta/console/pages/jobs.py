@@ -1,4 +1,4 @@
-"""What was asked for and what came of it."""
+"""The pages of jobs: what was asked for, and what came of it."""
 
 from __future__ import annotations
 

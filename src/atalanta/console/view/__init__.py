@@ -1,1 +1,1 @@
-"""What pages are made of: links, templates with escaping, bodies of messages as text."""
+"""The parts of pages: links, templates with escaping, bodies of messages as text."""

@@ -1,4 +1,4 @@
-"""What a node knows to be wrong with itself now, the newest events of its log, its totals. Only in Atalanta.
+"""The alarms of a node, which it raises itself, the newest events of its log, its totals. Only in Atalanta.
 
 An alarm is a state: it is listed as long as it lasts. An event is told once.
 """

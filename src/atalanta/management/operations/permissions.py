@@ -1,4 +1,4 @@
-"""What the user of a request may do here: for consoles, which draw only the buttons that work."""
+"""The permissions of the user of a request: for consoles, which draw only the buttons that work."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class ListedAcceptor:
 
 
 class AcceptorSwitch:
-    """What opens and closes the acceptors of a node. This base class cannot."""
+    """The switch that opens and closes the acceptors of a node. This base class cannot."""
 
     def start(self, name: str) -> None:
         """Opens an acceptor. BrokerError if that is not possible."""

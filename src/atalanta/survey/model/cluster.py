@@ -53,10 +53,10 @@ class NodeView:
     waiting: list[str] | None = None
     """host:port of the processes that wait for its shared store; None if it does not tell."""
     replication: ReplicationView | None = None
-    """Of the active node of a replicated group."""
+    """The replication of an active node of a replicated group."""
     alarms: list[AlarmView] = field(default_factory=list)
     events: list[EventView] = field(default_factory=list)
-    """Of its log, the newest first; a real Artemis tells none."""
+    """The events of its log, the newest first; a real Artemis tells none."""
     clock_ms: int | None = None
     """The time since 1970 by its clock when it was asked."""
     asked_ms: int | None = None

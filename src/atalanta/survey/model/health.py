@@ -1,4 +1,4 @@
-"""What a node says of its own health: alarms, which last, and events of its log, which are told once."""
+"""The health of a node, as it tells: alarms, which last, and events of its log, which are told once."""
 
 from __future__ import annotations
 

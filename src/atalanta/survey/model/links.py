@@ -1,4 +1,4 @@
-"""What leads from one node to another: cluster connections and their links, core bridges, networks of brokers."""
+"""The ways from one node to another: cluster connections and their links, core bridges, networks of brokers."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class QueueView:
     oldest_ms: int | None = None
     """The age of its first message."""
     addresses: dict[str, int] = field(default_factory=dict)
-    """Of the first messages in a store-and-forward queue: how many are for each address."""
+    """The numbers of the first messages in a store-and-forward queue, by address."""
     lease: LeaseView | None = None
     later: QueueView | None = None
 

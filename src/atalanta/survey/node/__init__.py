@@ -1,1 +1,1 @@
-"""What one node says: its management is asked, and the answers are checked."""
+"""The answers of one node: its management is asked, and the answers are checked."""
