@@ -121,7 +121,8 @@ class ElementEdit:
         values = dict(change.values)
         if self.kind.uri:
             self._known(list(values))
-            address = with_part(f"tcp://localhost:{values.pop(PORT, None) or '61616'}", HOST, _one(values.pop(HOST)))
+            address = with_part("tcp://localhost", HOST, _one(values.pop(HOST)))
+            address = with_part(address, PORT, _one(values.pop(PORT, None)) or "61616")
             element = f"{head}>{escape(address)}</{prefix}{self.kind.name}>"
         else:
             element = f"{head}/>"

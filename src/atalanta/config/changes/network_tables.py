@@ -70,6 +70,8 @@ class _TableEdit:
             self.networks = self.document[NETWORKS]
         table = tomlkit.table()
         self._set(table)
+        if list(self.document)[-1] != NETWORKS:
+            table.add(tomlkit.nl())
         self.networks.append(self.asked.name, table)
 
     def change(self) -> None:

@@ -111,9 +111,19 @@ class XmlSource:
         found = LINE_REST.match(self.text, index)
         return index if found is None else found.end()
 
+    def _line_of(self, parent: Tag, tag: Tag) -> str | None:
+        """Returns the blanks before the first child in the line of `tag`, which ends the line; else None."""
+        begin = self.text.rfind("\n", 0, tag.start) + 1
+        first = next(each for each in parent.children if each.start >= begin)
+        return None if self._behind(tag.end) == tag.end and self.text[tag.end : tag.end + 1] not in "\r\n" else (
+            self.indentation(first)
+        )
+
     def _step(self, parent: Tag) -> str:
         """Returns by how much children stand further right than their parent."""
-        for tag in [parent, *reversed(self._around(parent))]:
+        around = self._around(parent)
+        alike = around[-1].children if around else []
+        for tag in [parent, *alike, *reversed(around)]:
             for child in tag.children:
                 outer, inner = self.indentation(tag), self.indentation(child)
                 if outer is not None and inner is not None and inner.startswith(outer) and inner != outer:
@@ -135,7 +145,7 @@ class XmlSource:
         """Returns the text with `element` (without line ends) as the child behind `after`, or as the first child."""
         text = self.text
         if after is not None:
-            indent = self.indentation(after)
+            indent = self.indentation(after) or self._line_of(parent, after)
             if indent is None:
                 return text[: after.end] + element + text[after.end :]
             at = self._behind(after.end)
