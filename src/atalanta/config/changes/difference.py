@@ -58,21 +58,25 @@ def undone(text: str, places: list[Hunk], name: str) -> str:
     """Returns the text with these places as they were before. ChangeRefused if one of them is not there once."""
     lines = text.splitlines(keepends=True)
     for place in reversed(places):
-        wanted = [*place.lead, *place.after, *place.tail]
-        at = _only(lines, wanted)
-        if at is None and place.after:
-            # What stands around has changed, too.
-            wanted, at = place.after, _only(lines, place.after)
-            lead = 0
-        else:
-            lead = len(place.lead)
+        at = _place_of(lines, place)
         if at is None:
             raise ChangeRefused(
                 f"{name} has changed at this place since, or is without it: what was changed then cannot be taken back"
                 " by itself. Change the element as it is to be"
             )
-        lines[at + lead : at + lead + len(place.after)] = place.before
+        lines[at : at + len(place.after)] = place.before
     return "".join(lines)
+
+
+def _place_of(lines: list[str], place: Hunk) -> int | None:
+    """Returns where the changed lines stand, with as much as possible of what stood around them."""
+    around = [(place.lead[-count:], place.tail[:count]) for count in range(CONTEXT, 0, -1)]
+    around += [(place.lead, []), ([], place.tail), ([], [])]
+    for lead, tail in around:
+        at = _only(lines, [*lead, *place.after, *tail])
+        if at is not None:
+            return at + len(lead)
+    return None
 
 
 def _only(lines: list[str], wanted: list[str]) -> int | None:
