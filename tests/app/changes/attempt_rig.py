@@ -110,9 +110,6 @@ class Attempts:
         """The file with all changes."""
         return self.ask(DOWNLOAD)
 
-    def events(self) -> list[tuple[str, dict[str, object]]]:
-        """The events of the last request."""
-        return [(each.name, each.fields) for each in self.last.events]
 
 
 def added(name: str = "two", **values: object) -> dict[str, object]:

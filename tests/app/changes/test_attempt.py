@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from atalanta.app.changes.written_file import why_not_written
-from atalanta.kernel.settings.configuration_request import CHANGE
+from atalanta.kernel.settings.configuration_request import CHANGE, ConfigurationOutcome
 from tests.app.changes.attempt_rig import BROKER, Attempts, added
 
 REMOVED: dict[str, object] = {"action": "remove", "kind": "bridge", "name": "one"}
@@ -61,23 +61,19 @@ def test_a_change_is_written_applied_kept_and_told(tmp_path: Path) -> None:
     assert kept["changes"][0]["name"] == "two" and kept["difference"] == answer["difference"]
 
 
-def test_the_event_names_user_and_address(tmp_path: Path) -> None:
+def test_the_outcome_of_a_change_names_address_and_elements(tmp_path: Path) -> None:
     rig = Attempts(tmp_path)
     rig.change(added())
-    [(name, fields)] = rig.events()
-    assert name == "configuration_changed"
-    assert (fields["user"], fields["from"], fields["changes"]) == ("admin", "192.168.7.7", "add bridge 'two'")
+    assert rig.last.outcome == ConfigurationOutcome("192.168.7.7", "add bridge 'two'")
     rig.change(added())
-    [(name, fields)] = rig.events()
-    assert name == "configuration_change_refused"
-    assert "there is a bridge 'two' already" in str(fields["why"])
+    assert rig.last.outcome is not None and "there is a bridge 'two' already" in rig.last.outcome.refused
 
 
 def test_a_preview_writes_nothing(tmp_path: Path) -> None:
     rig = Attempts(tmp_path)
     answer = rig.preview(added())
     assert answer["refused"] == "" and not answer["written"] and '<bridge name="two">' in answer["difference"]
-    assert rig.path.read_text() == BROKER and not rig.applied and rig.history() == [] and rig.events() == []
+    assert rig.path.read_text() == BROKER and not rig.applied and rig.history() == [] and rig.last.outcome is None
 
 
 def test_an_undo_brings_every_byte_back_also_after_a_restart_and_can_be_undone(tmp_path: Path) -> None:
@@ -87,8 +83,7 @@ def test_an_undo_brings_every_byte_back_also_after_a_restart_and_can_be_undone(t
     rig.start()
     second, first = rig.history()
     assert rig.undo(first["id"])["refused"] == ""
-    [(name, fields)] = rig.events()
-    assert (name, fields["id"], fields["changes"]) == ("configuration_change_undone", first["id"], "undo bridge 'one'")
+    assert rig.last.outcome == ConfigurationOutcome("10.0.0.1:5", "undo bridge 'one'", undone=first["id"])
     assert rig.undo(second["id"])["now"] == ["divert 'd' is removed"]
     assert rig.path.read_text() == BROKER
     assert [each["undone"] for each in rig.history()] == [False, False, True, True]

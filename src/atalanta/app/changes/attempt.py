@@ -34,7 +34,7 @@ from atalanta.config.checks.findings import Finding
 from atalanta.kernel.settings import configuration_request as requests
 from atalanta.kernel.settings.configuration_request import (
     ConfigurationAnswer,
-    ConfigurationEvent,
+    ConfigurationOutcome,
     ConfigurationRequest,
 )
 from atalanta.runtime.lifecycle.reloader import Reloaded
@@ -42,9 +42,6 @@ from atalanta.runtime.process.logs import log_event
 
 log = logging.getLogger("atalanta.app")
 
-CHANGED: Final = "configuration_changed"
-REFUSED: Final = "configuration_change_refused"
-UNDONE: Final = "configuration_change_undone"
 UNDO: Final = "undo"
 INVERSE: Final = {ADD: REMOVE, REMOVE: ADD, CHANGE: CHANGE}
 DONE: Final = {ADD: "is added", CHANGE: "is changed", REMOVE: "is removed"}
@@ -273,7 +270,7 @@ class ConfigurationChangeAttempt:
         elif self.kept is not None and self.undoes is not None:
             with contextlib.suppress(OSError):
                 self.changes.history.mark(self.undoes, True)
-        return ConfigurationAnswer(self.answer, events=self._events())
+        return ConfigurationAnswer(self.answer, outcome=self._outcome())
 
     def _take_back(self, problem: str) -> None:
         """Puts the former files back after the node could not apply the new ones."""
@@ -308,22 +305,19 @@ class ConfigurationChangeAttempt:
             self.answer = refusal(why)
         self.answer["refused"] = why
 
-    def _events(self) -> tuple[ConfigurationEvent, ...]:
+    def _outcome(self) -> ConfigurationOutcome | None:
         if self.request.kind == requests.PREVIEW:
-            return ()
-        who: dict[str, object] = {"user": self.request.user, "from": self.by}
-        what = "; ".join(f"{each['action']} {each['kind']} '{each['name']}'" for each in self.described)[:WORDS_MAX]
-        refused = str(self.answer["refused"])
-        if refused:
-            return (ConfigurationEvent(REFUSED, {**who, "changes": what, "why": refused}),)
-        fields: dict[str, object] = {**who, "changes": what, "written": self.answer["written"]}
-        if self.answer["why_not_written"]:
-            fields["why_not_written"] = self.answer["why_not_written"]
-        if self.answer["after_restart"]:
-            fields["after_restart"] = self.answer["after_restart"]
-        if self.undoes is not None:
-            return (ConfigurationEvent(UNDONE, {**fields, "id": self.undoes.id}),)
-        return (ConfigurationEvent(CHANGED, fields),)
+            return None
+        what = "; ".join(f"{each['action']} {each['kind']} '{each['name']}'" for each in self.described)
+        later = self.answer["after_restart"]
+        return ConfigurationOutcome(
+            self.by,
+            what[:WORDS_MAX],
+            str(self.answer["refused"])[:WORDS_MAX],
+            str(self.answer["why_not_written"]),
+            "; ".join(later if isinstance(later, list) else [])[:WORDS_MAX],
+            "" if self.undoes is None else self.undoes.id,
+        )
 
 
 def refusal(why: str) -> dict[str, object]:

@@ -24,17 +24,25 @@ class ConfigurationRequest:
 
 
 @dataclass(frozen=True)
-class ConfigurationEvent:
-    """An event of the node that the request leads to."""
+class ConfigurationOutcome:
+    """What came of a change, for the events of the node. `by` is the operator's address, `refused` why it is not done.
 
-    name: str
-    fields: dict[str, object]
+    `why_not_written`: it counts until the restart. `undone` is the id of the change that it has taken back, if any.
+    """
+
+    by: str
+    changes: str
+    refused: str = ""
+    why_not_written: str = ""
+    after_restart: str = ""
+    undone: str = ""
 
 
 @dataclass(frozen=True)
 class ConfigurationAnswer:
-    """The end of a request: `result` is written as JSON; `why` is the reason why there is none, else ""."""
+    """The end of a request: `result` is written as JSON; `why` is the reason why there is none, else "". A change
+    has an `outcome`, a preview and a list have none."""
 
     result: object = None
     why: str = ""
-    events: tuple[ConfigurationEvent, ...] = ()
+    outcome: ConfigurationOutcome | None = None

@@ -17,6 +17,7 @@ from atalanta.kernel.settings.configuration_request import (
     PREVIEW,
     UNDO,
     ConfigurationAnswer,
+    ConfigurationOutcome,
     ConfigurationRequest,
 )
 from atalanta.management.request.call import LATER, Call, Operations, Parameters, text_of
@@ -99,8 +100,8 @@ class ConfigurationOperations:
     def finished(self, now: int, token: int, answer: ConfigurationAnswer) -> None:
         """Sends the reply of the request `token`, and tells its events."""
         call, request = self.waiting.pop(token)
-        for event in answer.events:
-            self.replies.trace.event(event.name, event.fields)
+        if answer.outcome is not None:
+            self._tell(request.user, answer.outcome)
         if answer.why:
             self.replies.refuse(now, call, answer.why)
             return
@@ -111,6 +112,29 @@ class ConfigurationOperations:
             for element in elements if isinstance(elements, list) else []:
                 element["state"] = self._state(call, str(element["kind"]), str(element["name"]))
         self.replies.send(now, call, encode_json(result), True, False)
+
+    def _tell(self, user: str, outcome: ConfigurationOutcome) -> None:
+        """Logs who did what."""
+        event = self.replies.trace.event
+        by, changes, undone = outcome.by, outcome.changes, outcome.undone
+        not_written, later = outcome.why_not_written, outcome.after_restart
+        if outcome.refused:
+            event(
+                "configuration_change_refused", {"user": user, "from": by, "changes": changes, "why": outcome.refused}
+            )
+        elif undone:
+            event(
+                "configuration_change_undone",
+                {
+                    "user": user, "from": by, "changes": changes, "id": undone, "not_written": not_written,
+                    "after_restart": later,
+                },
+            )  # fmt: skip
+        else:
+            event(
+                "configuration_changed",
+                {"user": user, "from": by, "changes": changes, "not_written": not_written, "after_restart": later},
+            )
 
     def _state(self, call: Call, kind: str, name: str) -> str:
         """Returns "started" or "stopped"; "" for what does not run, "absent" for what the node has not."""
