@@ -95,6 +95,7 @@ class FakeNode:
                 "downloadConfiguration": lambda given: json.dumps({"file": "broker.xml", "text": "<core/>"}),
                 "start": lambda given: None,
                 "stop": lambda given: None,
+                "FailureReason": lambda given: "",
             }
             if what in own:
                 return own[what](given)

@@ -6,6 +6,7 @@ import io
 import re
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from aiohttp import web
@@ -43,7 +44,7 @@ from atalanta.console.desk import ConsoleDesk, one, operator_of
 from atalanta.console.nodes.cluster import NodeAnswers
 from atalanta.console.nodes.failures import NodeUnreachable, NotFound
 from atalanta.console.nodes.node import ClusterNode
-from atalanta.survey.flow import NETWORK
+from atalanta.survey.flow import BRIDGE, NETWORK
 
 UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]")
 HEARD: Final = "listHeardNodes"
@@ -133,6 +134,7 @@ class ElementPages:
             read_only=self.desk.options.read_only,
             problems=answers.problems,
             heard=await heard_nodes(row) if kind.name == DISCOVERY_GROUP else [],
+            failures=await failure_reasons(row) if kind.name == BRIDGE else {},
         )
 
     # -- groups and files -----------------------------------------------------------------------
@@ -233,6 +235,16 @@ def zipped(files: Mapping[str, str]) -> bytes:
         for name, text in files.items():
             archive.writestr(name, text)
     return found.getvalue()
+
+
+async def failure_reasons(row: ElementRow) -> dict[str, str]:
+    """Returns why a bridge does not forward, by the place of the node; an Artemis does not tell it."""
+    found: dict[str, str] = {}
+    for node, _ in row.parts:
+        if node.ours:
+            with suppress(ManagementFailed, NodeUnreachable):
+                found[node.place.at] = str(await node.get(f"bridge.{row.name}", "FailureReason") or "")
+    return found
 
 
 async def heard_nodes(row: ElementRow) -> list[tuple[ClusterNode, dict[str, object]]]:
