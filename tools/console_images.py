@@ -24,6 +24,7 @@ from tests.console.browser_rig import (
     RealBrowser,
     chromium,
     every_page,
+    look_around,
     missing_browser,
     served_beside,
 )
@@ -148,16 +149,9 @@ def pictures(places: list[str], folder: Path, scratch: Path) -> list[Path]:
         browser.open("/login")
         made.append(picture(browser, folder / "console-login.png", WIDTH))
         browser.log_in(USER, PASSWORD)
-        browser.open("/queue?name=orders")
-        browser.press("Pause")
-        browser.press("See what it would do")
-        browser.press("Pause")
-        browser.open("/queue?name=orders")
-        browser.press("Resume")
-        browser.press("Resume")
+        look_around(browser, "orders")
         browser.open("/search?q=orders")
         browser.links["/search"] = "/search?q=orders"
-        browser.links["/queue"] = "/queue?name=orders"
         browser.links["/action"] = "/action?do=move&name=orders"
         for path in every_page(browser, server):
             name = path.strip("/").replace("/", "-") or "cluster"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -13,7 +14,10 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from selenium.common.exceptions import StaleElementReferenceException
+from selenium.common.exceptions import (
+    ElementClickInterceptedException,
+    StaleElementReferenceException,
+)
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -32,9 +36,13 @@ OPTIONS = (
     "--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--force-device-scale-factor=1",
+    "--force-prefers-reduced-motion",
 )  # fmt: skip
 # The paths that are no page of HTML, and those that are for a moment only.
-NO_PAGES = ("/static/{name}", "/picture.svg", "/message/body", "/login")
+NO_PAGES = (
+    "/static/{name}", "/picture.svg", "/message/body", "/configuration/file", "/login",
+)  # fmt: skip
+CONNECTOR = "added-in-a-browser"
 
 
 @cache
@@ -143,13 +151,25 @@ class RealBrowser:
     def press(self, text: str, selector: str = "button, a") -> None:
         """Clicks what has exactly this text. A part of the page that is renewed meanwhile is looked at once more."""
         for _ in range(ATTEMPTS):
-            with suppress(StaleElementReferenceException):
+            with suppress(StaleElementReferenceException, ElementClickInterceptedException):
                 for found in self.all(selector):
                     if found.text.strip() == text and found.is_displayed():
-                        found.click()
+                        self._click(found)
                         self._note_links()
                         return
         raise AssertionError(f"no {text} at {self.driver.current_url}:\n{self.text()}")
+
+    def choose(self, selector: str) -> None:
+        """Clicks the first box of a CSS selector; it stays chosen, because a part that is in use is not renewed."""
+        for _ in range(ATTEMPTS):
+            with suppress(StaleElementReferenceException, ElementClickInterceptedException):
+                self._click(self.one(selector))
+                return
+        raise AssertionError(f"{selector} is replaced all the time at {self.driver.current_url}")
+
+    def _click(self, element: WebElement) -> None:
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
+        element.click()
 
     def type(self, *keys: str) -> None:
         """Presses keys where the focus is."""
@@ -188,8 +208,26 @@ class RealBrowser:
         )
 
 
+def look_around(browser: RealBrowser, queue: str) -> None:
+    """Makes a job and a change of the configuration, and looks at a queue with messages: links lead to all of them."""
+    browser.open(f"/action?do=resume&name={queue}")
+    browser.press("Resume")
+    until(lambda: "/job?" in browser.driver.current_url, browser.text)
+    browser.open("/jobs")
+    browser.open("/element/form?do=add&kind=connector")
+    for name, value in (("name", CONNECTOR), ("v.host", "127.0.0.1"), ("v.port", "1")):
+        browser.one(f"input[name='{name}']").send_keys(value)
+    browser.choose("button[value=preview]")
+    until(lambda: browser.all("button[value=confirmed]"), browser.text)
+    browser.choose("button[value=confirmed]")
+    until(lambda: "/job?" in browser.driver.current_url, browser.text)
+    browser.open("/changes")
+    browser.links["/queue"] = f"/queue?name={queue}"
+    browser.open(browser.links["/queue"])
+
+
 def page_paths(server: ConsoleServer) -> list[str]:
-    """The paths of all pages that a browser is led to by links."""
+    """The paths of all pages that a browser is led to by links; `{x}` stands for any name."""
     routes = server.application().router.routes()
     paths = {str(route.resource.canonical) for route in routes if route.method == "GET" and route.resource is not None}
     base = server.options.base_path()
@@ -199,15 +237,18 @@ def page_paths(server: ConsoleServer) -> list[str]:
 def every_page(browser: RealBrowser, server: ConsoleServer, begin: str = "/") -> Iterator[str]:
     """Visits a page of each path of the console, found by links alone. AssertionError for one that no link leads to."""
     browser.open(begin)
-    missing = dict.fromkeys(page_paths(server))
+    patterns = {path: re.compile(re.sub(r"\{\w+\}", "[^/]+", path)) for path in page_paths(server)}
     visited: dict[str, None] = {}
     while True:
-        known = {path: link for path, link in browser.links.items() if path in missing and path not in visited}
+        known = [
+            path
+            for path in browser.links
+            if path not in visited and any(pattern.fullmatch(path) for pattern in patterns.values())
+        ]
         if not known:
             break
-        path, link = next(iter(known.items()))
-        visited[path] = None
-        browser.open(link)
-        yield path
-    left = [path for path in missing if path not in visited]
+        visited[known[0]] = None
+        browser.open(browser.links[known[0]])
+        yield known[0]
+    left = [path for path, pattern in patterns.items() if not any(map(pattern.fullmatch, visited))]
     assert not left, f"no link leads to {', '.join(left)}"

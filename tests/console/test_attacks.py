@@ -189,8 +189,8 @@ def named_by_an_attacker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
     user = "<script>alert('user')</script>"
     more = f"""{permissions(escape(user) + ",admin")}
     <connectors><connector name="{name}">tcp://127.0.0.1:1</connector></connectors>
-    <addresses><address name="{name}"><anycast><queue name="{name}"><filter string="a = '&lt;script&gt;'"/></queue></anycast>
-      </address></addresses>
+    <addresses><address name="{name}"><anycast>
+      <queue name="{name}"><filter string="a = '&lt;script&gt;'"/></queue></anycast></address></addresses>
     <diverts><divert name="{name}"><address>{name}</address><forwarding-address>{name}.copy</forwarding-address>
       </divert></diverts>
     <bridges><bridge name="{name}"><queue-name>{name}</queue-name><forwarding-address>{name}</forwarding-address>

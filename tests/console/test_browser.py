@@ -15,6 +15,7 @@ from tests.console.browser_rig import (
     RealBrowser,
     chromium,
     every_page,
+    look_around,
     missing_browser,
     served_beside,
 )
@@ -52,9 +53,7 @@ def test_every_page_keeps_to_the_policy_and_to_the_width_of_a_phone(
     two_nodes: TwoNodes, user: RealBrowser, console: ConsoleServer
 ) -> None:
     asyncio.run(fill(two_nodes.first, "seen", [*texts(3), *texts(1)]))
-    user.open("/queue?name=seen")
-    user.press("Resume")
-    user.press("Resume")  # the page of a job
+    look_around(user, "seen")
     wrong: list[str] = []
     user.resize(NARROW)
     for path in every_page(user, console):

@@ -20,7 +20,8 @@ Nodes = list[BrokerProcess]
 
 def shaping(index: int, ports: list[int]) -> Shape:
     """All know all; each message stays where it is sent, so that every number is known."""
-    return Shape(Cluster(tuple(port for port in ports if port != ports[index]), load_balancing="OFF"))
+    others = tuple(port for port in ports if port != ports[index])
+    return Shape(Cluster(others, load_balancing="OFF"), own="configuration-changes = true\n")
 
 
 @contextmanager

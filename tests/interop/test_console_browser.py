@@ -14,6 +14,7 @@ from tests.console.browser_rig import (
     RealBrowser,
     chromium,
     every_page,
+    look_around,
     missing_browser,
     served_beside,
 )
@@ -78,9 +79,7 @@ def user(window: RealBrowser) -> RealBrowser:
 
 
 def test_axe_finds_nothing_serious_on_any_page(user: RealBrowser, console: ConsoleServer) -> None:
-    user.open("/queue?name=pages")
-    user.press("Resume")
-    user.press("Resume")
+    look_around(user, "pages")
     source = axe_source()
     wrong: dict[str, None] = {}
     for path in every_page(user, console):
@@ -94,6 +93,7 @@ def test_axe_finds_nothing_serious_on_any_page(user: RealBrowser, console: Conso
 
 
 def test_every_page_keeps_to_the_policy(user: RealBrowser, console: ConsoleServer) -> None:
+    look_around(user, "pages")
     wrong: list[str] = []
     user.resize(NARROW)
     for path in every_page(user, console):
@@ -106,7 +106,7 @@ def test_every_page_keeps_to_the_policy(user: RealBrowser, console: ConsoleServe
 def test_a_message_is_moved_at_the_node_in_the_middle(user: RealBrowser, nodes: Nodes) -> None:
     user.open("/queue?name=pages")
     user.press(nodes[1].name)
-    user.one("tbody input[type=checkbox]").click()
+    user.choose("tbody input[type=checkbox]")
     user.press("Move")
     user.one("input[name=target]").send_keys("pages.to")
     user.press("See what it would do")
