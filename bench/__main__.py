@@ -8,6 +8,7 @@ import time
 from atalanta.runtime.process.build import build_name
 from bench import (
     catch_up,
+    console,
     failover,
     moving,
     openwire,
@@ -39,6 +40,7 @@ SCENARIOS: dict[str, Scenario] = {
     **catch_up.scenarios(),
     **failover.scenarios(),
     **openwire_balance.scenarios(),
+    **console.scenarios(),
     **spark_source.scenarios(),
     **spark_wal.scenarios(),
 }

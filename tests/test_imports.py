@@ -64,6 +64,7 @@ THIRD_PARTIES: dict[str, set[str]] = {
     "dns": {"runtime", "client"},
     "lxml": {"config", "files", "message"},
     "rich": {"cli", "sim"},
+    "tomlkit": {"config"},
     "typer": {"cli"},
     "aiohttp": {"web", "console"},
     "jinja2": {"console"},

@@ -8,6 +8,21 @@ from typer.testing import CliRunner
 
 from atalanta.cli.application import application
 
+# Put in the place of </security-settings>: the users of the role `viewers` may look at everything, and change nothing.
+RIGHTS = """<security-setting match="mops.#">
+        <permission type="view" roles="amq,viewers"/><permission type="edit" roles="amq"/>
+      </security-setting>
+      <security-setting match="activemq.management.#">
+        <permission type="manage" roles="amq,viewers"/><permission type="send" roles="amq,viewers"/>
+      </security-setting>
+      <security-setting match="atalanta.management.#">
+        <permission type="consume" roles="amq,viewers"/>
+        <permission type="createNonDurableQueue" roles="amq,viewers"/>
+        <permission type="createAddress" roles="amq,viewers"/>
+        <permission type="deleteNonDurableQueue" roles="amq,viewers"/>
+      </security-setting>
+    </security-settings>"""
+
 
 def create(folder: Path, port: int, period_ms: int = -1) -> Path:
     """Creates an instance with the user admin; returns its broker.xml."""

@@ -13,7 +13,7 @@ from atalanta.client import ClientError, Message, connect
 from atalanta.client.management import Management, ManagementFailed
 from atalanta.config.users.users_file import UserFiles
 from tests.broker_process import BrokerProcess
-from tests.cli.instance_files import change, create
+from tests.cli.instance_files import RIGHTS, change, create
 from tests.ports import free_port
 
 pytestmark = pytest.mark.process
@@ -23,19 +23,6 @@ GROUP = """<broadcast-groups><broadcast-group name="bg"><local-bind-address>127.
       <broadcast-period>100</broadcast-period><connector-ref>own</connector-ref></broadcast-group></broadcast-groups>
     """
 CONNECTOR = '<connectors><connector name="own">tcp://127.0.0.1:{port}</connector></connectors>\n    '
-RIGHTS = """<security-setting match="mops.#">
-        <permission type="view" roles="amq,viewers"/><permission type="edit" roles="amq"/>
-      </security-setting>
-      <security-setting match="activemq.management.#">
-        <permission type="manage" roles="amq,viewers"/><permission type="send" roles="amq,viewers"/>
-      </security-setting>
-      <security-setting match="atalanta.management.#">
-        <permission type="consume" roles="amq,viewers"/>
-        <permission type="createNonDurableQueue" roles="amq,viewers"/>
-        <permission type="createAddress" roles="amq,viewers"/>
-        <permission type="deleteNonDurableQueue" roles="amq,viewers"/>
-      </security-setting>
-    </security-settings>"""
 
 
 def test_a_client_finds_a_node_by_an_added_group_and_none_by_a_removed_or_stopped_one(tmp_path: Path) -> None:

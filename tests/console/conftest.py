@@ -14,6 +14,7 @@ from tests.broker_xml import PERMISSIONS, cluster, write_broker_xml, write_users
 from tests.ports import free_port
 from tests.waiting import until
 
+WRITABLE = "configuration-changes = true\n"
 USERS = ("admin", "viewer", "mover", "stranger")
 # All may use queues; only operators may manage, and each call of management has a permission of its own.
 SECURITY = """<management-message-rbac>true</management-message-rbac>
@@ -55,7 +56,8 @@ def two_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoNodes]:
     for name, port, other in zip(("one", "two"), ports, reversed(ports), strict=True):
         folder = tmp_path_factory.mktemp("console") / name
         more = SECURITY.format(all=given) + cluster(port, [other])
-        xml = write_broker_xml(folder, port, name=name, data=str(folder / "data"), security=True, more=more)
+        data = str(folder / "data")
+        xml = write_broker_xml(folder, port, name=name, data=data, security=True, more=more, own=WRITABLE)
         write_users(xml, dict.fromkeys(USERS, "secret"), {user: user for user in USERS})
         brokers.append(BrokerProcess(xml, port=port))
     with brokers[0], brokers[1]:

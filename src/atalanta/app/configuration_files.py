@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,14 +40,15 @@ def read_files(
     stored: StoredSettingsFile | None = None,
     hosted: HostedBackup | None = None,
     alone: bool = False,
+    contents: Mapping[Path, bytes] | None = None,
 ) -> tuple[Configuration, Security]:
     """Reads configuration, users and roles; StartupError has every problem with file and line.
 
     `stored` is the file of stored settings of a running node, None for that of the configured data folder.
-    `hosted`: the node is a backup that the node of these files hosts. `alone`: see read_broker_xml.
+    `hosted`: the node is a backup that the node of these files hosts. `alone`, `contents`: see read_broker_xml.
     """
     try:
-        configuration = read_broker_xml(broker_xml, dict(os.environ), from_command_line, alone)
+        configuration = read_broker_xml(broker_xml, dict(os.environ), from_command_line, alone, contents)
         if hosted is not None:
             from atalanta.config.hosted_backup import hosted_configuration  # few nodes are hosted
 
@@ -61,19 +63,25 @@ def read_files(
         raise StartupError(exit_codes.BAD_CONFIGURATION, [f"{broker_xml}: {error}"], [broker_xml]) from error
 
 
-def read_again(started: Configuration, storage: Storage) -> Reloaded:
+def read_again(
+    started: Configuration, storage: Storage, contents: Mapping[Path, bytes] | None = None
+) -> Reloaded:
     """Returns the parts of the current files that a reload applies; ReloadRefused if a node could not start with
-    them."""
-    return read_usable(started, storage)[2]
+    them. `contents`: see read_broker_xml."""
+    return read_usable(started, storage, contents)[2]
 
 
 def read_usable(
-    started: Configuration, storage: Storage
+    started: Configuration, storage: Storage, contents: Mapping[Path, bytes] | None = None, tells: bool = True
 ) -> tuple[Configuration, Security, Reloaded]:
-    """Reads the current files; ReloadRefused if a node could not start with them."""
+    """Reads the current files; ReloadRefused if a node could not start with them. `tells`: new warnings are logged."""
     try:
         configuration, security = read_files(
-            started.path, stored=storage.settings, hosted=started.ha.hosted, alone=started.told_alone
+            started.path,
+            stored=storage.settings,
+            hosted=started.ha.hosted,
+            alone=started.told_alone,
+            contents=contents,
         )
         restart = needs_restart(started, configuration)
         configuration.acceptors = reloadable_acceptors(started, configuration)
@@ -85,7 +93,7 @@ def read_usable(
     except TlsError as error:
         raise ReloadRefused([str(error)], watched_files(configuration)) from error
     for warning in configuration.warnings:
-        if warning not in started.warnings:
+        if tells and warning not in started.warnings:
             log_event(log, "configuration_warning", {"why": warning})
     reloaded = Reloaded(
         config,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from atalanta.app.changes.requests import ConfigurationRequests
 from atalanta.app.configuration_files import change_settings, read_again, watched_files
 from atalanta.app.startup_error import StartupError
 from atalanta.app.storage import Storage
@@ -159,10 +160,11 @@ def lifecycle(
 ) -> Lifecycle:
     """Returns the parts that start and stop with the node."""
     broker = configuration.broker
+    changes = ConfigurationRequests(configuration, storage)
     reloader = Reloader(
         shell.loop,
         shell.trace,
-        lambda: read_again(configuration, storage),
+        lambda: read_again(configuration, storage, changes.contents()),
         shell.apply,
         watched_files(configuration),
         broker.configuration_file_refresh_period_ms / 1_000,
@@ -184,6 +186,7 @@ def lifecycle(
         node.open_connections.arriving,
         lambda change: change_settings(configuration, storage, change),
         node.replicator,
+        changes.attempt,
     )
 
 

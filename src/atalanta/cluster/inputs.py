@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.directory import DirectoryAnswer
     from atalanta.kernel.security.user_operation import UserAnswer
     from atalanta.kernel.settings.broker_config import StoredSettings
+    from atalanta.kernel.settings.configuration_request import ConfigurationAnswer
     from atalanta.wire.core.transport import TransportConfiguration
 
 
@@ -102,6 +103,9 @@ class NodeInputs:
 
     def on_users(self, now: int, token: int, answer: UserAnswer) -> None:
         """Delivers the answer to `Process.operate_users` of that token."""
+
+    def on_configuration(self, now: int, token: int, answer: ConfigurationAnswer) -> None:
+        """Delivers the answer to `Process.operate_configuration` of that token."""
 
     def on_large_written(self, now: int, file: int, size: int) -> None:
         """Reports that a `LargeFiles.append` of that size is done."""

@@ -19,6 +19,12 @@ class OwnSettings(OptionGroup):
         "alone",
         "there are no other brokers, though this activemq.xml says so in a way that is not known here: it starts",
     )
+    configuration_changes: bool = option(
+        False,
+        "configuration-changes",
+        "management may change groups, cluster connections, bridges, acceptors, connectors, diverts, routers, networks"
+        " and settings in the files of this node; `atalanta create` allows it",
+    )
     zone: str | None = option(
         None, "zone", "the location of this node; members of the same zone are preferred"
     )

@@ -71,12 +71,13 @@ def read_broker_xml(
     values: Mapping[str, str] | None = None,
     from_command_line: bool = False,
     alone: bool = False,
+    contents: Mapping[Path, bytes] | None = None,
 ) -> Configuration:
     """Reads the configuration in `path`.
 
     `values` replace `${name}` (system properties, environment); `artemis.instance` and `artemis.instance.etc`
     are known too. ConfigError has all problems. `from_command_line`: the file may be a pipe, "-" is stdin. `alone`:
-    there are no other brokers, whatever the file says.
+    there are no other brokers, whatever the file says. `contents`: files that are read as if they had these bytes.
     """
     report = Report()
     configuration = Configuration(path, instance_folder(path))
@@ -86,7 +87,7 @@ def read_broker_xml(
         **(values or {}),
     }
     configuration.values = known
-    reader = TreeReader(report, known, from_command_line)
+    reader = TreeReader(report, known, from_command_line, contents)
     root = reader.read(path)
     configuration.files.extend(reader.files)
     if root is not None and is_wildfly(root):
@@ -104,7 +105,7 @@ def read_broker_xml(
         xml.read(root)
     own = own_file(path)
     positions, networks = configuration.positions, configuration.networks.connectors
-    configuration.own = read_own_file(own, report, configuration.ha, positions, networks)
+    configuration.own = read_own_file(own, report, configuration.ha, positions, networks, (contents or {}).get(own))
     xml.ha.finish_own()
     xml.bridges.finish_own()
     xml.cluster.finish_own()

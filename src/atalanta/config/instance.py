@@ -78,9 +78,7 @@ def create_instance(folder: Path, instance: Instance) -> None:
         etc = fresh / "etc"
         etc.mkdir(parents=True, mode=0o750)
         _write(etc / "broker.xml", broker_xml(instance))
-        if instance.voters:
-            voters = ",".join(instance.voters)
-            _write(etc / OWN_FILE, f'[ha.manager]\nkind = "quorum"\nvoters = "{voters}"\n')
+        _write(etc / OWN_FILE, own_text(instance))
         _write(etc / USERS_FILE, property_line(instance.user, instance.stored_password) + "\n")
         _write(etc / ROLES_FILE, property_line(instance.role, instance.user) + "\n")
         read_broker_xml(etc / "broker.xml")
@@ -93,6 +91,14 @@ def create_instance(folder: Path, instance: Instance) -> None:
         raise FolderError(f"{folder} cannot be created: {error.strerror or error}") from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
+
+
+def own_text(instance: Instance) -> str:
+    """Returns the text of etc/atalanta.toml, which Artemis does not look at."""
+    text = "# The console may change bridges, groups, acceptors and the like.\nconfiguration-changes = true\n"
+    if instance.voters:
+        text += f'\n[ha.manager]\nkind = "quorum"\nvoters = "{",".join(instance.voters)}"\n'
+    return text
 
 
 def _check(instance: Instance) -> None:

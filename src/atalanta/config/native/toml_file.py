@@ -62,15 +62,16 @@ def read_own_file(
     ha: HaPolicy,
     positions: Positions | None = None,
     networks: list[NetworkConnectorConfig] | None = None,
+    data: bytes | None = None,
 ) -> OwnSettings:
     """Reads the settings in `path`, the defaults if the file does not exist; the table `[ha]` is read into `ha`.
 
     Problems are added to `report`, the positions of the keys in `[ha]` to `positions`, the tables `[networks.NAME]` to
-    `networks`.
+    `networks`. `data` is read instead of the file, if it is given.
     """
     own = OwnSettings()
     try:
-        data = read_regular(path, SIZE_MAX_BYTES)
+        data = read_regular(path, SIZE_MAX_BYTES) if data is None else data
     except FileNotFoundError:
         return own
     except OSError as error:

@@ -65,10 +65,15 @@ class TreeReader:
     """Reads one file with its includes. Problems go to the report; `read` returns None without a root element."""
 
     def __init__(
-        self, report: Report, values: Mapping[str, str], from_command_line: bool = False
+        self,
+        report: Report,
+        values: Mapping[str, str],
+        from_command_line: bool = False,
+        contents: Mapping[Path, bytes] | None = None,
     ) -> None:
         self.report = report
         self.values = values
+        self.contents = contents or {}  # of files that are read as if they had these
         self.from_command_line = from_command_line  # the main file may be a pipe
         self.folder = Path()
         self.includes = 0
@@ -97,10 +102,12 @@ class TreeReader:
         self.files.append(path)
         self.report.files.append(path)
         read = read_named if self.from_command_line and not included else read_regular
-        try:
-            data = read(path, min(FILE_BYTES_MAX, ALL_BYTES_MAX - self.bytes))
-        except OSError as error:
-            return f"cannot be read: {error.strerror}"
+        data = self.contents.get(path)
+        if data is None:
+            try:
+                data = read(path, min(FILE_BYTES_MAX, ALL_BYTES_MAX - self.bytes))
+            except OSError as error:
+                return f"cannot be read: {error.strerror}"
         if len(data) > FILE_BYTES_MAX:
             return f"the file is larger than {FILE_BYTES_MAX} bytes"
         self.bytes += len(data)

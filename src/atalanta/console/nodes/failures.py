@@ -43,6 +43,10 @@ class NotFound(Exception):
     """The subject of a page does not exist; the text says what."""
 
 
+class MalformedAnswer(ValueError):
+    """An answer of a node that is not what its operation answers; the text says which."""
+
+
 class MissingPermission:
     """The permission that a user lacks, and the lines of broker.xml that give it to a role."""
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from atalanta.client import ClientError
 from atalanta.console.nodes.failures import (
+    MalformedAnswer,
     MissingPermission,
     NodeUnreachable,
     NotFound,
@@ -34,6 +35,10 @@ class JobStopped(Exception):
     """The operator has stopped the job; what was done stays done."""
 
 
+class StepRefused(Exception):
+    """A node has refused its step with an answer; the text is the node's."""
+
+
 class JobStep:
     """The part of a job at one node. `before` and `after` are numbers of messages, None where nobody counts."""
 
@@ -53,7 +58,12 @@ StepWork = Callable[["Job", JobStep], Awaitable[None]]
 
 
 class Job:
-    """An action with its steps, one after the other. The first that fails ends the job: the others are not begun."""
+    """An action with its steps, one after the other. The first that fails ends the job: the others are not begun.
+
+    `template` is that of its page.
+    """
+
+    template = "job.html"
 
     def __init__(self, title: str, word: str, back: str) -> None:
         self.id = secrets.token_urlsafe(12)
@@ -123,7 +133,7 @@ class Job:
         except asyncio.CancelledError:
             self._ended(step, STOPPED, "ended with the session")
             raise
-        except (ClientError, NodeUnreachable, NotFound, OSError) as error:
+        except (ClientError, NodeUnreachable, NotFound, MalformedAnswer, StepRefused, OSError) as error:
             step.missing = missing_permission(error)
             self._ended(step, FAILED, error_text(error))
         except Exception as error:  # our own: nobody awaits this task, and the job must not seem to run for ever

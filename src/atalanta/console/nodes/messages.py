@@ -87,7 +87,7 @@ async def browse(node: ClusterNode, queue: str, page: int, size: int, selector: 
         return BrowsedPage([read_row(row) for row in answer], count)
     # An Artemis node answers with serialized Java objects, which are read nowhere here.
     text = await node.call(resource, "listMessagesAsJSON", selector)
-    rows = [read_row(row) for row in _json_rows(text)]
+    rows = listed_rows(text)
     note = f"This node lists its first {len(rows):,} messages, without their bodies." if page == 1 else (
         "This node lists no more messages than those of the first pages."
     )
@@ -98,7 +98,7 @@ async def browse(node: ClusterNode, queue: str, page: int, size: int, selector: 
 async def scheduled(node: ClusterNode, queue: str) -> list[MessageRow]:
     """Returns the messages that wait for their time."""
     text = await node.call(f"queue.{queue}", "listScheduledMessagesAsJSON")
-    return [read_row(row) for row in _json_rows(text)]
+    return listed_rows(text)
 
 
 async def find(node: ClusterNode, queue: str, message_id: int, timestamp_ms: int) -> MessageRow:
@@ -216,6 +216,11 @@ def _read(body: MessageBody, message: ReceivedMessage) -> None:
         return
     if entries is not None:
         body.entries = {name: _shown(value) for name, value in entries.items()}
+
+
+def listed_rows(text: object) -> list[MessageRow]:
+    """Returns the messages of an answer of listMessagesAsJSON or the like."""
+    return [read_row(row) for row in _json_rows(text)]
 
 
 def _json_rows(text: object) -> list[dict[str, object]]:

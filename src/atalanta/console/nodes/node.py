@@ -58,6 +58,11 @@ class ClusterNode:
         """Returns the node's name for people: its own, else its place."""
         return self.name or self.place.at
 
+    @property
+    def is_lost(self) -> bool:
+        """Returns whether it does not answer, or its connection has ended since the last question."""
+        return bool(self.problem) or (self._connection is not None and not self._connection.connected)
+
     async def call(self, resource: str, operation: str, *parameters: object) -> object:
         """Executes a quick operation. Raises ManagementFailed, NotAuthorized, or NodeUnreachable."""
         async with self._conversation() as management:

@@ -12,6 +12,7 @@ from atalanta.client.management import BROKER
 from atalanta.console.access.sessions import UserCredentials
 from atalanta.console.nodes.actions import ADDRESS, CLIENT, MESSAGE, QUEUE, Action
 from atalanta.console.nodes.jobs import Job, JobStep
+from atalanta.console.nodes.messages import listed_rows
 from atalanta.console.nodes.node import ClusterNode
 from atalanta.message.message import BYTES, TEXT
 
@@ -111,6 +112,7 @@ class OrderWork:
             "closeConsumerWithID": self._close,
         }
         self._send_as: tuple[str | None, str | None] = (None, None)
+        self._foreign = False  # at an Artemis node
         if order.message is not None:
             self._operation: Operation = self._send
         elif order.action.subject == MESSAGE:
@@ -126,7 +128,8 @@ class OrderWork:
     async def run(self, node: ClusterNode, job: Job, step: JobStep) -> None:
         """Does it at this node, and counts before and after."""
         order = self.order
-        if not node.ours:
+        self._foreign = not node.ours
+        if self._foreign:
             # Artemis sends as the user whose name and password are given, and as nobody without them.
             self._send_as = (self._credentials.user, self._credentials.password)
         counts = order.action.subject in (QUEUE, MESSAGE)
@@ -172,11 +175,34 @@ class OrderWork:
 
     async def _with_selector(self, resource: str, management: Management, job: Job, step: JobStep) -> None:
         order = self.order
+        if order.action.operation == "retryMessages" and order.selector and self._foreign:
+            await self._retry_listed(resource, management, job, step)
+            return
         if order.action.operation == "retryMessages" and not order.selector:
             done = await management.call(resource, "retryMessages")
         else:
             done = await management.call(resource, order.action.operation, order.selector)
         step.done = done if isinstance(done, int) else None
+
+    async def _retry_listed(self, resource: str, management: Management, job: Job, step: JobStep) -> None:
+        """Retries what a selector chooses at an Artemis node, whose operation takes none: message by message.
+
+        It lists some 200 at a time (management-browse-page-size); what stays in the queue is tried once.
+        """
+        tried: dict[int, bool] = {}
+        step.done = 0
+        while True:
+            listed = await management.call(resource, "listMessagesAsJSON", self.order.selector)
+            fresh = [row.id for row in listed_rows(listed) if row.id not in tried]
+            if not fresh:
+                break
+            for message_id in fresh:
+                job.check_stop()
+                tried[message_id] = await management.call(resource, "retryMessage", message_id) is True
+                step.done += tried[message_id]
+        stayed = len(tried) - step.done
+        if stayed:
+            step.note = f"{stayed:,} could not be sent back: they came from nowhere, or are with a consumer"
 
     async def _pause(self, resource: str, management: Management, job: Job, step: JobStep) -> None:
         if self.order.persist:

@@ -55,14 +55,14 @@ class NodeSnapshots:
         key = (node.place.at, kind.operation)
         now_s = time.monotonic()
         known = self._copies.get(key)
-        if known is not None and known.is_current(now_s) and not node.problem:
+        if known is not None and known.is_current(now_s) and not node.is_lost:
             return known
         task = self._running.get(key)
         if task is None:
             task = self._running[key] = asyncio.create_task(self._copy(key, node, kind))
             self._tasks.add(task)
             task.add_done_callback(self._ended)
-        if known is None or node.problem or known.age_s(now_s) > OLD_S:
+        if known is None or node.is_lost or known.age_s(now_s) > OLD_S:
             return await asyncio.shield(task)
         await asyncio.wait([task], timeout=PATIENCE_S)
         return task.result() if task.done() else known

@@ -31,7 +31,7 @@ class JobPages:
         job = self._of(request, one(request.query, "id"))
         if not job.is_over:
             await job.wait(0.5)
-        response = self.desk.page(request, "job.html", job=job)
+        response = self.desk.page(request, job.template, job=job)
         if not job.is_over:
             response.headers["Refresh"] = "1"
         return response

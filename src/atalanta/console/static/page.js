@@ -27,6 +27,21 @@ function addChoiceOfAll(form) {
   head.replaceWith(all);
 }
 
+// What is larger than its place is scrolled with the arrow keys, so it must be reached by Tab. The rest needs no stop.
+function reachScrollable() {
+  for (const place of document.querySelectorAll(".wide, pre")) {
+    const hides = place.scrollWidth > place.clientWidth || place.scrollHeight > place.clientHeight;
+    if (hides === place.hasAttribute("tabindex")) continue;
+    if (hides) {
+      place.tabIndex = 0;
+      place.setAttribute("role", "group");
+      place.setAttribute("aria-label", place.querySelector("caption")?.textContent ?? "Scrollable content");
+    } else {
+      for (const name of ["tabindex", "role", "aria-label"]) place.removeAttribute(name);
+    }
+  }
+}
+
 function isInUse(part) {
   const selection = document.getSelection();
   const selected = selection !== null && !selection.isCollapsed && part.contains(selection.anchorNode);
@@ -75,3 +90,6 @@ function keepCurrent() {
 showLocalTimes(document);
 document.querySelectorAll("form[data-selectable]").forEach(addChoiceOfAll);
 keepCurrent();
+reachScrollable();
+new ResizeObserver(reachScrollable).observe(document.body);
+new MutationObserver(reachScrollable).observe(document.body, { childList: true, subtree: true });

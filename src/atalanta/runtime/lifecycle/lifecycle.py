@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from atalanta.kernel.security.user_operation import UserAnswer, UserOperation
 from atalanta.kernel.settings.broker_config import StoredSettings
+from atalanta.kernel.settings.configuration_request import ConfigurationRequest
 from atalanta.kernel.settings.settings_change import SettingsChange
 from atalanta.runtime.lifecycle.critical_analyzer import CriticalAnalyzer
-from atalanta.runtime.lifecycle.reloader import Reloader
+from atalanta.runtime.lifecycle.reloader import ConfigurationAttempt, Reloader
 
 if TYPE_CHECKING:
     from atalanta.runtime.lifecycle.graceful_shutdown import GracefulShutdown, ScaleDownAtStop
@@ -40,6 +41,7 @@ class Lifecycle:
 
     `users` executes an operation on the files of users, on a thread; `change_settings` changes the stored settings.
     `member` is a node that hands over to another member of its group when it has stopped.
+    `configuration` begins a request about the configuration files.
     `arriving` tells whether clients are still connecting that the stopping node redirects.
     """
 
@@ -51,3 +53,4 @@ class Lifecycle:
     arriving: Callable[[], bool] | None = None
     change_settings: Callable[[SettingsChange], StoredSettings] | None = None
     member: ActiveMember | None = None
+    configuration: Callable[[ConfigurationRequest], ConfigurationAttempt] | None = None

@@ -11,8 +11,9 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from atalanta.kernel.settings.configuration_request import ConfigurationAnswer
 from atalanta.runtime.process.logs import log_event
 from atalanta.runtime.trace import LogTrace
 from atalanta.tls.context import ClientTls
@@ -53,6 +54,16 @@ class Reloaded:
     connectors: dict[str, ClientTls] = field(default_factory=dict)
     restart: list[str] = field(default_factory=list)
     reasons: str = ""
+
+
+class ConfigurationAttempt(Protocol):
+    """A request about the configuration files. Both steps run on a thread, while no file is read."""
+
+    def begin(self) -> Reloaded | None:
+        """Checks the request and writes the files. Returns what is to be applied, None if nothing is."""
+
+    def end(self, problem: str) -> ConfigurationAnswer:
+        """Returns the answer. `problem`: what was to be applied is not, and the files are put back; else ""."""
 
 
 class Reloader:
@@ -114,6 +125,30 @@ class Reloader:
                 done(None, "an internal error, see the log")
             else:
                 done(result, "")
+
+    def attempt(self, attempt: ConfigurationAttempt, done: Callable[[ConfigurationAnswer], None]) -> None:
+        """Executes a request about the configuration files, then `done`. Nothing else is read or written meanwhile."""
+        task = self._loop.create_task(self._attempt(attempt, done))
+        self._changes.add(task)
+        task.add_done_callback(self._changes.discard)
+
+    async def _attempt(self, attempt: ConfigurationAttempt, done: Callable[[ConfigurationAnswer], None]) -> None:
+        async with self._one_at_a_time:
+            try:
+                problem = ""
+                found = await self._loop.run_in_executor(None, attempt.begin)
+                if found is not None:
+                    try:
+                        self._apply(found)
+                    except ReloadRefused as error:
+                        problem = str(error)
+                    else:
+                        self.files = found.files
+                answer = await self._loop.run_in_executor(None, attempt.end, problem)
+            except Exception as error:
+                log_event(logger, "reload_bug", {}, error)
+                answer = ConfigurationAnswer(why="an internal error, see the log")
+        done(answer)
 
     def close(self) -> None:
         """Stops the reloader without further output."""

@@ -31,6 +31,8 @@ LEVELS: Final = {
     "address_drops_messages": logging.WARNING,
     "subscription_drops_messages": logging.WARNING,
     "uncommitted_refused": logging.WARNING,
+    "configuration_changes_dropped": logging.WARNING,
+    "configuration_changes_unwritable": logging.WARNING,
     "binding_known_elsewhere": logging.WARNING,
     "acceptor_closed": logging.ERROR,
     "broker_killed": logging.ERROR,

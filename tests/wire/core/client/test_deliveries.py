@@ -13,6 +13,7 @@ from atalanta.wire.core.client.errors import (
 )
 from atalanta.wire.core.packets.consumer import (
     Acknowledge,
+    ConsumerClose,
     DisconnectConsumer,
     FlowToken,
     IndividualAcknowledge,
@@ -193,3 +194,5 @@ def test_a_deleted_queue_fails_its_consumer() -> None:
     pair.run()
     assert waiting.done
     assert isinstance(consumer.failed, QueueDoesNotExist)
+    # An Artemis node waits for this when its operator has closed the consumer.
+    assert [str(packet) for packet in pair.link.packets(ConsumerClose)] == [str(ConsumerClose(0))]

@@ -508,8 +508,11 @@ class ClientSession:
         elif isinstance(packet, DisconnectConsumer):
             consumer = self.consumers.pop(packet.consumer_id, None)
             if consumer is not None:
-                text = f"queue {consumer.queue} was deleted"
+                text = f"queue {consumer.queue} was deleted, or an operator has closed its consumer"
                 consumer.fail(QueueDoesNotExist(text, 100))
+                # An Artemis node whose operator closes a consumer leaves the closing to the client. Where it is closed
+                # already, the node takes no notice.
+                self._ask(ConsumerClose(consumer.id), FORGET, NO_CONSUMER)
         else:
             correlation = self._order.named(getattr(packet, "correlation", NO_CORRELATION))
             self._answer(correlation, packet)

@@ -1,0 +1,71 @@
+"""What consoles see of the configuration: its elements, their parameters, and whether they can be changed."""
+
+from __future__ import annotations
+
+import os
+
+from atalanta.app.changes.configuration_changes import ConfigurationChanges
+from atalanta.config.activemq.reader import classic_broker
+from atalanta.config.broker_xml import read_broker_xml
+from atalanta.config.changes.elements import RUNTIME, Element, elements_of
+from atalanta.config.changes.kinds import kinds
+from atalanta.config.changes.restart import fixed_elements
+from atalanta.config.changes.texts import BROKER, CLASSIC, Texts
+from atalanta.config.configuration import Configuration
+from atalanta.config.problems import ConfigError, Report
+from atalanta.config.wildfly.reader import broker_tree
+from atalanta.config.xml.tree import TreeReader, XmlElement
+
+
+def listing(changes: ConfigurationChanges) -> dict[str, object]:
+    """Returns the result of listConfiguration; management adds what runs. ChangeRefused if a file cannot be read."""
+    texts = changes.texts()
+    found = listed_elements(texts, changes.started)
+    if changes.kept:
+        written = {each.key: each.values for each in listed_elements(changes.written(), changes.started)}
+        for element in found:
+            if written.get(element.key) != element.values:
+                element.origin = RUNTIME
+    fixed = fixed_elements(changes.started)
+    for element in found:
+        element.fixed = fixed.get(element.key, "")
+    why = changes.why_off(texts) or changes.why_not_written([texts.path])
+    return {
+        "file": texts.path.name,
+        "form": texts.form,
+        "digest": texts.digest,
+        "changeable": not changes.why_off(texts),
+        "writable": not why,
+        "why": why,
+        "permitted": False,
+        "elements": [each.as_json() for each in found],
+        "parameters": {name: [each.as_json() for each in kind.parameters] for name, kind in kinds().items()},
+    }
+
+
+def listed_elements(texts: Texts, started: Configuration) -> list[Element]:
+    """Returns the elements of the files. Placeholders are shown as they are written."""
+    values = dict(os.environ)
+    try:
+        networks = read_broker_xml(
+            texts.path, values, alone=started.told_alone, contents=texts.contents_all()
+        ).networks.connectors
+    except ConfigError:
+        networks = started.networks.connectors  # the files have problems, which a reload tells
+    form_file = texts.path.name if texts.form != BROKER else texts.own_path.name
+    return elements_of(converted(texts, started), networks, form_file)
+
+
+def converted(texts: Texts, started: Configuration) -> XmlElement | None:
+    """Returns the tree of a broker.xml: of another form as `atalanta convert` makes it."""
+    if texts.form == BROKER:
+        return texts.tree
+    report = Report()
+    root = TreeReader(report, started.values, contents=texts.contents_all()).read(texts.path)
+    if root is None:
+        return None
+    if texts.form == CLASSIC:
+        classic = classic_broker(root, texts.path, started.values, report)
+        return None if classic is None else classic.configuration
+    wildfly = broker_tree(root, report)
+    return None if wildfly is None else wildfly.configuration
