@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Final
@@ -10,6 +11,7 @@ from atalanta.console.access.sessions import BrowserSession, BrowserSessions, Us
 from atalanta.console.access.throttle import LoginThrottle
 from atalanta.console.nodes.cluster import AgreedPlaces, SessionCluster
 from atalanta.console.nodes.jobs import SessionJobs
+from atalanta.console.nodes.line_samples import LineSamplers
 from atalanta.console.nodes.permissions import UserPermissions
 from atalanta.console.nodes.place import NodePlace
 from atalanta.console.nodes.snapshots import NodeSnapshots
@@ -21,13 +23,17 @@ LOGINS_AT_ONCE_MAX: Final = 8
 class OperatorSession:
     """A browser's session and its connections."""
 
-    def __init__(self, browser: BrowserSession, cluster: SessionCluster, survey: SessionSurvey) -> None:
+    def __init__(
+        self, browser: BrowserSession, cluster: SessionCluster, survey: SessionSurvey, samplers: LineSamplers
+    ) -> None:
         self.browser = browser
         self.cluster = cluster
         self.survey = survey
         self.snapshots = NodeSnapshots()
         self.permissions = UserPermissions()
         self.jobs = SessionJobs()
+        self.ended = asyncio.Event()  # set when streams have to end
+        self.sampler = samplers.join(self)
 
     @staticmethod
     def clock() -> float:
@@ -45,6 +51,8 @@ class OperatorSession:
 
     async def close(self) -> None:
         """Ends jobs and connections."""
+        self.ended.set()
+        await self.sampler.leave(self)
         await self.jobs.close()
         await self.snapshots.close()
         await self.survey.close()
@@ -58,6 +66,7 @@ class Operators:
         self.clock = clock
         self.throttle = LoginThrottle()
         self.sessions = BrowserSessions()
+        self.samplers = LineSamplers()
         self.logins = 0  # that are being tried now
         self._places = places
         self._agreed = AgreedPlaces()
@@ -81,7 +90,7 @@ class Operators:
             self.logins -= 1
         browser, ended = self.sessions.open(credentials, peer, self.clock())
         survey = SessionSurvey(self._places, credentials, self._agreed)
-        operator = self._open[browser.id] = OperatorSession(browser, cluster, survey)
+        operator = self._open[browser.id] = OperatorSession(browser, cluster, survey, self.samplers)
         for each in ended:
             await self._close(each)
         return operator

@@ -43,6 +43,10 @@ class NotFound(Exception):
     """The subject of a page does not exist; the text says what."""
 
 
+class InUse(Exception):
+    """A thing that is not removed, because somebody uses it or it holds messages; the text says who and how many."""
+
+
 class MissingPermission:
     """The permission that a user lacks, and the lines of broker.xml that give it to a role."""
 
