@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -27,7 +27,7 @@ class OneQueue:
         self.counts = counts
         self.stays = stays
         self.asked: list[tuple[str, tuple[object, ...]]] = []
-        self.on_call = lambda: None
+        self.on_call: Callable[[], None] = lambda: None
 
     @asynccontextmanager
     async def long_conversation(self) -> AsyncIterator[OneQueue]:
