@@ -72,15 +72,15 @@ def run_beside(words: list[str]) -> int:
     options = options_from(json.load(sys.stdin))
     configure_logging(logging.getLevelNamesMapping().get(level.upper(), logging.INFO), form == "json")
     try:
-        run(serve(ConsoleServer(options, svg_of), options))
+        run(serve(ConsoleServer(options, svg_of), options, beside=True))
     except (ConsoleRefused, Refused) as error:
         log.error("console_refused why=%s", error)
         return error.status if isinstance(error, Refused) else BAD_CONFIGURATION
     return STOPPED
 
 
-async def serve(server: ConsoleServer, options: ConsoleOptions) -> None:
-    """Serves until a signal."""
+async def serve(server: ConsoleServer, options: ConsoleOptions, beside: bool = False) -> None:
+    """Serves until a signal. `beside` a node the address is a line of the log: nobody reads standard output."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -89,9 +89,10 @@ async def serve(server: ConsoleServer, options: ConsoleOptions) -> None:
         address = await server.start()
     except OSError as error:
         raise Refused(f"--listen {options.listen}: {error.strerror or error}", UNAVAILABLE) from error
-    line = f"console {address} for {', '.join(options.nodes)}{described(options)}"
-    typer.echo(line)
-    log.info("console_listening address=%s", address)
+    if beside:
+        log.info("console_listening address=%s", address)
+    else:
+        typer.echo(f"console {address} for {', '.join(options.nodes)}{described(options)}")
     try:
         await stopped.wait()
     finally:

@@ -97,7 +97,7 @@ class ChangingCalls:
             return
         self.noted += 1
         self.kept.append(made)
-        fields: dict[str, object] = {
+        self.trace.event("management_called", {
             "user": made.user,
             "remote": made.remote,
             "operator": made.operator,
@@ -105,8 +105,7 @@ class ChangingCalls:
             "operation": made.operation,
             "name": made.name,
             "why": made.why,
-        }
-        self.trace.event("management_called", fields)
+        })  # fmt: skip
 
     def list_calls(self, call: Call, given: Parameters) -> object:
         """(count): returns the newest calls as JSON, the newest first."""
