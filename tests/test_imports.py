@@ -28,12 +28,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sim": {"message", "kernel", "management", "store", "ha", "wire", "cluster", "node"},
     "client": {"files", "message", "wire", "tls"},
     "survey": {
-        "client", "message.encoding", "wire.uri", "kernel.security", "ha", "store.tail_cut", "runtime.disk",
-        "runtime.ha",
+        "client", "message.encoding", "wire.loopback", "wire.uri", "kernel.security", "ha", "store.tail_cut",
+        "runtime.disk", "runtime.ha",
     },
     "spark": {"client", "message.dataclass", "message.encoding"},
     "web": {"management", "runtime.net.connections_by_host"},
-    "console": {"client", "message", "survey", "wire.uri"},
+    "console": {"client", "message", "survey", "web.connections", "wire.loopback", "wire.uri"},
 }  # fmt: skip
 
 # What a package may import under TYPE_CHECKING besides: a message knows who keeps it by type only.

@@ -26,6 +26,8 @@ LINES = (
     "run --log-json folder --web 127.0.0.1:8161",
     "run --no-guard folder",
     "run --alone activemq.xml",
+    "run --console broker.xml",
+    "run broker.xml --console-listen 127.0.0.1:0 --console",
     "run folder --web=[::1]:0 --web 127.0.0.1:0 --log-level info --log-level error",
 )
 # Help, mistakes, and what is better left to who knows all of it.
@@ -38,6 +40,7 @@ FOR_TYPER = (
     "run broker.xml --help",
     "run broker.xml other.xml",
     "run broker.xml --log-level",
+    "run broker.xml --console-listen",
     "run --web --log-json broker.xml",
     "run broker.xml --log-json=yes",
     "run broker.xml --no-guard=yes",
@@ -66,8 +69,10 @@ def test_a_plain_line_means_what_it_means_to_typer(
 ) -> None:
     told: list[RunLine] = []
 
-    def instead(path: Path, log_level: str, web: str | None, log_json: bool, guarded: bool, alone: bool) -> int:
-        told.append(RunLine(path, log_level, web, log_json, guarded, alone))
+    def instead(
+        path: Path, log_level: str, web: str | None, log_json: bool, guarded: bool, alone: bool, console: str | None
+    ) -> int:
+        told.append(RunLine(path, log_level, web, log_json, guarded, alone, console))
         return 0
 
     monkeypatch.setattr(atalanta.cli.run, "run_in_foreground", instead)

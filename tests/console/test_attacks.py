@@ -6,6 +6,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Iterator
+from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 import pytest
@@ -74,7 +75,8 @@ async def all_pages(user: Browser) -> None:
     seen: set[str] = set()
     waiting = [
         "/", "/queues", "/queues?internal=1", "/addresses", "/connections", "/sessions", "/consumers", "/producers",
-        "/jobs", "/search?q=evil", "/search?q=%3Cscript&selector=1%3D1",
+        "/jobs", "/audit", "/transactions", "/lines", "/search?q=evil", "/search?q=%3Cscript&selector=1%3D1",
+        f"/create?kind=queue&address={quote(SCRIPT)}",
     ]  # fmt: skip
     while waiting and len(seen) < 150:
         path = waiting.pop(0)
@@ -84,7 +86,7 @@ async def all_pages(user: Browser) -> None:
         assert page.headers["Content-Security-Policy"] == SECURITY_HEADERS["Content-Security-Policy"]
         harmless(page)
         for link in page.links():
-            shown = link.startswith(("/queue?", "/address?", "/message?", "/action?", "/send?"))
+            shown = link.startswith(("/queue?", "/address?", "/message?", "/action?", "/send?", "/create?", "/delete?"))
             if shown and "evil" in link and "#" not in link and link not in seen and link not in waiting:
                 waiting.append(link)
     assert any(path.startswith("/message?") for path in seen)

@@ -52,6 +52,17 @@ class Desk(Bench):
     def put(
         self, resource: str, operation: str | None, *given: object, session: Session | None = None
     ) -> None:
+        self.put_with({}, resource, operation, *given, session=session)
+
+    def put_with(
+        self,
+        properties: dict[str, object],
+        resource: str,
+        operation: str | None,
+        *given: object,
+        session: Session | None = None,
+    ) -> None:
+        """Asks with further properties of the request."""
         writer = Writer()
         writer.nullable_simple_string(json.dumps(list(given)) if operation else None)
         request = Message.create("activemq.management", writer.getvalue(), 0, False, 0, 4)
@@ -59,6 +70,8 @@ class Desk(Bench):
         if operation is not None:
             request.properties.put("_AMQ_OperationName", operation)
         request.properties.put("JMSReplyTo", REPLIES)
+        for name, value in properties.items():
+            request.properties.put(name, value)  # type: ignore[arg-type]
         request.properties_changed()
         self.management.handle(self.now, request, session)
 

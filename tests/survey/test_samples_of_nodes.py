@@ -12,7 +12,8 @@ from atalanta.client import Message
 from atalanta.client.blocking import connect
 from atalanta.survey.broker_login import BrokerLogin
 from atalanta.survey.flow import flow_of
-from atalanta.survey.survey import NOT_ADMITTED, Survey
+from atalanta.survey.model.cluster import NOT_ADMITTED
+from atalanta.survey.survey import Survey
 from tests.broker_process import BrokerProcess
 from tests.broker_xml import ORDERS, write_broker_xml
 from tests.cli.cluster_nodes import cluster

@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 
 from atalanta.app.startup_error import StartupError
-from atalanta.app.witness import is_loopback, listen_address
+from atalanta.app.witness import listen_address
 from atalanta.config.configuration import Configuration
 from atalanta.ha.manager_config import GuardVoter, QuorumManagerConfig
 from atalanta.runtime.disk.data_folder import MEMBER_NAME
@@ -17,6 +17,7 @@ from atalanta.runtime.ha.managers.configured_manager import ManagerRefused, vote
 from atalanta.runtime.ha.managers.voter_folder import MARK, VoterFolder
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
+from atalanta.wire.loopback import is_loopback
 
 log = logging.getLogger("atalanta.guard")
 

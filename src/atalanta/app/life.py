@@ -28,6 +28,7 @@ from atalanta.runtime.process.logs import log_event
 
 if TYPE_CHECKING:
     from atalanta.app.colocation.hosted_backups import HostedBackups
+    from atalanta.app.console import ConsoleProcess
     from atalanta.web.server import WebServer
 
 
@@ -114,8 +115,10 @@ async def serve(
     ready: Ready,
     web: str | None,
     colocated: HostedBackups | None,
+    console: ConsoleProcess | None = None,
 ) -> int:
-    """Runs the node in the running loop, and beside it the backups that it hosts. Returns the exit status."""
+    """Runs the node in the running loop, and beside it the backups that it hosts, and a console. Returns the exit
+    status."""
     loop = asyncio.get_running_loop()
     server: WebServer | None = None
     try:
@@ -127,11 +130,17 @@ async def serve(
             watch.on_change = server.network_changed
         if colocated is not None:
             colocated.start()
+        if console is not None:
+            console.start()
         life = Life(configuration, security, ready, server, watch)
         return await watch.run(lambda: life.next(activation))
     finally:
+        if console is not None:
+            console.end()
         if colocated is not None:
             await colocated.close()
         await activation.close()
         if server is not None:
             await server.stop()
+        if console is not None:
+            await console.close()

@@ -37,24 +37,31 @@ def run_broker(
     guarded: bool = True,
     hosted: HostedBackup | None = None,
     alone: bool = False,
+    console: str | None = None,
 ) -> int:
     """Runs one node in the foreground, from its files to its end. Returns the exit status, or raises StartupError.
 
     `web` is host:port of the HTTP server for metrics and health, None for none. With `guarded` a node of a replicated
     group gets a guard (runtime/ha/guard): the calling process only waits then, and the node runs in a process below it.
-    `hosted`: the node is a backup that the node of these files hosts. `alone`: see read_broker_xml.
+    `hosted`: the node is a backup that the node of these files hosts. `alone`: see read_broker_xml. `console` is
+    host:port of a console beside the node, "" for the usual place, None for what atalanta.toml says.
     """
     configuration, security = read_files(broker_xml, from_command_line=hosted is None, hosted=hosted, alone=alone)
     for warning in [*configuration.warnings, *password_warnings(configuration), *group_warnings(configuration)]:
         log_event(log, "configuration_warning", {"why": warning})
     tell_unsupported(configuration)
+    beside = None
+    if hosted is None and (console is not None or configuration.own.console is not None):
+        from atalanta.app.console import console_of
+
+        beside = console_of(configuration, console, web)
     line = None
     if configuration.ha.form == REPLICATION and configuration.ha.manager is not None:
         from atalanta.app.guard import start_guard_of
 
         line = start_guard_of(configuration, guarded)
     activation, colocated = activation_of(configuration, guarded, line, ready)
-    return run(serve(configuration, security, activation, ready, web, colocated))
+    return run(serve(configuration, security, activation, ready, web, colocated, beside))
 
 
 def activation_of(

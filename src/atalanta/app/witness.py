@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from atalanta.runtime.ha.managers.voter_server import VoterServer
 from atalanta.runtime.process import exit_codes
 from atalanta.runtime.process.logs import log_event
 from atalanta.runtime.process.signals import StopSignals
+from atalanta.wire.loopback import is_loopback
 
 log = logging.getLogger("atalanta.voter")
 
@@ -87,14 +87,6 @@ def listen_address(option: str, text: str) -> tuple[str, int]:
     if not separator or not host or not port.isdecimal() or int(port) > 0xFFFF:
         raise _refused(f"{option} {text}: not host:port, such as 127.0.0.1:5790")
     return host, int(port)
-
-
-def is_loopback(host: str) -> bool:
-    """Returns whether an address is reached by this machine only."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _refused(why: str) -> StartupError:

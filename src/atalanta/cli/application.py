@@ -9,7 +9,7 @@ import typer
 
 from atalanta.cli.commands import address, ha, pipeline, queue
 from atalanta.cli.commands.bench import bench
-from atalanta.cli.commands.console import console
+from atalanta.cli.commands.console import console as console_command
 from atalanta.cli.commands.consume import browse, consume
 from atalanta.cli.commands.doctor import STATUSES as DOCTOR_STATUSES
 from atalanta.cli.commands.doctor import doctor
@@ -77,6 +77,18 @@ def run(
             metavar="HOST:PORT",
         ),
     ] = None,
+    console: Annotated[
+        bool,
+        typer.Option(
+            "--console",
+            help="serve the console beside the node, as a process of its own, on 127.0.0.1:8161; [console] of "
+            "atalanta.toml has its options",
+        ),
+    ] = False,
+    console_listen: Annotated[
+        str | None,
+        typer.Option(help="the same, on this address", metavar="HOST:PORT"),
+    ] = None,
     no_guard: Annotated[
         bool,
         typer.Option(
@@ -97,7 +109,11 @@ def run(
     # Imported here: `atalanta version` must work even if a module of the broker cannot be imported.
     from atalanta.cli.run import run_in_foreground
 
-    raise typer.Exit(run_in_foreground(broker_xml, log_level, web, log_json, not no_guard, alone=alone))
+    listen = "" if console and console_listen is None else console_listen
+    status = run_in_foreground(
+        broker_xml, log_level, web, log_json, not no_guard, alone=alone, console=listen
+    )
+    raise typer.Exit(status)
 
 
 application.command(rich_help_panel=NODE)(create)
@@ -116,7 +132,7 @@ application.add_typer(address.application, name="address", rich_help_panel=MESSA
 application.command(rich_help_panel=MESSAGES, epilog=STATUSES)(bench)
 application.command(rich_help_panel=CLUSTER, epilog=DOCTOR_STATUSES)(doctor)
 application.command(rich_help_panel=CLUSTER, epilog=DOCTOR_STATUSES)(topology)
-application.command(rich_help_panel=CLUSTER)(console)
+application.command("console", rich_help_panel=CLUSTER)(console_command)
 application.command(rich_help_panel=CLUSTER, epilog=STATUSES)(rebalance)
 application.command(rich_help_panel=CLUSTER, epilog=STATUSES)(drain)
 application.add_typer(ha.application, name="ha", rich_help_panel=CLUSTER)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import os
 import signal
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,12 +16,16 @@ import typer
 from atalanta.cli.cluster.svg import svg_of
 from atalanta.cli.output.outcome import USAGE, Refused, reported
 from atalanta.client import run
-from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION, UNAVAILABLE
+from atalanta.runtime.ha.guard.start import set_parent_death_signal
+from atalanta.runtime.process.exit_codes import BAD_CONFIGURATION, STOPPED, UNAVAILABLE
 from atalanta.runtime.process.logs import configure_logging
+from atalanta.wire.loopback import is_loopback
 
 if TYPE_CHECKING:
     from atalanta.console.options import ConsoleOptions
     from atalanta.console.server import ConsoleServer
+
+log = logging.getLogger("atalanta.console")
 
 
 def run_console(
@@ -50,8 +57,30 @@ def run_console(
         run(serve(server, options))
 
 
-async def serve(server: ConsoleServer, options: ConsoleOptions) -> None:
-    """Serves until a signal."""
+def run_beside(words: list[str]) -> int:
+    """Runs the console beside a node, until a signal or the end of the node. Returns the exit status.
+
+    `words`: log level, "json" or "text", process id of the node. Standard input has the options as JSON.
+    """
+    from atalanta.console.options import ConsoleRefused, options_from
+    from atalanta.console.server import ConsoleServer
+
+    level, form, node = words
+    set_parent_death_signal(signal.SIGTERM)
+    if os.getppid() != int(node):  # it ended before the system knew what to do then
+        return STOPPED
+    options = options_from(json.load(sys.stdin))
+    configure_logging(logging.getLevelNamesMapping().get(level.upper(), logging.INFO), form == "json")
+    try:
+        run(serve(ConsoleServer(options, svg_of), options, beside=True))
+    except (ConsoleRefused, Refused) as error:
+        log.error("console_refused why=%s", error)
+        return error.status if isinstance(error, Refused) else BAD_CONFIGURATION
+    return STOPPED
+
+
+async def serve(server: ConsoleServer, options: ConsoleOptions, beside: bool = False) -> None:
+    """Serves until a signal. `beside` a node the address is a line of the log: nobody reads standard output."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -60,7 +89,10 @@ async def serve(server: ConsoleServer, options: ConsoleOptions) -> None:
         address = await server.start()
     except OSError as error:
         raise Refused(f"--listen {options.listen}: {error.strerror or error}", UNAVAILABLE) from error
-    typer.echo(f"console {address} for {', '.join(options.nodes)}{described(options)}")
+    if beside:
+        log.info("console_listening address=%s", address)
+    else:
+        typer.echo(f"console {address} for {', '.join(options.nodes)}{described(options)}")
     try:
         await stopped.wait()
     finally:
@@ -69,8 +101,6 @@ async def serve(server: ConsoleServer, options: ConsoleOptions) -> None:
 
 def described(options: ConsoleOptions) -> str:
     """Returns what an operator should know of these options, for the line at the start."""
-    from atalanta.console.options import is_loopback
-
     host, _ = options.place()
     words = ""
     if options.read_only:

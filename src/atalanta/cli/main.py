@@ -26,7 +26,13 @@ def main() -> None:
         from atalanta.cli.run import run_in_foreground
 
         status = run_in_foreground(
-            line.broker_xml, line.log_level, line.web, line.log_json, line.guarded, alone=line.alone
+            line.broker_xml,
+            line.log_level,
+            line.web,
+            line.log_json,
+            line.guarded,
+            alone=line.alone,
+            console=line.console,
         )
     except KeyboardInterrupt:  # before the event loop handled it
         status = INTERRUPTED

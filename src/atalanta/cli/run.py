@@ -38,12 +38,13 @@ def run_in_foreground(
     guarded: bool = True,
     hosted: HostedBackup | None = None,
     alone: bool = False,
+    console: str | None = None,
 ) -> int:
     """Runs the node until a signal. Returns the exit status (runtime/process/exit_codes.py). The log goes to
     stderr.
 
     `broker_xml` may be the folder that has etc/broker.xml. `hosted`: the node is a backup that its node hosts. `alone`:
-    there are no other brokers, whatever the file says.
+    there are no other brokers, whatever the file says. `console`: see run_broker.
     """
     open_streams()
     if broker_xml.is_dir():
@@ -67,7 +68,7 @@ def run_in_foreground(
         why = "mypyc did not compile this installation: a node does a fraction of its work"
         log_event(log, "interpreted_build_slow", {"why": why})
     try:
-        return run_broker(broker_xml, print_ready, web, guarded, hosted, alone)
+        return run_broker(broker_xml, print_ready, web, guarded, hosted, alone, console)
     except StartupError as error:
         return refused_start(error, log_json)
     except Exception as error:

@@ -17,6 +17,7 @@ class RunLine:
     log_json: bool = False
     guarded: bool = True
     alone: bool = False
+    console: str | None = None
 
 
 def read_run_line(words: Sequence[str]) -> RunLine | None:
@@ -43,7 +44,9 @@ def read_run_line(words: Sequence[str]) -> RunLine | None:
             guarded = False
         elif word == "--alone":
             alone = True
-        elif name in ("--log-level", "--web"):
+        elif word == "--console":
+            values.setdefault("--console-listen", "")
+        elif name in ("--log-level", "--web", "--console-listen"):
             if not separator:
                 if at == len(words) or words[at].startswith("-"):
                     return None
@@ -57,4 +60,4 @@ def read_run_line(words: Sequence[str]) -> RunLine | None:
     if len(paths) != 1:
         return None
     level = values.get("--log-level", "info")
-    return RunLine(Path(paths[0]), level, values.get("--web"), log_json, guarded, alone)
+    return RunLine(Path(paths[0]), level, values.get("--web"), log_json, guarded, alone, values.get("--console-listen"))

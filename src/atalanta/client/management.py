@@ -59,6 +59,8 @@ class Management:
 
     def __init__(self, connection: Connection, address: str = MANAGEMENT_ADDRESS) -> None:
         self.address = address
+        # Of every request besides its own: an Atalanta node keeps some of them in its list of changing calls.
+        self.properties: dict[str, str] = {}
         self._connection = connection
         # The answers arrive here.
         self.reply_queue = f"{REPLY_QUEUE_PREFIX}{uuid.uuid4()}"
@@ -111,7 +113,7 @@ class Management:
         correlation = f"{self.reply_queue}:{self._asked}"
         request = Message(
             text=text,
-            properties=properties,
+            properties={**self.properties, **properties},
             durable=False,
             correlation_id=correlation,
             reply_to=self.reply_queue,

@@ -171,6 +171,7 @@ class OwnSettings(OptionGroup):
     )
     bridges: dict[str, OwnBridge] = field(default_factory=dict)  # tables [bridges.NAME]
     zones: dict[str, OwnZone] = field(default_factory=dict)  # tables [zones.NAME], in the order of the file
+    console: OwnConsole | None = None  # the table [console]
 
     def dns_texts(self) -> list[str]:
         """Returns the values of dns-discovery of all cluster connections."""
@@ -206,6 +207,23 @@ class OwnZone(OptionGroup):
     networks: str = option("", "networks", "addresses of its clients: 10.1.0.0/16, 2001:db8::/32")
     fallback: str = option("", "fallback", "zones for its clients while it is away, the first that has members")
     members: str = option("", "members", "host:port of real Artemis members in it, as their connectors announce them")
+
+
+@dataclass(eq=False, repr=False)
+class OwnConsole(OptionGroup):
+    """The console that is started beside the node: table `[console]` of atalanta.toml."""
+
+    listen: str = option("127.0.0.1:8161", "listen", "where browsers find it")
+    nodes: str = option(
+        "", "nodes", "host:port or URLs of the nodes that it asks, with commas; without it this node, and those of its"
+        " static connectors",
+    )  # fmt: skip
+    path: str = option("", "path", "the path below which a reverse proxy serves it")
+    origin: str = option("", "origin", "addresses that browsers have for it behind a reverse proxy, with commas")
+    tls_certificate: str = option("", "tls-certificate", "TLS: the certificate and those above it, in PEM form")
+    tls_key: str = option("", "tls-key", "TLS: the certificate's key, in PEM form")
+    plain: bool = option(False, "plain", "no TLS though it listens on other addresses than those of this machine")
+    read_only: bool = option(False, "read-only", "nothing can be changed, whoever logs in")
 
 
 def names_of(text: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from atalanta.cluster.config import (
 from atalanta.cluster.connection_routers.config import CacheConfig, PoolConfig, RouterConfig
 from atalanta.cluster.core_bridges.config import CoreBridgeConfig
 from atalanta.cluster.grouping.config import GroupingHandlerConfig
-from atalanta.cluster.native_config import OwnBridge, OwnSettings, OwnZone
+from atalanta.cluster.native_config import OwnBridge, OwnConsole, OwnSettings, OwnZone
 from atalanta.cluster.networks.config import NetworkConnectorConfig, NetworkRetry
 from atalanta.config.sections import known_elements
 from atalanta.ha.manager_config import (
@@ -196,6 +196,12 @@ SECTIONS: Final[tuple[tuple[str, str, type[Any]], ...]] = (
         "`[zones.NAME]` of `atalanta.toml`",
         "The clients of a zone; the first table that matches decides. Each value is a string, a list with commas.",
         OwnZone,
+    ),
+    (
+        "`[console]` of `atalanta.toml`",
+        "The [console](../guide/console.md) that is started beside the node, as by `atalanta run --console`. Files are"
+        " beside `atalanta.toml`.",
+        OwnConsole,
     ),
     (
         "`atalanta.toml`",

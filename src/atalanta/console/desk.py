@@ -19,10 +19,12 @@ from atalanta.console.static_files import static_files
 from atalanta.console.view.links import PageLinks
 from atalanta.console.view.templates import environment
 from atalanta.survey.flow import Flow
+from atalanta.web.connections import WebConnections
 
 OPERATOR: Final = web.RequestKey("operator", OperatorSession)  # a request's session
 FIELD_MAX: Final = 32_000  # characters of one field of a form, but for the body of a message
 FORM_TOKEN: Final = "form_token"
+READ_ONLY: Final = "This console only reads (--read-only): nothing was done."
 
 
 # Makes an SVG document of a cluster.
@@ -37,9 +39,16 @@ class ConsoleDesk:
     """The console's shared things."""
 
     def __init__(
-        self, options: ConsoleOptions, operators: Operators, guard: RequestGuard, port: int, draw: Draw | None = None
+        self,
+        options: ConsoleOptions,
+        operators: Operators,
+        guard: RequestGuard,
+        connections: WebConnections,
+        port: int,
+        draw: Draw | None = None,
     ) -> None:
         self.options = options
+        self.connections = connections
         self.draw = draw
         self.operators = operators
         self.guard = guard
@@ -55,6 +64,14 @@ class ConsoleDesk:
 
     def answer(self, code: int, request: web.Request, template: str, /, **values: object) -> web.Response:
         """Returns a page with a status of its own."""
+        text = self._rendered(request, template, **values)
+        return web.Response(text=text, status=code, content_type="text/html", charset="utf-8")
+
+    def part(self, request: web.Request, template: str, /, **values: object) -> str:
+        """Returns the content of a page without what stands around it, for a stream."""
+        return self._rendered(request, template, layout="bare.html", **values)
+
+    def _rendered(self, request: web.Request, template: str, /, **values: object) -> str:
         operator = request.get(OPERATOR)
         shared = {
             "user": operator.user if operator is not None else "",
@@ -63,12 +80,16 @@ class ConsoleDesk:
             "read_only": self.options.read_only,
             "here": request.path,
         }
-        text = self._templates.get_template(template).render({**shared, **values})
-        return web.Response(text=text, status=code, content_type="text/html", charset="utf-8")
+        return self._templates.get_template(template).render({**shared, **values})
 
     def moved(self, path: str, **parameters: object) -> web.Response:
         """Returns the answer that leads the browser to a page, after a form."""
         return web.Response(status=303, headers={"Location": self.links.to(path, **parameters)})
+
+    def check_writable(self) -> None:
+        """Refuses what a console that only reads does not do."""
+        if self.options.read_only:
+            raise web.HTTPForbidden(reason=READ_ONLY)
 
     def secure(self, request: web.Request, response: web.StreamResponse) -> None:
         """Adds the headers that tell the browser what the answer may do. Those that it has already stay."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Final
@@ -11,6 +12,7 @@ from atalanta.console.access.throttle import LoginThrottle
 from atalanta.console.configuration.configurations import SessionConfigurations
 from atalanta.console.nodes.cluster import AgreedPlaces, SessionCluster
 from atalanta.console.nodes.jobs import SessionJobs
+from atalanta.console.nodes.line_samples import LineSamplers
 from atalanta.console.nodes.permissions import UserPermissions
 from atalanta.console.nodes.place import NodePlace
 from atalanta.console.nodes.snapshots import NodeSnapshots
@@ -22,7 +24,9 @@ LOGINS_AT_ONCE_MAX: Final = 8
 class OperatorSession:
     """A browser's session and its connections."""
 
-    def __init__(self, browser: BrowserSession, cluster: SessionCluster, survey: SessionSurvey) -> None:
+    def __init__(
+        self, browser: BrowserSession, cluster: SessionCluster, survey: SessionSurvey, samplers: LineSamplers
+    ) -> None:
         self.browser = browser
         self.cluster = cluster
         self.survey = survey
@@ -30,6 +34,8 @@ class OperatorSession:
         self.snapshots = NodeSnapshots()
         self.permissions = UserPermissions()
         self.jobs = SessionJobs()
+        self.ended = asyncio.Event()  # set when streams have to end
+        self.sampler = samplers.join(self)
 
     @staticmethod
     def clock() -> float:
@@ -48,6 +54,8 @@ class OperatorSession:
 
     async def close(self) -> None:
         """Ends jobs and connections."""
+        self.ended.set()
+        await self.sampler.leave(self)
         await self.jobs.close()
         await self.snapshots.close()
         await self.survey.close()
@@ -61,6 +69,7 @@ class Operators:
         self.clock = clock
         self.throttle = LoginThrottle()
         self.sessions = BrowserSessions()
+        self.samplers = LineSamplers()
         self.logins = 0  # that are being tried now
         self._places = places
         self._agreed = AgreedPlaces()
@@ -84,7 +93,7 @@ class Operators:
             self.logins -= 1
         browser, ended = self.sessions.open(credentials, peer, self.clock())
         survey = SessionSurvey(self._places, credentials, self._agreed)
-        operator = self._open[browser.id] = OperatorSession(browser, cluster, survey)
+        operator = self._open[browser.id] = OperatorSession(browser, cluster, survey, self.samplers)
         for each in ended:
             await self._close(each)
         return operator

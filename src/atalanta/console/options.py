@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from atalanta.wire.loopback import is_loopback
 from atalanta.wire.uri import UriError, parse_authority
 
 DEFAULT_LISTEN: Final = "127.0.0.1:8161"
@@ -37,6 +37,10 @@ class ConsoleOptions:
     tls_key: Path | None = None
     plain: bool = False
     read_only: bool = False
+
+    def as_json(self) -> dict[str, object]:
+        """Returns the options for another process, which makes them with `options_from`."""
+        return {name: str(value) if isinstance(value, Path) else value for name, value in vars(self).items()}
 
     @property
     def tls(self) -> bool:
@@ -96,16 +100,12 @@ class ConsoleOptions:
         return context
 
 
+def options_from(given: dict[str, Any]) -> ConsoleOptions:
+    """Returns the options that `as_json` has written."""
+    files = {name: None if given[name] is None else Path(given[name]) for name in ("tls_certificate", "tls_key")}
+    return ConsoleOptions(**{**given, **files})
+
+
 def no_password() -> str:
     """Returns no password for an encrypted key: OpenSSL would ask on the terminal, and the console wait there."""
     raise ValueError("the key is encrypted")
-
-
-def is_loopback(host: str) -> bool:
-    """Returns whether only this machine reaches the host."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -41,8 +41,12 @@ class RequestPath:
 
     @web.middleware
     async def with_headers(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Adds the headers that tell the browser what the page may do, to every answer."""
-        response = await handler(request)
+        """Adds the headers that tell the browser what the page may do, to every answer, and gives the connection the
+        time of its next request."""
+        try:
+            response = await handler(request)
+        finally:
+            self.desk.connections.renew(request.protocol)
         if not response.prepared:
             self.desk.secure(request, response)
         return response

@@ -15,18 +15,23 @@ from atalanta.console.nodes.place import NodePlace, place_of
 from atalanta.console.operator import Operators
 from atalanta.console.options import ConsoleOptions, ConsoleRefused
 from atalanta.console.pages.actions import ActionPages
+from atalanta.console.pages.audit import AuditPages
 from atalanta.console.pages.clients import ClientPages
 from atalanta.console.pages.configuration_history import HistoryPages
+from atalanta.console.pages.destinations import CreationPages
 from atalanta.console.pages.element_changes import ElementChangePages
 from atalanta.console.pages.elements import ElementPages
 from atalanta.console.pages.jobs import JobPages
+from atalanta.console.pages.live import LivePages, LiveView
 from atalanta.console.pages.login import LoginPages
 from atalanta.console.pages.messages import MessagePages
 from atalanta.console.pages.overview import OverviewPages
 from atalanta.console.pages.queues import DestinationPages
 from atalanta.console.pages.search import SearchPages
+from atalanta.console.pages.transactions import TransactionPages
 from atalanta.console.request_path import RequestPath
 from atalanta.console.static_files import StaticFile, static_files
+from atalanta.web.connections import WebConnection, WebConnections
 from atalanta.wire.uri import UriError
 
 REQUEST_BYTES_MAX: Final = 2 << 20
@@ -34,6 +39,9 @@ LINE_BYTES_MAX: Final = 16_384
 SWEEP_S: Final = 30.0
 STOP_S: Final = 2.0
 KEEP_ALIVE_S: Final = 30.0
+CONNECTIONS_MAX: Final = 256
+REQUEST_S: Final = 75.0  # for a request with its answer, or for each part of a long one
+HANDSHAKE_S: Final = 10.0
 STATIC_AGE: Final = "public, max-age=600"
 
 log = logging.getLogger("atalanta.console")
@@ -54,7 +62,9 @@ class ConsoleServer:
         self._guard = RequestGuard(self.host, options.tls, options.origin_hosts())
         self._tls = options.tls_context()
         options.base_path()
+        self._connections = WebConnections(CONNECTIONS_MAX, REQUEST_S)
         self._runner: web.AppRunner | None = None
+        self._listener: asyncio.Server | None = None
         self._sweeper: asyncio.Task[None] | None = None
 
     async def start(self) -> str:
@@ -73,13 +83,15 @@ class ConsoleServer:
         )
         await runner.setup()
         self._runner = runner
-        site = web.TCPSite(runner, self.host, self.port, ssl_context=self._tls)
+        handshake_s = None if self._tls is None else HANDSHAKE_S
         try:
-            await site.start()
+            self._listener = await loop.create_server(
+                self._accepted, self.host, self.port, ssl=self._tls, ssl_handshake_timeout=handshake_s
+            )
         except OSError:
             await self.stop()
             raise
-        self.port = int(runner.addresses[0][1])
+        self.port = int(self._listener.sockets[0].getsockname()[1])
         self.desk.port = self.port
         self._sweeper = loop.create_task(self._sweep())
         shown = f"[{self.host}]" if ":" in self.host else self.host
@@ -92,29 +104,45 @@ class ConsoleServer:
             self._sweeper.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._sweeper
+        if self._listener is not None:
+            self._listener.close()
         await self.operators.end_all()
         if self._runner is not None:
             await self._runner.cleanup()
 
+    def _accepted(self) -> asyncio.Protocol:
+        assert self._runner is not None
+        server = self._runner.server
+        assert server is not None
+        return WebConnection(self._connections, server())
+
     def application(self) -> web.Application:
         """Returns the application with all pages."""
-        self.desk = desk = ConsoleDesk(self.options, self.operators, self._guard, self.port, self._draw)
+        self.desk = desk = ConsoleDesk(
+            self.options, self.operators, self._guard, self._connections, self.port, self._draw
+        )
         application = web.Application(
             client_max_size=REQUEST_BYTES_MAX, middlewares=RequestPath(desk).middlewares()
         )
         static = StaticPages()
+        overview, destinations = OverviewPages(desk), DestinationPages(desk)
+        views = [LiveView("/", overview.part, asks=False), LiveView("/queue", destinations.queue_part, asks=True)]
         for pages in (
             LoginPages(desk),
-            OverviewPages(desk),
-            DestinationPages(desk),
+            overview,
+            destinations,
+            LivePages(desk, views),
             MessagePages(desk),
             ClientPages(desk),
             ActionPages(desk),
+            CreationPages(desk),
             JobPages(desk),
             SearchPages(desk),
             ElementPages(desk),
             ElementChangePages(desk),
             HistoryPages(desk),
+            AuditPages(desk),
+            TransactionPages(desk),
             static,
         ):
             for route in pages.routes():

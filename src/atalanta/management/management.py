@@ -25,6 +25,7 @@ from atalanta.management.controls.queue import QueueControl
 from atalanta.management.message_counters import MessageCounters
 from atalanta.management.metrics import Metrics
 from atalanta.management.operations.alarms import AlarmOperations
+from atalanta.management.operations.changing_calls import ChangingCalls
 from atalanta.management.operations.configuration import ConfigurationOperations
 from atalanta.management.operations.connections import ConnectionOperations
 from atalanta.management.operations.counters import CounterOperations
@@ -44,6 +45,8 @@ from atalanta.management.pauses import Pauses
 from atalanta.management.request.call import (
     LATER,
     Call,
+    Operation,
+    Parameters,
     find_operation,
     no_attribute,
     no_operation,
@@ -165,6 +168,7 @@ class ManagementService:
             broker.settings, broker.change_stored_settings, process, self.replies
         )
         self._metrics = Metrics(broker, resources, status, self.jobs)
+        self.calls: ChangingCalls = ChangingCalls(broker.trace)
         self.users: UserOperations = UserOperations(process, self.replies, broker.trace)
         self.configuration: ConfigurationOperations = ConfigurationOperations(
             process, self.replies, self.permission.allows_call, self.is_started
@@ -246,6 +250,7 @@ class ManagementService:
                 PermissionOperations(self.permission.allows_call).operations,
                 counters.broker_operations,
                 alarms.operations,
+                self.calls.operations,
             ],
         )
 
@@ -389,6 +394,8 @@ class ManagementService:
         given = parameters(call.request)
         operation = find_operation(control.operations, name, given)
         if operation is not None:
+            if self.permission.of_method(name) == EDIT:
+                return self._change(call, operation, given, name)
             self.permission.check_call(call.session, call.resource, name)
             return operation(call, given)
         if not given:
@@ -400,6 +407,19 @@ class ManagementService:
                 self.permission.check_call(call.session, call.resource, name)
                 return reader(call)
         raise no_operation(name, given)
+
+
+    def _change(self, call: Call, operation: Operation, given: Parameters, name: str) -> object:
+        """Executes an operation that may change something, and records who has called it."""
+        noted = list(given)
+        try:
+            self.permission.check_call(call.session, call.resource, name)
+            result = operation(call, given)
+        except BrokerError as error:
+            self.calls.note(call, noted, error.text)
+            raise
+        self.calls.note(call, noted, "")
+        return result
 
 
 def parameters(request: Message) -> list[object]:

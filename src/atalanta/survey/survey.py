@@ -14,7 +14,7 @@ from atalanta.client import CallTimedOut, ClientError, Connection, Management, M
 from atalanta.kernel.security.security import DEFAULT_CLUSTER_PASSWORD, DEFAULT_CLUSTER_USER
 from atalanta.survey.broker_login import BrokerLogin
 from atalanta.survey.error_line import why_of
-from atalanta.survey.model.cluster import LiveCluster, NodeView, SharedId, Unreachable
+from atalanta.survey.model.cluster import NOT_ADMITTED, LiveCluster, NodeView, SharedId, Unreachable
 from atalanta.survey.node.inquiry import NodeInquiry
 from atalanta.survey.node.queue_rows import BROKER
 from atalanta.survey.samples import joined
@@ -23,7 +23,6 @@ from atalanta.wire.uri import DEFAULT_PORT
 NODES_MAX: Final = 200
 Place = tuple[str, str | None]  # host:port, and the node id there according to a topology
 CONNECT_S: Final = 10.0
-NOT_ADMITTED: Final = "its address comes from the topology alone, and nobody has agreed to log in there"
 
 
 def url_of(node: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""The connections of the HTTP server: their number and their time are limited."""
+"""The connections of an HTTP server, the node's or the console's: their number and their time are limited."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ CONNECTION_S: Final = 75.0  # for a request with its answer, and for the next re
 class WebConnections:
     """The open connections. A new one above the limit replaces the oldest of the host that has most."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = CONNECTIONS_MAX, request_s: float = CONNECTION_S) -> None:
+        self.request_s = request_s
+        self._most = most
         self.open: dict[RequestHandler, WebConnection] = {}
         self._by_host = ConnectionsByHost()
 
     def add(self, connection: WebConnection) -> None:
-        if len(self.open) >= CONNECTIONS_MAX:
+        if len(self.open) >= self._most:
             self._by_host.close_one()
         self.open[connection.handler] = connection
         self._by_host.add(connection)
@@ -31,11 +33,17 @@ class WebConnections:
         del self.open[connection.handler]
         self._by_host.remove(connection)
 
-    def answered(self, handler: RequestHandler) -> None:
-        """Starts the time of the next request."""
+    def renew(self, handler: RequestHandler) -> None:
+        """Starts the time of the next request, or of the next part of a long answer."""
         connection = self.open.get(handler)
         if connection is not None:
             connection.start_time()
+
+    def hold(self, handler: RequestHandler) -> None:
+        """Stops the time until `renew`: the client waits for others."""
+        connection = self.open.get(handler)
+        if connection is not None:
+            connection.stop_time()
 
 
 class WebConnection(asyncio.Protocol):
@@ -58,9 +66,13 @@ class WebConnection(asyncio.Protocol):
 
     def start_time(self) -> None:
         """Starts the time of a request anew."""
+        self.stop_time()
+        self._timer = asyncio.get_running_loop().call_later(self._connections.request_s, self.abort)
+
+    def stop_time(self) -> None:
+        """Stops the time of a request."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(CONNECTION_S, self.abort)
 
     def abort(self) -> None:
         """Closes the connection now."""
@@ -80,7 +92,6 @@ class WebConnection(asyncio.Protocol):
         self.handler.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+        self.stop_time()
         self._connections.remove(self)
         self.handler.connection_lost(exc)

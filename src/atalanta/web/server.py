@@ -99,7 +99,7 @@ class WebServer:
         try:
             return await handler(request)
         finally:
-            self._connections.answered(request.protocol)
+            self._connections.renew(request.protocol)
 
     def show(self, management: ManagementService | None) -> None:
         """Sets the node that serves from now on, None for none."""

@@ -19,12 +19,12 @@ BRIDGE = "/element?kind=bridge&name=b"
 
 
 def play(
-    monkeypatch: pytest.MonkeyPatch, nodes: list[FakeNode], act: Act, user: str = "admin", **options: object
+    monkeypatch: pytest.MonkeyPatch, nodes: list[FakeNode], act: Act, user: str = "admin", read_only: bool = False
 ) -> None:
     """Carries out what a user does in a console of these nodes."""
 
     async def main() -> None:
-        async with logged_in(*install(monkeypatch, *nodes), user=user, **options) as browser:
+        async with logged_in(*install(monkeypatch, *nodes), user=user, read_only=read_only) as browser:
             await act(browser)
 
     # The first page after a log-in asks the survey, which these nodes do not answer.

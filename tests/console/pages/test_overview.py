@@ -33,6 +33,18 @@ def test_nodes_links_findings_and_picture(two_nodes: TwoNodes) -> None:
     asyncio.run(main())
 
 
+def test_who_nobody_has_agreed_to_is_a_finding_that_leads_to_the_form(two_nodes: TwoNodes) -> None:
+    async def main() -> None:
+        async with logged_in(two_nodes.first, user="mover") as user:
+            page = await user.get("/")
+            while "still being asked" in page.words():
+                page = await user.get("/")
+            assert f"was not asked at {two_nodes.second}" in page.words()
+            assert "#waiting" in page.links() and page.document.get_element_by_id("waiting") is not None
+
+    asyncio.run(main())
+
+
 def test_a_slow_survey_hides_no_other_page(two_nodes: TwoNodes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("atalanta.console.nodes.surveys.FIRST_S", 0)
 

@@ -273,7 +273,7 @@ def test_a_user_without_rights_has_no_buttons_and_is_refused(two_nodes: TwoNodes
             data = {"form_token": token, "do": "purge", "name": queue, "confirmed": "yes"}
             page = await browser.post("/action", data)
             assert "failed" in page.words()
-            assert f"permission edit on mops.queue.{queue}.removeAllMessages is missing" in page.words()
+            assert f"permission edit on mops.queue.{queue}.removeMessages is missing" in page.words()
             node = (await browser.get(f"/queue?name={queue}")).fields("/action")["node"]
             page = await browser.post(
                 "/send", {"form_token": token, "name": queue, "node": node, "body": "x"}

@@ -292,3 +292,26 @@ def test_a_message_that_says_text_and_has_none_is_shown_by_its_bytes(desk: Desk)
     assert isinstance(shown, list)
     assert shown[-1]["BodyPreview"] == [1, 127, -1, -1, -1] and "text" not in shown[-1]
     assert desk.steps > 0
+
+
+def test_a_number_of_messages_limits_what_is_removed_expired_and_dead(desk: Desk) -> None:
+    desk = desk_with_dead_letters()
+    desk.fill("work", 10)
+    assert desk.ask("queue.work", "removeMessages", 500, "", 3) == 3
+    assert desk.ask("queue.work", "removeMessages", 500, "number > 8", 3) == 1
+    assert desk.ask("queue.work", "removeMessages", 500, "", 0) == 0
+    assert desk.ask("queue.work", "expireMessages", "", 2) == 2
+    assert desk.ask("queue.work", "sendMessagesToDeadLetterAddress", None, 1) == 1
+    assert [desk.ask(f"queue.{name}", "countMessages") for name in ("work", "EXP", "DLQ")] == [3, 2, 1]
+    assert desk.ask("queue.work", "removeMessages", 500, "", -1) == 3
+
+
+def test_a_retry_of_some_passes_over_those_that_have_nowhere_to_go() -> None:
+    desk = desk_with_dead_letters()
+    desk.fill("DLA", 250)  # they came from nowhere
+    desk.fill("work", 300)
+    assert desk.ask("queue.work", "sendMessagesToDeadLetterAddress", "") == 300
+    assert desk.ask("queue.DLQ", "retryMessages", "", 100) == 100
+    assert desk.ask("queue.DLQ", "retryMessages", None, 250) == 200
+    assert desk.ask("queue.DLQ", "retryMessages", None, 250) == 0
+    assert [desk.ask(f"queue.{name}", "countMessages") for name in ("work", "DLQ")] == [300, 250]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from atalanta.survey.findings.diagnosis import diagnosed
-from atalanta.survey.model.cluster import Unreachable
+from atalanta.survey.model.cluster import NOT_ADMITTED, Unreachable
 from atalanta.survey.model.links import LinkView
 from tests.survey.views import FORWARD, put, the, two_nodes
 
@@ -58,6 +58,16 @@ def test_advertised_addresses_that_lead_nowhere() -> None:
     found.nodes[0].members["id-c"] = "h9:1"
     found.nodes[1].members["id-c"] = "h9:1"
     assert "no member has a link to it" in the(found, "unreachable").text
+
+
+def test_a_member_that_may_not_be_asked_has_a_remedy() -> None:
+    found = two_nodes()
+    found.unreachable.append(Unreachable("h9:1", NOT_ADMITTED, "id-c"))
+    for node in found.nodes:
+        node.members["id-c"] = "h9:1"
+    finding = the(found, "not_agreed")
+    assert finding.severity == "warning" and "nobody has agreed" in finding.text
+    assert "h9:1" in finding.remedy
 
 
 def test_settings_that_should_be_alike() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from atalanta.cluster.address_prefixes import Covered, overlaps, shown
 from atalanta.cluster.config import ClusterConnectionConfig
-from atalanta.config.checks.reachability import is_loopback, reaches
+from atalanta.config.checks.reachability import reaches
 from atalanta.config.configuration import Configuration
+from atalanta.wire.loopback import is_loopback
 
 OLD_PREFIX = "jms"
 

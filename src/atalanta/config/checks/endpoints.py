@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from atalanta.config.checks.findings import ERROR, INFORMATION, WARNING, CheckedNode, Findings
-from atalanta.config.checks.reachability import WILDCARD_HOSTS, is_loopback, reaches
+from atalanta.config.checks.reachability import WILDCARD_HOSTS, reaches
 from atalanta.config.checks.replicated_groups.group import groups_of
 from atalanta.config.checks.shared_store import share_a_store
 from atalanta.wire.endpoint import AcceptorConfig, ConnectorConfig
+from atalanta.wire.loopback import is_loopback
 
 
 def check_endpoints(nodes: list[CheckedNode], findings: Findings) -> None:

@@ -7,12 +7,9 @@ from typing import Final
 from atalanta.cluster.config import DiscoveryConfig, DiscoveryGroupConfig
 from atalanta.config.configuration import Configuration
 from atalanta.wire.endpoint import AcceptorConfig, ConnectorConfig
+from atalanta.wire.loopback import is_loopback
 
 WILDCARD_HOSTS: Final = ("0.0.0.0", "::", "")
-
-
-def is_loopback(host: str) -> bool:
-    return host == "localhost" or host.startswith("127.") or host == "::1"
 
 
 def same_host(one: str, two: str) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from atalanta.cluster.discovery.dns import dns_names
-from atalanta.cluster.native_config import OwnBridge, OwnSettings, OwnZone, names_of
+from atalanta.cluster.native_config import OwnBridge, OwnConsole, OwnSettings, OwnZone, names_of
 from atalanta.config.problems import Report, nearest
 from atalanta.config.xml.reader import BadValue, convert
 from atalanta.files.regular import read_regular
@@ -27,6 +27,7 @@ ZONES: Final = "zones"
 NETWORKS: Final = "networks"
 DNS: Final = "dns-discovery"
 HA: Final = "ha"
+CONSOLE: Final = "console"
 MANAGER: Final = "manager"
 OF_REPLICATION: Final = ("min_in_sync", "failback_after_s", "disk_timeout_ms", "guard_port")
 ASYNCHRONOUS: Final = "asynchronous"
@@ -139,10 +140,12 @@ class OwnReader:
                 self._read_networks(value)
             elif key == HA:
                 self._read_ha(value, ha)
+            elif key == CONSOLE:
+                own.console = self._console(value)
             elif key == DNS and isinstance(value, dict):
                 own.dns_by_cluster = self._texts(key, value)
             elif entry is None:
-                self.problem(key, f"unknown key '{key}'", nearest(key, [*known, BRIDGES, ZONES, NETWORKS, HA]))
+                self.problem(key, f"unknown key '{key}'", nearest(key, [*known, BRIDGES, ZONES, NETWORKS, HA, CONSOLE]))
             else:
                 self._assign(own, entry, key, value)
         if own.jgroups_version is not None:
@@ -206,6 +209,19 @@ class OwnReader:
         )
 
         self.networks = read_own_networks(value, self._assign, self.problem)
+
+    def _console(self, table: object) -> OwnConsole | None:
+        if not isinstance(table, dict):
+            self.problem(CONSOLE, f"{CONSOLE} is not a table", f"write [{CONSOLE}]")
+            return None
+        own = OwnConsole()
+        known = {entry.metadata["xml"]: entry for entry in fields(OwnConsole)}
+        for key, value in table.items():
+            if key in known:
+                self._assign(own, known[key], key, value)
+            else:
+                self.problem(key, f"unknown key '{key}' in [{CONSOLE}]", nearest(key, known))
+        return own
 
     def _read_ha(self, table: object, ha: HaPolicy) -> None:
         if not isinstance(table, dict):

@@ -7,6 +7,8 @@ import socket
 from collections.abc import Mapping
 from typing import Final
 
+from atalanta.wire.loopback import is_loopback
+
 LOCAL_NAMES: Final = ("localhost",)
 SECURITY_HEADERS: Final = {
     "Content-Security-Policy": (
@@ -74,7 +76,7 @@ class RequestGuard:
 
     def peer(self, remote: str, forwarded: str) -> str:
         """Returns the address that a request comes from: behind a proxy on this machine the last one that it names."""
-        if self._origins and forwarded and _is_loopback(remote):
+        if self._origins and forwarded and is_loopback(remote):
             last = forwarded.rpartition(",")[2].strip()
             try:
                 return str(ipaddress.ip_address(last))
@@ -88,10 +90,3 @@ def host_name(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0]
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False

@@ -15,10 +15,14 @@ TOKEN_BYTES: Final = 32
 
 @dataclass(frozen=True)
 class UserCredentials:
-    """A user's name and password. The password is in no text that Python makes of it."""
+    """A user's name and password. The password is in no text that Python makes of it.
+
+    `peer` is the address of the browser, for the nodes' lists of who did what.
+    """
 
     user: str
     password: str = field(repr=False)
+    peer: str = ""
 
 
 class BrowserSession:
@@ -40,6 +44,10 @@ class BrowserSession:
     def is_over(self, now_s: float) -> bool:
         """Returns whether the session has expired: unused for IDLE_S, or older than ABSOLUTE_S."""
         return now_s - self.used_s >= IDLE_S or now_s - self.created_s >= ABSOLUTE_S
+
+    def use(self, now_s: float) -> None:
+        """Records that the session is used now."""
+        self.used_s = now_s
 
     def owns_token(self, token: str) -> bool:
         """Returns whether a form was made for this session."""
@@ -81,7 +89,7 @@ class BrowserSessions:
         session = self._open.get(session_id)
         if session is None or session.is_over(now_s):
             return None
-        session.used_s = now_s
+        session.use(now_s)
         return session
 
     def end(self, session: BrowserSession) -> None:

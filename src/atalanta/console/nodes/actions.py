@@ -45,11 +45,13 @@ QUEUE_ACTIONS: Final = (
            "was moved is there, what was not is still here."),
     Action("retry", "Retry messages", QUEUE, "retryMessages", "sent back", (SELECTOR,),
            explains="Dead letters and expired messages return to the queue that they came from. A message that came "
-           "from nowhere stays."),
+           "from nowhere stays. Atalanta nodes do a thousand at a time, and a job can be stopped."),
     Action("expire", "Expire messages", QUEUE, "expireMessages", "expired", (SELECTOR,), removes=True,
-           explains="The messages go to the expiry address of this queue. Without one they are removed."),
+           explains="The messages go to the expiry address of this queue. Without one they are removed. Atalanta nodes "
+           "do a thousand at a time, and a job can be stopped."),
     Action("purge", "Remove messages", QUEUE, "removeMessages", "removed", (SELECTOR,), removes=True,
-           explains="The messages are removed for good, scheduled ones too. Without a selector: all of them."),
+           explains="The messages are removed for good, scheduled ones too. Without a selector: all of them. "
+           "Atalanta nodes do a thousand at a time; a stop leaves the rest."),
 )  # fmt: skip
 ADDRESS_ACTIONS: Final = (
     Action("pause-address", "Pause", ADDRESS, "pause", "paused", (PERSIST,),

@@ -47,6 +47,10 @@ class MalformedAnswer(ValueError):
     """An answer of a node that is not what its operation answers; the text says which."""
 
 
+class InUse(Exception):
+    """A thing that is not removed, because somebody uses it or it holds messages; the text says who and how many."""
+
+
 class MissingPermission:
     """The permission that a user lacks, and the lines of broker.xml that give it to a role."""
 

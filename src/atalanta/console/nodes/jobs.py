@@ -11,6 +11,7 @@ from typing import Final
 
 from atalanta.client import ClientError
 from atalanta.console.nodes.failures import (
+    InUse,
     MalformedAnswer,
     MissingPermission,
     NodeUnreachable,
@@ -133,7 +134,7 @@ class Job:
         except asyncio.CancelledError:
             self._ended(step, STOPPED, "ended with the session")
             raise
-        except (ClientError, NodeUnreachable, NotFound, MalformedAnswer, StepRefused, OSError) as error:
+        except (ClientError, InUse, NodeUnreachable, NotFound, MalformedAnswer, StepRefused, OSError) as error:
             step.missing = missing_permission(error)
             self._ended(step, FAILED, error_text(error))
         except Exception as error:  # our own: nobody awaits this task, and the job must not seem to run for ever

@@ -132,3 +132,10 @@ PRODUCERS: Final = ListKind(
     ("msgSent", "msgSizeSent"),
     dates=("creationTime",),
 )  # fmt: skip
+CHANGES: Final = ListKind(
+    "listChangingCalls",
+    ("number",),
+    ("user", "operatorAddress", "remoteAddress", "operation", "resource", "name", "refusal"),
+    ("number", "count"),
+    dates=("time", "lastTime"),
+)

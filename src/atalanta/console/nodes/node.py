@@ -28,6 +28,7 @@ READ_S: Final = 15.0
 RETRY_S: Final = 3.0  # so long a node that did not answer is not tried again
 CONVERSATIONS_MAX: Final = 4  # questions to one node at a time
 LONG_CALL_MS: Final = 600_000
+OPERATOR_ADDRESS: Final = "_ATALANTA_OPERATOR_ADDRESS"  # management/operations/changing_calls.py; Artemis ignores it
 
 Row = dict[str, object]
 
@@ -47,6 +48,7 @@ class ClusterNode:
         self.problem = ""  # why it does not answer, "" while it does
         self._credentials = credentials
         self._connection: Connection | None = None
+        self._closed = False
         self._opening = asyncio.Lock()
         self._room = asyncio.Semaphore(CONVERSATIONS_MAX)
         self._free: list[Management] = []
@@ -97,7 +99,7 @@ class ClusterNode:
         """Yields a conversation on a connection of its own, whose calls may take minutes."""
         connection = await self._opened(self.place.with_option("callTimeout", str(LONG_CALL_MS)))
         try:
-            yield connection.management()
+            yield self._management(connection)
         finally:
             await connection.close()
 
@@ -118,6 +120,8 @@ class ClusterNode:
                 return known
             if known is not None:
                 self._drop(known)
+            if self._closed:  # a page that outlives its session
+                raise NodeUnreachable(self.place.at, "the session has ended")
             if self.problem and time.monotonic() - self._failed_s < RETRY_S:
                 raise NodeUnreachable(self.place.at, self.problem)
             try:
@@ -130,7 +134,8 @@ class ClusterNode:
             return connection
 
     async def close(self) -> None:
-        """Closes the connection."""
+        """Closes the connection for good."""
+        self._closed = True
         connection, self._connection = self._connection, None
         self._free.clear()
         if connection is not None:
@@ -152,7 +157,7 @@ class ClusterNode:
 
     async def _recognise(self, connection: Connection) -> None:
         """Asks the node who it is. A user who may not use management at all gets NotAuthorized here."""
-        management = connection.management()
+        management = self._management(connection)
         try:
             async with asyncio.timeout(CONNECT_S):
                 self.id = str(await management.get(BROKER, "NodeID"))
@@ -175,7 +180,7 @@ class ClusterNode:
         """Yields a conversation of its own: each has one question at a time."""
         async with self._room:
             connection = await self.connection()
-            management = self._free.pop() if self._free else connection.management()
+            management = self._free.pop() if self._free else self._management(connection)
             try:
                 async with asyncio.timeout(READ_S):
                     yield management
@@ -189,6 +194,13 @@ class ClusterNode:
                 self._discard(connection, management)
                 raise
             self._keep(connection, management)
+
+    def _management(self, connection: Connection) -> Management:
+        """Returns a new conversation, whose requests have the address of the operator's browser."""
+        management = connection.management()
+        if self._credentials.peer:
+            management.properties[OPERATOR_ADDRESS] = self._credentials.peer
+        return management
 
     def _keep(self, connection: Connection, management: Management) -> None:
         if connection is self._connection and len(self._free) < CONVERSATIONS_MAX:

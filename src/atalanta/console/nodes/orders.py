@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from atalanta.client import Management
+from atalanta.client import Management, ManagementFailed
 from atalanta.client.management import BROKER
 from atalanta.console.access.sessions import UserCredentials
 from atalanta.console.nodes.actions import ADDRESS, CLIENT, MESSAGE, QUEUE, Action
@@ -16,11 +16,14 @@ from atalanta.console.nodes.messages import listed_rows
 from atalanta.console.nodes.node import ClusterNode
 from atalanta.message.message import BYTES, TEXT
 
-MOVE_CHUNK: Final = 1_000  # messages between two looks at the button that stops
+CHUNK: Final = 1_000  # messages between two looks at the button that stops
 FLUSH_LIMIT: Final = 500  # Artemis': messages of one of its transactions
 IDS_MAX: Final = 1_000
 
+NO_OPERATION: Final = "AMQ229069"  # of a release that takes no number of messages there
+
 Operation = Callable[[str, Management, Job, JobStep], Awaitable[object]]
+Change = Callable[[int], Awaitable[object]]
 
 
 @dataclass(frozen=True)
@@ -103,16 +106,16 @@ class OrderWork:
         own: dict[str, Operation] = {
             "moveMessages": self._move,
             "removeMessages": self._remove,
-            "retryMessages": self._with_selector,
-            "expireMessages": self._with_selector,
+            "retryMessages": self._retry,
+            "expireMessages": self._expire,
             "pause": self._pause,
             "resume": self._resume,
             "closeConnectionWithID": self._close,
             "closeSessionWithID": self._close,
             "closeConsumerWithID": self._close,
         }
+        self._counts = True  # the node takes a number of messages for each of these; an Artemis node for a move alone
         self._send_as: tuple[str | None, str | None] = (None, None)
-        self._foreign = False  # at an Artemis node
         if order.message is not None:
             self._operation: Operation = self._send
         elif order.action.subject == MESSAGE:
@@ -123,13 +126,14 @@ class OrderWork:
     @property
     def stoppable(self) -> bool:
         """Returns whether the work has seams."""
-        return self._operation in (self._move, self._each_message, self._send)
+        ours = (self._move, self._remove, self._retry, self._expire, self._each_message, self._send)
+        return self._operation in ours
 
     async def run(self, node: ClusterNode, job: Job, step: JobStep) -> None:
         """Does it at this node, and counts before and after."""
         order = self.order
-        self._foreign = not node.ours
-        if self._foreign:
+        self._counts = node.ours
+        if not node.ours:
             # Artemis sends as the user whose name and password are given, and as nobody without them.
             self._send_as = (self._credentials.user, self._credentials.password)
         counts = order.action.subject in (QUEUE, MESSAGE)
@@ -146,43 +150,90 @@ class OrderWork:
 
     # -- queues ---------------------------------------------------------------------------------
     async def _move(self, resource: str, management: Management, job: Job, step: JobStep) -> None:
-        """Moves in chunks, and not more than was there at the beginning: a queue may be filled meanwhile."""
         order = self.order
-        wanted = await matching(management, order) or 0
-        if order.count >= 0:
-            wanted = min(wanted, order.count)
+
+        def move(count: int) -> Awaitable[object]:
+            given = (FLUSH_LIMIT, order.selector, order.target, False, count)
+            return management.call(resource, "moveMessages", *given)
+
+        await self._in_chunks(management, job, step, move)
+
+    async def _remove(self, resource: str, management: Management, job: Job, step: JobStep) -> None:
+        selector = self.order.selector
+
+        def remove(count: int) -> Awaitable[object]:
+            return management.call(resource, "removeMessages", FLUSH_LIMIT, selector, count)
+
+        def remove_all() -> Awaitable[object]:
+            if selector:
+                return management.call(resource, "removeMessages", selector)
+            return management.call(resource, "removeAllMessages")
+
+        await self._in_chunks(management, job, step, remove, remove_all)
+
+    async def _retry(self, resource: str, management: Management, job: Job, step: JobStep) -> None:
+        selector = self.order.selector
+        if selector and not self._counts:
+            await self._retry_listed(resource, management, job, step)
+            return
+        given = (selector,) if selector else ()
+
+        def retry(count: int) -> Awaitable[object]:
+            return management.call(resource, "retryMessages", selector, count)
+
+        await self._in_chunks(
+            management, job, step, retry, lambda: management.call(resource, "retryMessages", *given)
+        )
+
+    async def _expire(self, resource: str, management: Management, job: Job, step: JobStep) -> None:
+        selector = self.order.selector
+
+        def expire(count: int) -> Awaitable[object]:
+            return management.call(resource, "expireMessages", selector, count)
+
+        await self._in_chunks(
+            management, job, step, expire, lambda: management.call(resource, "expireMessages", selector)
+        )
+
+    async def _in_chunks(
+        self,
+        management: Management,
+        job: Job,
+        step: JobStep,
+        change: Change,
+        change_all: Callable[[], Awaitable[object]] | None = None,
+    ) -> None:
+        """Changes messages in chunks, and not more than there were at the beginning: a queue may be filled meanwhile.
+
+        `change_all` is the one call for a node that does not take a number of messages: it cannot be stopped.
+        """
+        wanted = await matching(management, self.order) or 0
+        if self.order.count >= 0:
+            wanted = min(wanted, self.order.count)
         step.done = 0
         while step.done < wanted:
             job.check_stop()
-            chunk = min(MOVE_CHUNK, wanted - step.done)
-            moved = await management.call(
-                resource, "moveMessages", FLUSH_LIMIT, order.selector, order.target, False, chunk
-            )
-            step.done += moved if isinstance(moved, int) else 0
-            if not isinstance(moved, int) or moved < chunk:
+            chunk = min(CHUNK, wanted - step.done)
+            try:
+                if change_all is not None and not self._counts:
+                    changed, chunk = await change_all(), wanted
+                else:
+                    changed = await change(chunk)
+            except ManagementFailed as error:
+                if change_all is None or not self._counts or NO_OPERATION not in error.reason:
+                    raise
+                self._counts = False
+                continue
+            step.done += changed if isinstance(changed, int) else 0
+            if not isinstance(changed, int) or changed < chunk:
                 break
         left = wanted - step.done
         if left > 0:
-            step.note = f"{left:,} could not be moved now: they are with consumers, or were taken meanwhile"
+            step.note = f"{left:,} could not be {job.word} now: {self._why_left()}"
 
-    async def _remove(self, resource: str, management: Management, job: Job, step: JobStep) -> None:
-        order = self.order
-        if order.selector:
-            removed = await management.call(resource, "removeMessages", order.selector)
-        else:
-            removed = await management.call(resource, "removeAllMessages")
-        step.done = removed if isinstance(removed, int) else None
-
-    async def _with_selector(self, resource: str, management: Management, job: Job, step: JobStep) -> None:
-        order = self.order
-        if order.action.operation == "retryMessages" and order.selector and self._foreign:
-            await self._retry_listed(resource, management, job, step)
-            return
-        if order.action.operation == "retryMessages" and not order.selector:
-            done = await management.call(resource, "retryMessages")
-        else:
-            done = await management.call(resource, order.action.operation, order.selector)
-        step.done = done if isinstance(done, int) else None
+    def _why_left(self) -> str:
+        why = "they are with consumers, or were taken meanwhile"
+        return f"they have no queue to return to, {why}" if self.order.action.operation == "retryMessages" else why
 
     async def _retry_listed(self, resource: str, management: Management, job: Job, step: JobStep) -> None:
         """Retries what a selector chooses at an Artemis node, whose operation takes none: message by message.

@@ -15,8 +15,8 @@ from atalanta.survey.broker_login import BrokerLogin
 from atalanta.survey.findings.cluster_finding import ClusterFinding, merged
 from atalanta.survey.findings.diagnosis import diagnosed
 from atalanta.survey.flow import Flow, flow_of
-from atalanta.survey.model.cluster import LiveCluster, Unreachable
-from atalanta.survey.survey import NOT_ADMITTED, Survey
+from atalanta.survey.model.cluster import NOT_ADMITTED, LiveCluster, Unreachable
+from atalanta.survey.survey import Survey
 
 PICTURE_S: Final = 4.0  # between two samples of what a picture needs
 FINDINGS_S: Final = 30.0  # between two samples of everything
@@ -90,6 +90,7 @@ class ClusterSampler:
         )
         self._last: SurveyResult | None = None
         self._running: asyncio.Task[SurveyResult] | None = None
+        self._closed = False
 
     async def result(self) -> SurveyResult | None:
         """Returns a sample that is current, or the one before while a new one is taken; None while there is none yet.
@@ -98,6 +99,8 @@ class ClusterSampler:
         """
         last = self._last
         now_s = time.monotonic()
+        if self._closed:  # a page that outlives its session
+            return last
         if last is not None and last.is_current(now_s, FINDINGS_S if self._details else PICTURE_S):
             return last
         task = self._running
@@ -114,6 +117,7 @@ class ClusterSampler:
 
     async def close(self) -> None:
         """Ends the sample that is being taken, and the connections."""
+        self._closed = True
         task = self._running
         if task is not None and not task.done():
             task.cancel()
@@ -147,6 +151,12 @@ def seen(task: asyncio.Task[SurveyResult]) -> None:
     """Takes the error of a sample that no page waited for: the next page takes another sample."""
     if not task.cancelled():
         task.exception()
+
+
+def is_cancelled() -> bool:
+    """Returns whether the running task itself was cancelled, and not something that it waits for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 class SessionSurvey:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
@@ -24,21 +23,17 @@ from atalanta.console.nodes.actions import (
     Action,
 )
 from atalanta.console.nodes.failures import NotFound
-from atalanta.console.nodes.jobs import RUNNING_MAX
 from atalanta.console.nodes.list_kinds import ADDRESSES, QUEUES
 from atalanta.console.nodes.node import ClusterNode
 from atalanta.console.nodes.orders import IDS_MAX, Order, SentMessage, job_of, matching
 from atalanta.console.operator import OperatorSession
+from atalanta.console.pages.jobs import started
 from atalanta.console.pages.queues import rows_named
 from atalanta.message.encoding.digits import all_digits
 
-READ_ONLY: Final = "This console only reads (--read-only): nothing was done."
 BODY_MAX: Final = 1 << 20
 PROPERTIES_MAX: Final = 100
 SENT_MAX: Final = 1_000
-QUICK_S: Final = 1.5  # a job that is over by then is shown with its result at once
-
-log = logging.getLogger("atalanta.console")
 
 
 class ActionPages:
@@ -58,7 +53,7 @@ class ActionPages:
     # -- actions --------------------------------------------------------------------------------
     async def form(self, request: web.Request) -> web.StreamResponse:
         """Shows the form of an action with what is there now."""
-        self._check_writable()
+        self.desk.check_writable()
         action = _action_of(request.query)
         order = Order(action, name=one(request.query, "name"), selector=one(request.query, "selector").strip())
         if action.subject in (MESSAGE, CLIENT):
@@ -68,7 +63,7 @@ class ActionPages:
 
     async def act(self, request: web.Request) -> web.StreamResponse:
         """Carries an order out when it is confirmed, else shows what it would do."""
-        self._check_writable()
+        self.desk.check_writable()
         fields = await request.post()
         texts = {name: value for name, value in fields.items() if isinstance(value, str)}
         order = _order_of(texts, [value for value in fields.getall("id", []) if isinstance(value, str)])
@@ -118,7 +113,7 @@ class ActionPages:
     # -- sending --------------------------------------------------------------------------------
     async def send_form(self, request: web.Request) -> web.StreamResponse:
         """Shows the form of a message."""
-        self._check_writable()
+        self.desk.check_writable()
         is_address = request.query.get("kind") == ADDRESS
         name = one(request.query, "name")
         kind = ADDRESSES if is_address else QUEUES
@@ -138,7 +133,7 @@ class ActionPages:
 
     async def send(self, request: web.Request) -> web.StreamResponse:
         """Sends a message, or several like it, to one node."""
-        self._check_writable()
+        self.desk.check_writable()
         fields = await request.post()
         texts = {name: value for name, value in fields.items() if isinstance(value, str)}
         action = SEND_TO_ADDRESS if texts.get("kind") == ADDRESS else SEND
@@ -155,17 +150,9 @@ class ActionPages:
     ) -> web.StreamResponse:
         operator = operator_of(request)
         job = job_of(order, nodes, operator.browser.credentials, self.desk.links.to(back))
-        job.on_over = operator.changed
-        if len([each for each in operator.jobs.newest() if not each.is_over]) >= RUNNING_MAX:
-            raise FormRefused("Many jobs are running: wait until one is over, or stop it.")
-        places = ",".join(node.place.at for node in nodes)
-        log.info(
-            "console_action user=%r peer=%s action=%s name=%r target=%r selector=%r nodes=%r",
-            operator.user, operator.browser.peer, order.action.name, order.name, order.target, order.selector, places,
-        )  # fmt: skip
-        operator.jobs.start(job)
-        await job.wait(QUICK_S)
-        return self.desk.moved("/job", id=job.id)
+        return await started(
+            self.desk, request, job, order.action.name, order.name, nodes, target=order.target, selector=order.selector
+        )
 
     async def _nodes(self, operator: OperatorSession, order: Order, node_id: str) -> list[ClusterNode]:
         """Returns the nodes that an order is for: the one that was chosen, or all that have the queue or address."""
@@ -179,10 +166,6 @@ class ActionPages:
         if not nodes:
             raise NotFound(f"no node has {order.action.subject} {order.name} (now)")
         return nodes
-
-    def _check_writable(self) -> None:
-        if self.desk.options.read_only:
-            raise web.HTTPForbidden(reason=READ_ONLY)
 
 
 def _action_of(given: Mapping[str, str]) -> Action:

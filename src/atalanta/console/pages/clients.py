@@ -21,6 +21,7 @@ from atalanta.console.nodes.list_kinds import (
 from atalanta.console.nodes.node import ClusterNode
 from atalanta.console.nodes.snapshots import Snapshot
 from atalanta.console.nodes.tables import NODE, of_node, page_of_rows, read_query
+from atalanta.console.pages.downloads import downloaded
 from atalanta.console.pages.queues import is_internal_name
 
 
@@ -126,6 +127,11 @@ class ClientPages:
             rows += of_node(each.rows, node.label, node.id)
         if shown.hides and not query.with_internal:
             rows = [row for row in rows if not is_internal_name(str(row.get(shown.hides) or ""))]
+        file = await downloaded(
+            self.desk, request, shown.path.strip("/"), rows, query, shown.searched, (*kind.fields, NODE)
+        )
+        if file is not None:
+            return file
         action = shown.action if await self._may(request, shown, [node for node, _ in answers.found]) else None
         return self.desk.page(
             request,

@@ -9,7 +9,7 @@ from atalanta.console.configuration.change_job import ChangeReturn, recorded_cha
 from atalanta.console.desk import ConsoleDesk, form_of, one, operator_of
 from atalanta.console.nodes.failures import NotFound
 from atalanta.console.nodes.node import ClusterNode
-from atalanta.console.pages.element_changes import check_writable, start_job
+from atalanta.console.pages.jobs import started
 
 
 class HistoryPages:
@@ -45,7 +45,7 @@ class HistoryPages:
 
     async def form(self, request: web.Request) -> web.StreamResponse:
         """Shows the change that would be taken back."""
-        check_writable(self.desk)
+        self.desk.check_writable()
         operator = operator_of(request)
         node, recorded = await self._found(request, one(request.query, "node"), one(request.query, "id"))
         configurations = await operator.configurations.all([], fresh=True)
@@ -54,13 +54,13 @@ class HistoryPages:
 
     async def undo(self, request: web.Request) -> web.StreamResponse:
         """Takes a change back at its node."""
-        check_writable(self.desk)
+        self.desk.check_writable()
         given = await form_of(request)
         node, recorded = await self._found(request, one(given, "node"), one(given, "id"))
         taken = ChangeReturn(node, recorded, one(given, "digest"))
         title = f"Take back change {recorded.id} of {node.label}"
         job = undo_job(title, [taken], operator_of(request).browser.peer, self.desk.links.to("/changes"))
-        return await start_job(self.desk, request, job, [node])
+        return await started(self.desk, request, job, job.title, "", [node])
 
     async def _found(self, request: web.Request, node_id: str, change_id: str) -> tuple[ClusterNode, RecordedChange]:
         """Returns a node and a change that it keeps. Raises NotFound."""

@@ -42,10 +42,9 @@ from atalanta.console.configuration.node_configuration import HIDDEN, NodeConfig
 from atalanta.console.desk import ConsoleDesk, FormRefused, form_of, one, operator_of
 from atalanta.console.nodes.cluster import NodeAnswers
 from atalanta.console.nodes.failures import NotFound
-from atalanta.console.nodes.jobs import RUNNING_MAX, Job
 from atalanta.console.nodes.node import ClusterNode
-from atalanta.console.pages.actions import QUICK_S, READ_ONLY
 from atalanta.console.pages.elements import kind_named, of_node
+from atalanta.console.pages.jobs import started
 
 FIELDS_MAX: Final = 2_000
 
@@ -97,12 +96,12 @@ class ElementChangePages:
 
     async def form(self, request: web.Request) -> web.StreamResponse:
         """Shows the form of an action."""
-        check_writable(self.desk)
+        self.desk.check_writable()
         return await self._form(request, request.query, {})
 
     async def change(self, request: web.Request) -> web.StreamResponse:
         """Carries a change out when it is confirmed, else shows what it would do, or the form again."""
-        check_writable(self.desk)
+        self.desk.check_writable()
         given = await form_of(request)
         if len(given) > FIELDS_MAX:
             raise FormRefused(f"A form has at most {FIELDS_MAX} fields.")
@@ -115,7 +114,8 @@ class ElementChangePages:
         if action in SWITCHES:
             if given.get("step") != "confirmed":
                 return await self._form(request, given, {})
-            return await start_job(self.desk, request, switch_job(action, kind.name, name, nodes, back), nodes)
+            job = switch_job(action, kind.name, name, nodes, back)
+            return await started(self.desk, request, job, job.title, name, nodes)
         try:
             change = change_of(action, kind, name, subject.parameters, given)
         except FormIncomplete as error:
@@ -123,11 +123,12 @@ class ElementChangePages:
         order = ChangeOrder(change, digests_of(given), operator_of(request).browser.peer)
         if given.get("step") != "confirmed":
             return await self._preview(request, subject, order, nodes, given)
-        return await start_job(self.desk, request, change_job(order, nodes, back), nodes)
+        job = change_job(order, nodes, back)
+        return await started(self.desk, request, job, job.title, "", nodes)
 
     async def undo(self, request: web.Request) -> web.StreamResponse:
         """Takes the change of a job back at the nodes that have it."""
-        check_writable(self.desk)
+        self.desk.check_writable()
         operator = operator_of(request)
         job = operator.jobs.find(one(await form_of(request), "id"))
         if not isinstance(job, ChangeJob) or not job.is_over or not job.returning:
@@ -138,7 +139,7 @@ class ElementChangePages:
             if step.recorded is not None and step.answer is not None
         ]
         made = undo_job(f"Take back: {job.title}", returns, operator.browser.peer, job.back)
-        return await start_job(self.desk, request, made, [each.node for each in returns])
+        return await started(self.desk, request, made, made.title, "", [each.node for each in returns])
 
     # -- parts ----------------------------------------------------------------------------------
     async def _form(
@@ -229,24 +230,3 @@ class ElementChangePages:
         if not name:
             return f"/configuration/{kind.name}"
         return f"/element?{urlencode({'kind': kind.name, 'name': name})}"
-
-
-def check_writable(desk: ConsoleDesk) -> None:
-    """Raises HTTPForbidden in a console that only reads."""
-    if desk.options.read_only:
-        raise web.HTTPForbidden(reason=READ_ONLY)
-
-
-async def start_job(desk: ConsoleDesk, request: web.Request, job: Job, nodes: Sequence[ClusterNode]) -> web.Response:
-    """Starts a job, and leads to its page."""
-    operator = operator_of(request)
-    if len([each for each in operator.jobs.newest() if not each.is_over]) >= RUNNING_MAX:
-        raise FormRefused("Many jobs are running: wait until one is over, or stop it.")
-    job.on_over = operator.changed
-    places = ",".join(node.place.at for node in nodes)
-    log.info(
-        "console_action user=%r peer=%s action=%s nodes=%r", operator.user, operator.browser.peer, job.title, places
-    )
-    operator.jobs.start(job)
-    await job.wait(QUICK_S)
-    return desk.moved("/job", id=job.id)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
+from typing import Final
+
 from aiohttp import web
 
-from atalanta.console.desk import ConsoleDesk, form_of, one, operator_of
+from atalanta.console.desk import ConsoleDesk, FormRefused, form_of, one, operator_of
 from atalanta.console.nodes.failures import NotFound
-from atalanta.console.nodes.jobs import Job
+from atalanta.console.nodes.jobs import RUNNING_MAX, Job
+from atalanta.console.nodes.node import ClusterNode
+
+QUICK_S: Final = 1.5  # a job that is over by then is shown with its result at once
+
+log = logging.getLogger("atalanta.console")
 
 
 class JobPages:
@@ -48,3 +57,22 @@ class JobPages:
         if job is None:
             raise NotFound("this session has no such job; jobs end with their session")
         return job
+
+
+async def started(
+    desk: ConsoleDesk, request: web.Request, job: Job, action: str, name: str, nodes: Sequence[ClusterNode],
+    target: str = "", selector: str = "",
+) -> web.StreamResponse:
+    """Starts a job, logs who has asked for it, and leads to its page. FormRefused while many are running."""
+    operator = operator_of(request)
+    job.on_over = operator.changed
+    if len([each for each in operator.jobs.newest() if not each.is_over]) >= RUNNING_MAX:
+        raise FormRefused("Many jobs are running: wait until one is over, or stop it.")
+    places = ",".join(node.place.at for node in nodes)
+    log.info(
+        "console_action user=%r peer=%s action=%s name=%r target=%r selector=%r nodes=%r",
+        operator.user, operator.browser.peer, action, name, target, selector, places,
+    )  # fmt: skip
+    operator.jobs.start(job)
+    await job.wait(QUICK_S)
+    return desk.moved("/job", id=job.id)

@@ -69,7 +69,7 @@ class LoginPages:
             response.headers["Retry-After"] = str(wait_s)
             return response
         try:
-            operator = await operators.log_in(UserCredentials(user, password), peer)
+            operator = await operators.log_in(UserCredentials(user, password, peer), peer)
         except (NotAuthorized, ManagementFailed) as error:
             return await self._refused(request, user, peer, error)
         except NodeUnreachable as error:

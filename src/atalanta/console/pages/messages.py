@@ -57,6 +57,7 @@ class MessagePages:
     async def body(self, request: web.Request) -> web.StreamResponse:
         """Sends the body as a file: bytes for the disk, never something that a browser shows."""
         node, queue, row = await self._found(request)
+        self.desk.connections.hold(request.protocol)  # the node may take minutes for gigabytes
         file = await messages.download(node, queue, row)
         try:
             return await self._sent(request, file, f"{UNSAFE.sub('_', queue)[:80]}-{row.id}.bin")
@@ -75,6 +76,7 @@ class MessagePages:
         await response.prepare(request)
         try:
             while piece := await asyncio.to_thread(file.read, PIECE_BYTES):
+                self.desk.connections.renew(request.protocol)  # a client that takes nothing is cut off
                 await response.write(piece)
             await response.write_eof()
         except ConnectionResetError:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from aiohttp import web
 
 from atalanta.client import ManagementFailed
-from atalanta.client.management import REPLY_QUEUE_PREFIX
+from atalanta.client.management import BROKER, REPLY_QUEUE_PREFIX
 from atalanta.console.desk import ConsoleDesk, one, operator_of
 from atalanta.console.nodes import messages
 from atalanta.console.nodes.actions import (
+    ADDRESS,
     ADDRESS_ACTIONS,
     MESSAGE_ACTIONS,
+    QUEUE,
     QUEUE_ACTIONS,
     SEND,
     SEND_TO_ADDRESS,
@@ -20,12 +23,15 @@ from atalanta.console.nodes.actions import (
     operation_names,
 )
 from atalanta.console.nodes.cluster import NodeAnswers, NodeProblem
+from atalanta.console.nodes.destinations import CREATIONS, DELETIONS
 from atalanta.console.nodes.failures import NotFound, error_text, missing_permission
 from atalanta.console.nodes.list_kinds import ADDRESSES, CONSUMERS, QUEUES, ListKind, ListRow
 from atalanta.console.nodes.node import ClusterNode
 from atalanta.console.nodes.snapshots import Snapshot
-from atalanta.console.nodes.tables import TableQuery, of_node, page_of_rows, read_query
+from atalanta.console.nodes.tables import NODE, PARTS, TableQuery, of_node, page_of_rows, read_query
 from atalanta.console.operator import OperatorSession
+from atalanta.console.pages.downloads import downloaded
+from atalanta.console.view.charts import QUEUE_CHARTS, charts
 from atalanta.message.encoding.digits import all_digits
 
 QUEUE_SUMS: Final = ("messageCount", "consumerCount", "deliveringCount", "scheduledCount")
@@ -33,6 +39,11 @@ ADDRESS_SUMS: Final = ("queueCount", "messageCount", "addressSize")
 # Names of queues that a cluster makes for itself.
 INTERNAL: Final = ("$.artemis.internal", "notif.", "$sys.mqtt", "activemq.management", "activemq.notifications")
 CONSUMERS_SHOWN_MAX: Final = 100
+# The part of a queue's page with messages, when nobody has looked at them.
+NOT_BROWSED: Final[dict[str, object]] = {
+    "selector": "", "size": messages.PAGE_SIZES[0], "page": 1, "sizes": messages.PAGE_SIZES, "messages": None,
+    "scheduled": None, "browse_problem": "", "browse_missing": None, "view": "",
+}  # fmt: skip
 
 
 class DestinationPages:
@@ -56,8 +67,12 @@ class DestinationPages:
         rows, answers = await _table(operator_of(request), QUEUES, query)
         if not query.with_internal:
             rows = [row for row in rows if not is_internal(row)]
-        table = page_of_rows(rows, query, ("name", "address"), QUEUE_SUMS)
-        return self._list(request, "queues.html", table, answers)
+        searched, fields = ("name", "address"), (*QUEUES.fields, NODE, PARTS)
+        file = await downloaded(self.desk, request, "queues", rows, query, searched, fields)
+        if file is not None:
+            return file
+        table = page_of_rows(rows, query, searched, QUEUE_SUMS)
+        return await self._list(request, "queues.html", QUEUE, table, answers)
 
     async def addresses(self, request: web.Request) -> web.StreamResponse:
         """Shows addresses, those with the same name as one row."""
@@ -65,13 +80,18 @@ class DestinationPages:
         rows, answers = await _table(operator_of(request), ADDRESSES, query)
         if not query.with_internal:
             rows = [row for row in rows if not is_internal(row)]
-        table = page_of_rows(rows, query, ("name",), ADDRESS_SUMS)
-        return self._list(request, "addresses.html", table, answers)
+        searched, fields = ("name",), (*ADDRESSES.fields, NODE, PARTS)
+        file = await downloaded(self.desk, request, "addresses", rows, query, searched, fields)
+        if file is not None:
+            return file
+        table = page_of_rows(rows, query, searched, ADDRESS_SUMS)
+        return await self._list(request, "addresses.html", ADDRESS, table, answers)
 
-    def _list(
-        self, request: web.Request, template: str, table: object, answers: NodeAnswers[Snapshot]
+    async def _list(
+        self, request: web.Request, template: str, kind: str, table: object, answers: NodeAnswers[Snapshot]
     ) -> web.StreamResponse:
         operator = operator_of(request)
+        nodes = [node for node, _ in answers.found]
         age_s = max((each.age_s(operator.clock()) for _, each in answers.found), default=0.0)
         return self.desk.page(
             request,
@@ -79,6 +99,7 @@ class DestinationPages:
             table=table,
             problems=answers.problems,
             nodes=operator.cluster.known(),
+            may_create=bool(nodes) and await self._may(operator, nodes[0], CREATIONS[kind]),
             age_s=age_s,
             cut=[node.label for node, each in answers.found if each.total > len(each.rows)],
         )
@@ -92,27 +113,54 @@ class DestinationPages:
         if not parts:
             raise NotFound(f"no node has a queue {name} (now)") if not problems else problems[0].error
         node, row = _chosen(parts, request.query.get("node", ""))
-        browsed = await self._browsed(request, node, name)
-        consumers, hidden = await _consumers(operator, [each for each, _ in parts], name)
         permitted = await operator.permissions.allowed(
             node, f"queue.{name}", operation_names((*QUEUE_ACTIONS, *MESSAGE_ACTIONS, SEND))
         )
         return self.desk.page(
             request,
             "queue.html",
-            name=name,
-            parts=parts,
-            sums={field: _sum(parts, field) for field in QUEUES.numbers},
-            first=row,
-            node=node,
-            problems=problems,
-            consumers=consumers,
-            consumers_hidden=hidden,
             queue_actions=self._drawn(QUEUE_ACTIONS, permitted),
             message_actions=self._drawn(MESSAGE_ACTIONS, permitted),
             may_send=SEND.operation in permitted and not self.desk.options.read_only,
-            **browsed,
+            may_delete=not is_internal(row) and await self._may(operator, node, DELETIONS[QUEUE]),
+            **await self._figures(operator, name, parts, problems, node, row),
+            **await self._browsed(request, node, name),
         )
+
+    async def queue_part(self, request: web.Request) -> str:
+        """Returns the content of the page for a stream: the figures, without messages and buttons."""
+        operator = operator_of(request)
+        name = one(request.query, "name")
+        parts, problems = await rows_named(operator, QUEUES, name)
+        if not parts:
+            raise NotFound(f"no node has a queue {name} (now)")
+        node, row = _chosen(parts, request.query.get("node", ""))
+        figures = await self._figures(operator, name, parts, problems, node, row)
+        nothing = {"queue_actions": [], "message_actions": [], "may_send": False, "may_delete": False}
+        return self.desk.part(request, "queue.html", **figures, **nothing, **NOT_BROWSED)
+
+    async def _figures(
+        self,
+        operator: OperatorSession,
+        name: str,
+        parts: list[tuple[ClusterNode, ListRow]],
+        problems: list[NodeProblem],
+        node: ClusterNode,
+        row: ListRow,
+    ) -> dict[str, object]:
+        """Returns the part of the page that changes by itself: figures, time lines, consumers."""
+        consumers, hidden = await _consumers(operator, [each for each, _ in parts], name)
+        return {
+            "name": name,
+            "parts": parts,
+            "sums": {field: _sum(parts, field) for field in QUEUES.numbers},
+            "first": row,
+            "node": node,
+            "problems": problems,
+            "charts": charts(QUEUE_CHARTS, operator.sampler.watch(name), time.time()),
+            "consumers": consumers,
+            "consumers_hidden": hidden,
+        }
 
     async def _browsed(self, request: web.Request, node: ClusterNode, name: str) -> dict[str, object]:
         """Returns the part of the page with messages; a refusal is told there and hides nothing else."""
@@ -120,10 +168,7 @@ class DestinationPages:
         size_text, page_text = request.query.get("size", ""), request.query.get("page", "")
         size = int(size_text) if size_text in map(str, messages.PAGE_SIZES) else messages.PAGE_SIZES[0]
         page = max(1, int(page_text)) if all_digits(page_text, 6) else 1
-        found: dict[str, object] = {
-            "selector": selector, "size": size, "page": page, "sizes": messages.PAGE_SIZES, "messages": None,
-            "scheduled": None, "browse_problem": "", "browse_missing": None,
-        }  # fmt: skip
+        found: dict[str, object] = {**NOT_BROWSED, "selector": selector, "size": size, "page": page}
         view = request.query.get("view", "")
         found["view"] = view if view == "scheduled" else ""
         try:
@@ -160,7 +205,15 @@ class DestinationPages:
             problems=problems + answers.problems,
             actions=self._drawn(ADDRESS_ACTIONS, permitted),
             may_send=SEND_TO_ADDRESS.operation in permitted and not self.desk.options.read_only,
+            may_create=await self._may(operator, parts[0][0], CREATIONS[QUEUE]),
+            may_delete=not is_internal(parts[0][1]) and await self._may(operator, parts[0][0], DELETIONS[ADDRESS]),
         )
+
+    async def _may(self, operator: OperatorSession, node: ClusterNode, operation: str) -> bool:
+        """Returns whether an operation of the whole broker has a button."""
+        if self.desk.options.read_only:
+            return False
+        return operation in await operator.permissions.allowed(node, BROKER, [operation])
 
     def _drawn(self, actions: tuple[Action, ...], permitted: frozenset[str]) -> list[Action]:
         """Returns the actions that have a button: none for a console that only reads."""

@@ -48,6 +48,23 @@ function isInUse(part) {
   return selected || (part.contains(document.activeElement) && document.activeElement !== document.body);
 }
 
+// Puts the new content into the parts. False: somebody is using one of them, which stays as it is.
+function renew(parts, text) {
+  const fresh = new DOMParser().parseFromString(text, "text/html");
+  const found = fresh.querySelectorAll("[data-refresh]");
+  if (found.length !== parts.length) return true;
+  let all = true;
+  parts.forEach((part, number) => {
+    if (isInUse(part)) {
+      all = false;
+      return;
+    }
+    showLocalTimes(found[number]);
+    part.replaceChildren(...found[number].childNodes);
+  });
+  return all;
+}
+
 async function refresh(parts) {
   const answer = await fetch(location.href, {
     headers: { "X-Atalanta-Refresh": "1" },
@@ -58,20 +75,10 @@ async function refresh(parts) {
     location.reload();
     return;
   }
-  if (!answer.ok) return;
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const found = fresh.querySelectorAll("[data-refresh]");
-  if (found.length !== parts.length) return;
-  parts.forEach((part, number) => {
-    if (isInUse(part)) return;
-    showLocalTimes(found[number]);
-    part.replaceChildren(...found[number].childNodes);
-  });
+  if (answer.ok) renew(parts, await answer.text());
 }
 
-function keepCurrent() {
-  const parts = [...document.querySelectorAll("[data-refresh]")];
-  if (parts.length === 0) return;
+function poll(parts) {
   const seconds = Math.max(2, Math.min(...parts.map((part) => Number(part.dataset.refresh) || 5)));
   let busy = false;
   setInterval(async () => {
@@ -85,6 +92,63 @@ function keepCurrent() {
       busy = false;
     }
   }, seconds * 1000);
+}
+
+// Events of the console, as long as the page is seen: browsers have few connections to one host.
+// Without them (a proxy that holds them back, too many pages) the page asks every few seconds.
+function listen(parts, address) {
+  let source = null;
+  let failures = 0;
+  let given = false;
+  let newest = null;
+  let waiting = 0;
+  const show = () => {
+    clearTimeout(waiting);
+    if (newest !== null && !renew(parts, newest)) waiting = setTimeout(show, 3000);
+  };
+  const close = () => {
+    source?.close();
+    source = null;
+  };
+  const giveUp = () => {
+    close();
+    if (given) return;
+    given = true;
+    poll(parts);
+  };
+  const open = () => {
+    if (source !== null || given || document.hidden) return;
+    let heard = false;
+    const opened = new EventSource(address);
+    source = opened;
+    opened.addEventListener("part", (event) => {
+      heard = true;
+      failures = 0;
+      newest = event.data;
+      show();
+    });
+    opened.addEventListener("stop", giveUp);
+    opened.addEventListener("end", () => location.reload());
+    opened.addEventListener("error", () => {
+      failures += 1;
+      if (opened.readyState === EventSource.CLOSED || failures > 3) giveUp();
+    });
+    setTimeout(() => {
+      if (source === opened && !heard) giveUp();
+    }, 10000);
+  };
+  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", open);
+  open();
+}
+
+function keepCurrent() {
+  const parts = [...document.querySelectorAll("[data-refresh]")];
+  if (parts.length === 0) return;
+  const address = parts.length === 1 ? parts[0].dataset.live : undefined;
+  if (address && "EventSource" in window) listen(parts, address);
+  else poll(parts);
 }
 
 showLocalTimes(document);

@@ -21,7 +21,7 @@ from atalanta.management.request.call import (
     text_of,
 )
 from atalanta.management.request.json_text import encode_json
-from atalanta.management.request.times import duration_text
+from atalanta.management.request.times import uptime_text
 from atalanta.message.message import short_duplicate_id
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class BrokerControl(Control):
             "DefaultClusterPassword": lambda call: self.broker.security.has_default_password,
             "Clustered": lambda call: False,
             "ClientBalance": lambda call: refuse(NO_REDIRECT)(call, []),
-            "Uptime": lambda call: duration_text(self.status.uptime_ms(call.now)),
+            "Uptime": lambda call: uptime_text(self.status.uptime_ms(call.now)),
             "UptimeMillis": lambda call: self.status.uptime_ms(call.now),
             "CurrentTimeMillis": lambda call: call.now // 1_000_000,
             "QueueNames": lambda call: list(self.broker.queues),
@@ -197,7 +197,7 @@ class BrokerControl(Control):
                     "version": self.status.version,
                     "nodeId": broker.node_id,
                     "identity": broker.config.name,
-                    "uptime": duration_text(self.status.uptime_ms(call.now)),
+                    "uptime": uptime_text(self.status.uptime_ms(call.now)),
                     "state": "STOPPING" if broker.stopping else "STARTED",
                 }
             }

@@ -90,8 +90,10 @@ class Replacement(Removal):
         gone: list[Reference] = []
         for reference in chosen:
             plan = self.plan_for(now, reference)
-            if plan is None:
+            if plan is None:  # it stays, and does not count
                 self.taken -= 1
+                if self.left >= 0:
+                    self.left += 1
                 continue
             gone.append(reference)
             if plan.routes:
@@ -274,14 +276,20 @@ class MessageChangeOperations:
         self.dead_letters = dead_letters
         self.operations: Operations = {
             "removeMessage": [("l", self.remove_message)],
-            "removeMessages": [("S", self.remove_messages), ("iS", self.remove_messages)],
+            "removeMessages": [
+                ("S", self.remove_messages), ("iS", self.remove_messages), ("iSi", self.remove_messages),
+            ],
             "removeAllMessages": [("", self.remove_all_messages)],
             "expireMessage": [("l", self.expire_message)],
-            "expireMessages": [("S", self.expire_messages)],
+            "expireMessages": [("S", self.expire_messages), ("Si", self.expire_messages)],
             "sendMessageToDeadLetterAddress": [("l", self.dead_letter_message)],
-            "sendMessagesToDeadLetterAddress": [("S", self.dead_letter_messages)],
+            "sendMessagesToDeadLetterAddress": [
+                ("S", self.dead_letter_messages), ("Si", self.dead_letter_messages),
+            ],
             "retryMessage": [("l", self.retry_message)],
-            "retryMessages": [("", self.retry_messages), ("S", self.retry_messages)],
+            "retryMessages": [
+                ("", self.retry_messages), ("S", self.retry_messages), ("Si", self.retry_messages),
+            ],
             "moveMessage": [("ls", self.move_message), ("lsb", self.move_message)],
             "copyMessage": [("ls", self.copy_message)],
             "moveMessages": [
@@ -308,12 +316,19 @@ class MessageChangeOperations:
         job.message_id = number_of(given, 0)
         return self.jobs.run(job)
 
+    def run_for_some(self, given: Parameters, index: int, job: MessageJob) -> object:
+        """Runs a job for as many messages as the parameter says; -1, or none given: all."""
+        if len(given) > index:
+            job.left = max(-1, number_of(given, index))
+        return self.jobs.run(job)
+
     def remove_message(self, call: Call, given: Parameters) -> object:
         return self.run_for_one(call, given, Removal(self.plans, call, call.queue, None))
 
     def remove_messages(self, call: Call, given: Parameters) -> object:
-        """(filter) or (flushLimit, filter); the flush limit is ignored."""
-        return self.jobs.run(Removal(self.plans, call, call.queue, selector_of(given, -1)))
+        """(filter) or (flushLimit, filter [, messageCount]); the flush limit is ignored."""
+        rest = given if not isinstance(given[0], int) else given[1:]
+        return self.run_for_some(rest, 1, Removal(self.plans, call, call.queue, selector_of(rest, 0)))
 
     def remove_all_messages(self, call: Call, given: Parameters) -> object:
         return self.jobs.run(Removal(self.plans, call, call.queue, None))
@@ -322,13 +337,16 @@ class MessageChangeOperations:
         return self.run_for_one(call, given, MessageExpiry(self.plans, call, None, self.expiry))
 
     def expire_messages(self, call: Call, given: Parameters) -> object:
-        return self.jobs.run(MessageExpiry(self.plans, call, selector_of(given, 0), self.expiry))
+        """(filter [, messageCount])."""
+        return self.run_for_some(given, 1, MessageExpiry(self.plans, call, selector_of(given, 0), self.expiry))
 
     def dead_letter_message(self, call: Call, given: Parameters) -> object:
         return self.run_for_one(call, given, DeadLetterMove(self.plans, call, None, self.dead_letters))
 
     def dead_letter_messages(self, call: Call, given: Parameters) -> object:
-        return self.jobs.run(DeadLetterMove(self.plans, call, selector_of(given, 0), self.dead_letters))
+        """(filter [, messageCount])."""
+        job = DeadLetterMove(self.plans, call, selector_of(given, 0), self.dead_letters)
+        return self.run_for_some(given, 1, job)
 
     def retry(self, call: Call, selector: Filter | None) -> Retry:
         return Retry(self.plans, call, selector, self.queues, self.addresses)
@@ -337,8 +355,9 @@ class MessageChangeOperations:
         return self.run_for_one(call, given, self.retry(call, None))
 
     def retry_messages(self, call: Call, given: Parameters) -> object:
+        """([filter [, messageCount]])."""
         selector = selector_of(given, 0) if given else None
-        return self.jobs.run(self.retry(call, selector))
+        return self.run_for_some(given, 1, self.retry(call, selector))
 
     def move_message(self, call: Call, given: Parameters) -> object:
         rejects = len(given) > 2 and flag_of(given, 2)
@@ -354,10 +373,7 @@ class MessageChangeOperations:
         rest = given if not isinstance(given[0], int) else given[1:]
         target = self.other_queue(call, text_of(rest, 1))
         rejects = len(rest) > 2 and flag_of(rest, 2)
-        job = Move(self.plans, call, selector_of(rest, 0), target, rejects)
-        if len(rest) > 3:
-            job.left = max(-1, number_of(rest, 3))
-        return self.jobs.run(job)
+        return self.run_for_some(rest, 3, Move(self.plans, call, selector_of(rest, 0), target, rejects))
 
     def priority_change(
         self, call: Call, selector: Filter | None, priority: int

@@ -40,8 +40,8 @@ def moment(at_ns: int) -> str:
     return f"{short_date(at_ns)}, {at.hour % 12 or 12}:{at.minute:02}:{at.second:02} {half}"
 
 
-def duration_text(duration_ms: int) -> str:
-    """Returns the form of TimeUtils.printDuration: the two largest units, seconds with a fraction."""
+def uptime_text(duration_ms: int) -> str:
+    """Returns Artemis' form of an uptime (TimeUtils.printDuration): the two largest units, seconds with a fraction."""
     seconds = duration_ms / 1_000
     minutes, hours, days = (
         duration_ms // 60_000,

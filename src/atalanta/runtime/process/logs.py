@@ -44,6 +44,7 @@ LEVELS: Final = {
     "critical_component_hangs": logging.CRITICAL,
     "command_left_out": logging.WARNING,
     "connection_timed_out": logging.WARNING,
+    "console_ended": logging.WARNING,
     "connector_kept": logging.WARNING,
     "core_bridge_gave_up": logging.WARNING,
     "core_bridge_not_made": logging.WARNING,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import time
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -14,15 +13,17 @@ from atalanta.survey.findings.cluster_finding import (
     ClusterFinding,
     delay_line,
 )
-from atalanta.survey.model.cluster import LiveCluster, NodeView, Unreachable
+from atalanta.survey.model.cluster import NOT_ADMITTED, LiveCluster, NodeView, Unreachable
 from atalanta.survey.model.links import ClusterConnectionView
 from atalanta.survey.texts import duration_text
+from atalanta.wire.loopback import is_loopback
 
 CONNECTOR: Final = '<connector name="…">tcp://{host}:{port}</connector>'
 SAME_CREDENTIALS: Final = "<cluster-user>…</cluster-user> <cluster-password>…</cluster-password>, the same on all nodes"
 START: Final = "start the node, or correct host and port of its <connector>"
 STATIC: Final = "<static-connectors><connector-ref>…</connector-ref></static-connectors>"
 RIGHTS: Final = "ask as a user with the permission manage (and view, with management-message-rbac)"
+NOT_AGREED: Final = "not_agreed"  # the console shows the way to its form
 CLOCKS_MS: Final = 5_000
 WELL_KNOWN: Final = (("admin", "admin"), ("artemis", "artemis"), ("guest", "guest"))
 
@@ -179,7 +180,7 @@ def announced_addresses(cluster: LiveCluster) -> Iterator[ClusterFinding]:
         for node_id, address in node.members.items():
             advertised.setdefault((node_id, address), []).append(node.label)
     hosts = [address.rpartition(":")[0] for _, address in advertised]
-    spread = any(not _is_loopback(host) and not _is_unconnectable(host) for host in hosts)
+    spread = any(not is_loopback(host) and not _is_unconnectable(host) for host in hosts)
     for (node_id, address), _ in advertised.items():
         host = address.rpartition(":")[0]
         failed = next(
@@ -192,7 +193,7 @@ def announced_addresses(cluster: LiveCluster) -> Iterator[ClusterFinding]:
         )
         if _is_unconnectable(host):
             yield _wrong(cluster, node_id, address, "which cannot be connected to")
-        elif _is_loopback(host) and spread:
+        elif is_loopback(host) and spread:
             yield _wrong(
                 cluster,
                 node_id,
@@ -232,6 +233,16 @@ def _unreachable(
         yield _wrong(cluster, node_id, address, f"but answers at {node.at} only ({failed.why})")
         return
     linked = [each.label for each in cluster.nodes if node_id in each.linked()]
+    if failed.why == NOT_ADMITTED:
+        yield ClusterFinding(
+            WARNING,
+            NOT_AGREED,
+            cluster.label(node_id),
+            f"was not asked at {address}: {failed.why}",
+            f"name {address} on the command line of the console, or agree to it on the page of the cluster",
+            {"member": node_id, "address": address},
+        )
+        return
     seen = f"; {', '.join(linked)} can" if linked else "; no member has a link to it"
     yield ClusterFinding(
         WARNING if linked else ERROR,
@@ -245,15 +256,6 @@ def _unreachable(
 
 def _is_unconnectable(host: str) -> bool:
     return host.strip("[]") in ("0.0.0.0", "::", "", "None", "null")
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 # -- what must be alike -----------------------------------------------------------------------------

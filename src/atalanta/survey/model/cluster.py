@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from atalanta.survey.model.groups import PairView, PassiveView, ReplicationView
 from atalanta.survey.model.health import AlarmView, EventView
 from atalanta.survey.model.links import BridgeView, ClusterConnectionView, LinkView, NetworkView
 from atalanta.survey.model.queues import ClusterQueue, ConsumerView, QueueView, TotalsView
+
+# Why a member was not asked that only a topology names.
+NOT_ADMITTED: Final = "its address comes from the topology alone, and nobody has agreed to log in there"
 
 
 @dataclass
@@ -28,6 +32,8 @@ class NodeView:
     shared_store: bool = False
     epoch: int | None = None
     uptime_ms: int | None = None
+    answer_ms: float | None = None
+    """How long it took to answer a small question of management."""
     clients: int | None = None
     """Its connections, those of other members and of this survey too."""
     sessions: int | None = None

@@ -47,7 +47,9 @@ class NodeInquiry:
     async def fill(self) -> None:
         """Takes the first sample. Raises ClientError if the node does not answer at all."""
         node, management = self.node, self.management
+        began_s = time.monotonic()
         node.name = str(await self._ask("name", management.get(BROKER, "Name"), "") or "")
+        node.answer_ms = 1_000 * (time.monotonic() - began_s)
         node.version = str(await self._ask("version", management.get(BROKER, "Version"), "") or "")
         try:
             default = await management.get(BROKER, "DefaultClusterPassword")

@@ -6,7 +6,7 @@ import os
 from typing import Final
 
 from atalanta.config.checks.findings import ERROR, INFORMATION, WARNING, CheckedNode, Findings
-from atalanta.config.checks.reachability import host_of, is_loopback, same_host
+from atalanta.config.checks.reachability import host_of, same_host
 from atalanta.config.checks.replicated_groups.group import (
     ReplicatedGroup,
     dialled,
@@ -31,6 +31,7 @@ from atalanta.ha.manager_config import (
     QuorumManagerConfig,
     ZooKeeperManagerConfig,
 )
+from atalanta.wire.loopback import is_loopback
 
 KIND: Final = "ha-policy"
 STATIC: Final = (
