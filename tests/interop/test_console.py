@@ -299,6 +299,144 @@ def test_scheduled_messages_are_listed(nodes: Nodes, middle: BrokerProcess) -> N
     asyncio.run(main())
 
 
+# -- the configuration ----------------------------------------------------------------------------------
+async def changed(user: Browser, kind: str, action: str, name: str, node: BrokerProcess | None, **values: str) -> Page:
+    """Goes through the form of a change, at one node or at all of them; its values are `v.…` there."""
+    named = "" if action == "add" else f"&name={name}"
+    page = await user.get(f"/element/form?do={action}&kind={kind}{named}")
+    assert page.status == 200, page.words()
+    fields = {f"v.{key.replace('_', '-')}": value for key, value in values.items()}
+    if action == "add":
+        fields["name"] = name
+    if node is not None:
+        options = page.document.xpath("//select[@name='node']/option")
+        fields["node"] = next(str(each.get("value")) for each in options if each.text_content() == node.name)
+    step = "confirmed" if action in ("start", "stop") else "preview"
+    page = await user.submit(page, "/element/change", step=step, **fields)
+    if step == "preview":
+        assert page.document.xpath("//button[@value='confirmed']"), page.words()
+        page = await user.submit(page, "/element/change", step="confirmed")
+    assert page.status == 200 and "failed" not in page.words(), page.words()
+    return page
+
+
+def test_every_kind_is_shown_with_what_each_node_tells(nodes: Nodes, middle: BrokerProcess) -> None:
+    async def main() -> None:
+        async with operator(nodes) as user:
+            page = await user.get("/configuration")
+            kinds = dict.fromkeys(link for link in page.links() if link.startswith("/configuration/"))
+            assert len(kinds) > 10
+            for path in kinds:
+                if path.startswith("/configuration/file"):
+                    continue
+                page = await user.get(path)
+                assert page.status == 200 and "Not everything is here" not in page.words(), (path, page.words())
+                if middle.kind == "artemis" and path.endswith(("/discovery-group", "/grouping-handler")):
+                    assert middle.name in page.words() and "tells nothing" in page.words(), page.words()
+                for link in dict.fromkeys(each for each in page.links() if each.startswith("/element?")):
+                    page = await user.get(link)
+                    assert page.status == 200, (link, page.words())
+            page = await user.get("/element?kind=cluster-connection&name=interop")
+            for node in nodes:
+                assert page.row(node.name)[1] == "started", page.words()
+
+    asyncio.run(main())
+
+
+def test_a_bridge_is_added_at_a_node_moves_a_message_and_is_removed(
+    nodes: Nodes, middle: BrokerProcess, brokers: Lineup
+) -> None:
+    """To a broker that wants no user: a bridge that management adds has none."""
+    target = brokers.single("atalanta")
+    path = target.folder / "etc" / "broker.xml"
+    path.write_text(path.read_text().replace("<acceptors>", "<security-enabled>false</security-enabled><acceptors>", 1))
+    target.start()
+
+    async def main() -> None:
+        await fill(middle, "leaving", [])
+        await fill(target, "arriving", [])
+        async with operator(nodes) as user:
+            await changed(user, "connector", "add", "outside", middle, host="127.0.0.1", port=str(target.port))
+            page = await changed(
+                user, "bridge", "add", "by-console", middle, queue_name="leaving", forwarding_address="arriving",
+                static_connectors="outside", retry_interval="200",
+            )  # fmt: skip
+            assert page.row(middle.name)[1] == "added", page.words()
+            await fill(middle, "leaving", texts(1))
+            async with client(target) as connection:
+                message = await (await connection.consumer("arriving")).receive(20)
+                assert message is not None and message.text == "body 0"
+            page = await user.get("/element?kind=bridge&name=by-console")
+            assert page.row(middle.name)[1] in ("started", "connected"), page.words()
+            page = await user.get("/")
+            assert page.status == 200, page.words()
+            page = await changed(user, "bridge", "remove", "by-console", middle)
+            assert page.row(middle.name)[1] == "removed", page.words()
+            assert (await user.get("/element?kind=bridge&name=by-console")).status == 404
+            await changed(user, "connector", "remove", "outside", middle)
+
+    try:
+        asyncio.run(main())
+    finally:
+        target.close()
+
+
+def test_a_divert_is_added_at_all_nodes_copies_and_is_removed(nodes: Nodes) -> None:
+    async def main() -> None:
+        async with operator(nodes) as user:
+            values = {"address": "copied", "forwarding_address": "copies"}
+            page = await changed(user, "divert", "add", "by-console", None, **values)
+            for node in nodes:
+                assert page.row(node.name)[1] == "added", page.words()
+                await fill(node, "copies", [])
+                await fill(node, "copied", [])
+                async with client(node) as connection:
+                    await (await connection.producer("copied")).send(Message(text="twice"))
+                assert [await count(node, name) for name in ("copied", "copies")] == [1, 1], node.name
+            page = await changed(user, "divert", "remove", "by-console", None)
+            for node in nodes:
+                assert page.row(node.name)[1] == "removed", page.words()
+                async with client(node) as connection:
+                    await (await connection.producer("copied")).send(Message(text="once"))
+                assert [await count(node, name) for name in ("copied", "copies")] == [2, 1], node.name
+
+    asyncio.run(main())
+
+
+def test_settings_and_connectors_are_added_at_all_nodes_and_removed(nodes: Nodes) -> None:
+    async def main() -> None:
+        async with operator(nodes) as user:
+            for kind, name, values in (
+                ("connector", "new", {"host": "127.0.0.1", "port": "1"}),
+                ("address-setting", "fresh.#", {"max_delivery_attempts": "3"}),
+                ("security-setting", "fresh.#", {"send": "amq"}),
+            ):
+                page = await changed(user, kind, "add", name, None, **values)
+                for node in nodes:
+                    assert page.row(node.name)[1] == "added", (kind, page.words())
+                path = f"/element?kind={kind}&name={name.replace('#', '%23')}"
+                page = await user.get(path)
+                assert page.status == 200, (kind, page.words())
+                page = await changed(user, kind, "remove", name.replace("#", "%23"), None)
+                for node in nodes:
+                    assert page.row(node.name)[1] == "removed", (kind, page.words())
+
+    asyncio.run(main())
+
+
+def test_a_cluster_connection_is_stopped_and_started_at_a_node(nodes: Nodes, middle: BrokerProcess) -> None:
+    async def main() -> None:
+        async with operator(nodes) as user:
+            path = "/element?kind=cluster-connection&name=interop"
+            for action, state in (("stop", "stopped"), ("start", "started")):
+                page = await changed(user, "cluster-connection", action, "interop", middle)
+                assert page.row(middle.name)[1] == state, page.words()
+                assert (await user.get(path)).row(middle.name)[1] == state
+
+    asyncio.run(main())
+    until("all forward to all", lambda: linked(nodes), 60)
+
+
 # -- the survey by the command line ---------------------------------------------------------------------
 def test_doctor_finds_a_healthy_cluster_healthy(nodes: Nodes) -> None:
     for node in nodes:

@@ -92,6 +92,11 @@ class Survey:
         await self._visit_all(names)
         return self.found if before is None else joined(before, self.found, seconds)
 
+    @property
+    def has_lost(self) -> bool:
+        """Returns whether a connection has ended since the last sample: a node is gone, or has started again."""
+        return any(not connection.connected for connection, _ in self._open.values())
+
     async def close(self) -> None:
         """Closes the connections."""
         opened = list(self._open.values())

@@ -21,6 +21,7 @@ from atalanta.survey.survey import Survey
 PICTURE_S: Final = 4.0  # between two samples of what a picture needs
 FINDINGS_S: Final = 30.0  # between two samples of everything
 INTERVAL_MAX_S: Final = 300.0
+AWAY: Final = 5  # while a node does not answer a sample is mostly spent waiting: so many times the usual pause at most
 SHARE: Final = 100  # the pause after a sample, as a multiple of the time that it took
 FIRST_S: Final = 5.0  # the first page waits so long for the picture
 FIRST_FINDINGS_S: Final = 2.0
@@ -67,7 +68,8 @@ class SurveyResult:
         """Returns whether the next sample has time. The second one comes soon: without it there are no rates."""
         if self.cluster.seconds <= 0:
             return self.age_s(now_s) < max(PICTURE_S, self.cost_s)
-        return self.age_s(now_s) < min(INTERVAL_MAX_S, max(interval_s, SHARE * self.cost_s))
+        most_s = AWAY * interval_s if self.unreachable else INTERVAL_MAX_S
+        return self.age_s(now_s) < max(interval_s, min(most_s, SHARE * self.cost_s))
 
 
 class ClusterSampler:
@@ -101,7 +103,8 @@ class ClusterSampler:
         now_s = time.monotonic()
         if self._closed:  # a page that outlives its session
             return last
-        if last is not None and last.is_current(now_s, FINDINGS_S if self._details else PICTURE_S):
+        interval_s = FINDINGS_S if self._details else PICTURE_S
+        if last is not None and last.is_current(now_s, interval_s) and not self._survey.has_lost:
             return last
         task = self._running
         if task is None or task.done():
