@@ -39,9 +39,9 @@ class ElementRow:
         return list(dict.fromkeys(user for _, part in self.parts for user in part.used_by))
 
     def value(self, parameter: str) -> str | None:
-        """Returns the value of a parameter if all nodes that have the element agree; None if they do not."""
-        values = {part.values.get(parameter, "") for _, part in self.parts}
-        return values.pop() if len(values) == 1 else None
+        """Returns the value of a parameter, "" where it is not set; None if the nodes differ in it."""
+        values = [part.values[parameter] for _, part in self.parts if parameter in part.values]
+        return None if parameter in self.differing else values[0] if values else ""
 
     def states(self) -> list[tuple[str, list[str]]]:
         """Returns the states with the labels of the nodes that have each; no labels where all have the same."""
@@ -94,7 +94,7 @@ def parameters_of(kind: ElementKind, configurations: NodeConfigurations) -> list
     return list(found.values())
 
 
-def shown_columns(kind: ElementKind, rows: Sequence[ElementRow], parameters: Sequence[ElementParameter]) -> list[str]:
-    """Returns the kind's columns that some node knows."""
-    known = {each.name for each in parameters} | {name for row in rows for _, part in row.parts for name in part.values}
+def shown_columns(kind: ElementKind, rows: Sequence[ElementRow]) -> list[str]:
+    """Returns the kind's columns in which some element has a value."""
+    known = {name for row in rows for _, part in row.parts for name in part.values}
     return [name for name in kind.columns if name in known]
