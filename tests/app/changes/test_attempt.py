@@ -43,7 +43,7 @@ def test_the_listing_has_elements_users_and_parameters_and_no_secret(tmp_path: P
 def test_a_change_is_written_applied_kept_and_told(tmp_path: Path) -> None:
     rig = Attempts(tmp_path)
     os.chmod(rig.path, 0o640)
-    answer = rig.change(added(concurrency="2"))
+    answer = rig.change(added(values={"concurrency": "2"}))
     assert answer["refused"] == "" and answer["written"] and answer["why_not_written"] == ""
     assert answer["now"] == ["bridge 'two' is added"] and answer["after_restart"] == []
     assert '+      <bridge name="two">' in answer["difference"].splitlines()
@@ -131,11 +131,11 @@ def test_a_second_operator_sees_what_the_first_has_changed(tmp_path: Path) -> No
 
 def test_errors_of_the_readers_and_checks_refuse(tmp_path: Path) -> None:
     rig = Attempts(tmp_path)
-    cases = [
-        (added(**{"retry-interval": "soon"}), "'soon' is not a number"),
-        (added(**{"static-connectors": ["none"]}), "there is no connector 'none'"),
-        (added(filter="a = = b"), "filter: "),
-        (added(**{"discovery-group-ref": "d"}), "has static connectors and a discovery group"),
+    cases: list[tuple[dict[str, object], str]] = [
+        (added(values={"retry-interval": "soon"}), "'soon' is not a number"),
+        (added(values={"static-connectors": ["none"]}), "there is no connector 'none'"),
+        (added(values={"filter": "a = = b"}), "filter: "),
+        (added(values={"discovery-group-ref": "d"}), "has static connectors and a discovery group"),
         (
             {"action": "add", "kind": "acceptor", "name": "b", "values": {"host": "127.0.0.1", "port": "61616"}},
             "both listen on port 61616",
@@ -263,10 +263,10 @@ def test_network_connectors_are_changed_in_atalanta_toml(tmp_path: Path) -> None
         ('{"changes": [{"action": "add", "kind": "bridge", "name": "a\\u0000b"}]}', "without control characters"),
         ('{"changes": [{"action": "add", "kind": "bridge", "name": " "}]}', "cannot be a name"),
         (json.dumps({"changes": [added("x" * 300)]}), "at most 255 characters"),
-        (json.dumps({"changes": [added(filter="a\nb")]}), "control characters"),
-        (json.dumps({"changes": [added(filter="${HOME}")]}), "would read a value of the node's environment"),
-        (json.dumps({"changes": [added(filter={"a": 1})]}), "a value is a text"),
-        (json.dumps({"changes": [added(filter="x" * 20_000)]}), "more than 16384 characters"),
+        (json.dumps({"changes": [added(values={"filter": "a\nb"})]}), "control characters"),
+        (json.dumps({"changes": [added(values={"filter": "${HOME}"})]}), "would read a value of the node's"),
+        (json.dumps({"changes": [added(values={"filter": {"a": 1}})]}), "a value is a text"),
+        (json.dumps({"changes": [added(values={"filter": "x" * 20_000})]}), "more than 16384 characters"),
     ],
 )
 def test_requests_that_cannot_be_read_are_refused(tmp_path: Path, text: str, why: str) -> None:

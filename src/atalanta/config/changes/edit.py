@@ -6,7 +6,7 @@ from typing import Final
 from xml.sax.saxutils import escape
 
 from atalanta.config.changes.address_text import HOST, PORT, with_part
-from atalanta.config.changes.kinds import Kind, Parameter, Place
+from atalanta.config.changes.kinds import ElementKind, Parameter, Place
 from atalanta.config.changes.request import ADD, REMOVE, Change, ChangeRefused, Value
 from atalanta.config.changes.source import Tag, XmlSource, quoted
 
@@ -15,7 +15,7 @@ INCLUDE: Final = "include"
 BY_HAND: Final = "change it there, and run `atalanta reload`"
 
 
-def changed_text(text: str, file: str, kind: Kind, change: Change) -> str:
+def changed_text(text: str, file: str, kind: ElementKind, change: Change) -> str:
     """Returns the text of `file` with one change. ChangeRefused names the place and the remedy."""
     edit = ElementEdit(text, file, kind, change.name)
     if change.action == ADD:
@@ -30,7 +30,7 @@ def changed_text(text: str, file: str, kind: Kind, change: Change) -> str:
 class ElementEdit:
     """The edit of one element. `source` is the text so far."""
 
-    def __init__(self, text: str, file: str, kind: Kind, name: str) -> None:
+    def __init__(self, text: str, file: str, kind: ElementKind, name: str) -> None:
         self.source = XmlSource(text)
         self.file = file
         self.kind = kind

@@ -13,7 +13,7 @@ from atalanta.config.changes.kinds import (
     DISCOVERY_GROUP,
     HIDDEN,
     STATIC_CONNECTORS,
-    Kind,
+    ElementKind,
     Parameter,
     default_text,
     is_secret,
@@ -44,7 +44,7 @@ RUNTIME: Final = "runtime"
 
 
 @dataclass
-class Element:
+class ConfigurationElement:
     """One element. `file` is the name of the file that it stands in; `values` are texts, lists joined by commas."""
 
     kind: str
@@ -94,23 +94,24 @@ def core_of(root: XmlElement) -> XmlElement | None:
 
 def elements_of(
     root: XmlElement | None, networks: list[NetworkConnectorConfig], file: str, missing: Sequence[Change] = ()
-) -> list[Element]:
+) -> list[ConfigurationElement]:
     """Returns the elements of a tree and the network connectors, in the order of the kinds and of the file; `file` is
     that of the network connectors. `missing` are removed ones, which may have users yet."""
     core = None if root is None else core_of(root)
-    found: list[Element] = []
+    found: list[ConfigurationElement] = []
     for kind in kinds().values():
         if kind.table:
             found += [_network(each, kind, file) for each in networks]
         elif core is not None:
             found += [_element(each, kind) for each in _nodes(core, kind)]
     present = {each.key for each in found}
-    found += [Element(each.kind, each.name, "", 0) for each in missing if (each.kind, each.name) not in present]
+    absent = [each for each in missing if (each.kind, each.name) not in present]
+    found += [ConfigurationElement(each.kind, each.name, "", 0) for each in absent]
     _tell_users(found)
     return found
 
 
-def _nodes(core: XmlElement, kind: Kind) -> list[XmlElement]:
+def _nodes(core: XmlElement, kind: ElementKind) -> list[XmlElement]:
     sections = list(core.all(kind.section)) if kind.section else [core]
     if kind.without_section:
         sections.append(core)
@@ -118,9 +119,9 @@ def _nodes(core: XmlElement, kind: Kind) -> list[XmlElement]:
     return [child for section in sections for child in section.children if child.name in names]
 
 
-def _element(node: XmlElement, kind: Kind) -> Element:
+def _element(node: XmlElement, kind: ElementKind) -> ConfigurationElement:
     name = node.attributes.get(kind.key, "")
-    found = Element(kind.name, name, Path(node.file).name, node.line)
+    found = ConfigurationElement(kind.name, name, Path(node.file).name, node.line)
     if kind.uri:
         found.values = _address(node, kind)
     elif node.name != kind.name or "uri" in node.attributes:
@@ -156,7 +157,7 @@ def _text(node: XmlElement, parameter: Parameter) -> str | None:
     return children[0].attributes.get(place.attribute, "") if place.attribute else children[0].text
 
 
-def _address(node: XmlElement, kind: Kind) -> dict[str, str]:
+def _address(node: XmlElement, kind: ElementKind) -> dict[str, str]:
     """Returns host, port and parameters of an acceptor or connector; those of the old form with `<param>` as well."""
     if node.children:
         given = {
@@ -175,7 +176,7 @@ def _address(node: XmlElement, kind: Kind) -> dict[str, str]:
     return values
 
 
-def _network(config: NetworkConnectorConfig, kind: Kind, file: str) -> Element:
+def _network(config: NetworkConnectorConfig, kind: ElementKind, file: str) -> ConfigurationElement:
     values = {kind.key: config.name}
     for entry in fields(NetworkConnectorConfig):
         value = getattr(config, entry.name)
@@ -187,12 +188,12 @@ def _network(config: NetworkConnectorConfig, kind: Kind, file: str) -> Element:
         names = [(QUEUE if each.queue else TOPIC) + each.name for each in getattr(config, attribute)]
         if names:
             values[name] = ",".join(names)
-    return Element(kind.name, config.name, file, 0, values)
+    return ConfigurationElement(kind.name, config.name, file, 0, values)
 
 
-def _tell_users(found: list[Element]) -> None:
+def _tell_users(found: list[ConfigurationElement]) -> None:
     """Puts into each element who uses it."""
-    by_key: dict[tuple[str, str], Element] = {}
+    by_key: dict[tuple[str, str], ConfigurationElement] = {}
     for each in found:
         by_key.setdefault(each.key, each)
     for each in found:

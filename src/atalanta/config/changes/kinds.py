@@ -96,7 +96,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ElementKind:
     """A kind of element. `section` is the element around all of them, "" directly below `<core>`.
 
     `key` is the attribute that names an element. `uri`: the parameters are those of an address in its text. `table`: it
@@ -266,7 +266,7 @@ def _networks() -> tuple[Parameter, ...]:
 
 
 @cache
-def kinds() -> dict[str, Kind]:
+def kinds() -> dict[str, ElementKind]:
     """Returns the kinds by name. Made once, and only where management asks."""
     direct = Parameter(
         "allow-direct-connections-only",
@@ -277,35 +277,35 @@ def kinds() -> dict[str, Kind]:
         editable=False,
     )
     found = (
-        Kind("broadcast-group", "broadcast-groups", _broadcast()),
-        Kind("discovery-group", "discovery-groups", _options(DiscoveryGroupConfig, NAME)),
-        Kind(
+        ElementKind("broadcast-group", "broadcast-groups", _broadcast()),
+        ElementKind("discovery-group", "discovery-groups", _options(DiscoveryGroupConfig, NAME)),
+        ElementKind(
             "cluster-connection",
             "cluster-connections",
             (*_options(ClusterConnectionConfig, NAME, "connector-ref"), direct, *_connectors()),
             also=("cluster-connection-uri",),
         ),
-        Kind("grouping-handler", "", _options(GroupingHandlerConfig, NAME, "type", "address")),
-        Kind(
+        ElementKind("grouping-handler", "", _options(GroupingHandlerConfig, NAME, "type", "address")),
+        ElementKind(
             "bridge",
             "bridges",
             (*_options(CoreBridgeConfig, NAME, "queue-name"), _filter("messages"), *_transformer(), *_connectors()),
         ),
-        Kind("connection-router", "connection-routers", _router(), without_section=True),
-        Kind("network-connector", "networks", _networks(), table=True),
-        Kind(
+        ElementKind("connection-router", "connection-routers", _router(), without_section=True),
+        ElementKind("network-connector", "networks", _networks(), table=True),
+        ElementKind(
             "acceptor",
             "acceptors",
             _endpoint(AcceptorConfig, TlsConfig, StompAcceptor, OpenWireAcceptor, listens=True),
             uri=True,
         ),
-        Kind("connector", "connectors", _endpoint(ConnectorConfig, TlsConfig, listens=False), uri=True),
-        Kind(
+        ElementKind("connector", "connectors", _endpoint(ConnectorConfig, TlsConfig, listens=False), uri=True),
+        ElementKind(
             "divert",
             "diverts",
             (*_options(DivertConfig, NAME, "address", "forwarding-address"), _filter("messages"), *_transformer()),
         ),
-        Kind("address-setting", "address-settings", _settings(), key=MATCH),
-        Kind("security-setting", "security-settings", _security(), key=MATCH),
+        ElementKind("address-setting", "address-settings", _settings(), key=MATCH),
+        ElementKind("security-setting", "security-settings", _security(), key=MATCH),
     )
     return {each.name: each for each in found}
