@@ -166,7 +166,7 @@ class ConfigurationChangeAttempt:
             picture_before = picture(configuration)
         verdict = judge(changes.started, changes.storage, after.contents_all(), known)
         touched = [file for file in after.files if before.of(file) != after.of(file)]
-        why = changes.why_not_written(touched)
+        why = changes.why_not_written(before, touched)
         self.answer = self._answer(before, after, verdict, picture_before)
         self.answer["why_not_written"] = why
         if verdict.errors or verdict.reloaded is None:

@@ -6,10 +6,15 @@ import os
 
 from atalanta.app.changes.configuration_changes import ConfigurationChanges
 from atalanta.config.broker_xml import read_broker_xml
-from atalanta.config.changes.elements import RUNTIME, ConfigurationElement, elements_of
+from atalanta.config.changes.elements import (
+    RUNTIME,
+    ConfigurationElement,
+    classic_elements,
+    elements_of,
+)
 from atalanta.config.changes.kinds import kinds
 from atalanta.config.changes.restart import fixed_elements
-from atalanta.config.changes.texts import BROKER, Texts
+from atalanta.config.changes.texts import BROKER, CLASSIC, Texts
 from atalanta.config.configuration import Configuration
 from atalanta.config.problems import ConfigError
 from atalanta.config.xml.convert import converted_tree
@@ -27,7 +32,9 @@ def listing(changes: ConfigurationChanges) -> dict[str, object]:
     fixed = fixed_elements(changes.started)
     for element in found:
         element.fixed = fixed.get(element.key, "")
-    why = changes.why_off(texts) or changes.why_not_written([texts.path])
+        if texts.form != BROKER and element.kind not in texts.kinds:
+            element.fixed = f"management does not change a {element.kind} of an {texts.form}"
+    why = changes.why_off(texts) or changes.why_not_written(texts, [texts.path])
     return {
         "file": texts.path.name,
         "form": texts.form,
@@ -37,7 +44,9 @@ def listing(changes: ConfigurationChanges) -> dict[str, object]:
         "why": why,
         "permitted": False,
         "elements": [each.as_json() for each in found],
-        "parameters": {name: [each.as_json() for each in kind.parameters] for name, kind in kinds().items()},
+        "parameters": {
+            name: [each.as_json() for each in kind.parameters] for name, kind in {**kinds(), **texts.kinds}.items()
+        },
     }
 
 
@@ -54,4 +63,7 @@ def listed_elements(texts: Texts, started: Configuration) -> list[ConfigurationE
     tree = texts.tree
     if texts.form != BROKER:
         tree = converted_tree(texts.path, started.values, texts.contents_all())
-    return elements_of(tree, networks, form_file)
+    found = elements_of(tree, networks, form_file)
+    if texts.form != CLASSIC or texts.tree is None:
+        return found
+    return [*(each for each in found if each.kind not in texts.kinds), *classic_elements(texts.tree)]

@@ -15,6 +15,7 @@ from atalanta.config.changes.kinds import (
     STATIC_CONNECTORS,
     ElementKind,
     Parameter,
+    classic_kinds,
     default_text,
     is_secret,
     kinds,
@@ -92,6 +93,14 @@ def core_of(root: XmlElement) -> XmlElement | None:
     return root if root.name == "core" else next(root.all("core"), None)
 
 
+def classic_elements(root: XmlElement) -> list[ConfigurationElement]:
+    """Returns the network and transport connectors of an activemq.xml, as they are written."""
+    broker = root if root.name == "broker" else next(root.all("broker"), None)
+    if broker is None:
+        return []
+    return [_element(each, kind) for kind in classic_kinds().values() for each in _nodes(broker, kind)]
+
+
 def elements_of(
     root: XmlElement | None, networks: list[NetworkConnectorConfig], file: str, missing: Sequence[Change] = ()
 ) -> list[ConfigurationElement]:
@@ -115,7 +124,7 @@ def _nodes(core: XmlElement, kind: ElementKind) -> list[XmlElement]:
     sections = list(core.all(kind.section)) if kind.section else [core]
     if kind.without_section:
         sections.append(core)
-    names = (kind.name, *kind.also)
+    names = (kind.tag, *kind.also)
     return [child for section in sections for child in section.children if child.name in names]
 
 
@@ -124,13 +133,14 @@ def _element(node: XmlElement, kind: ElementKind) -> ConfigurationElement:
     found = ConfigurationElement(kind.name, name, Path(node.file).name, node.line)
     if kind.uri:
         found.values = _address(node, kind)
-    elif node.name != kind.name or "uri" in node.attributes:
+    elif node.name != kind.tag or ("uri" in node.attributes and kind.parameter("uri") is None):
         found.values = {"uri": masked(node.attributes.get("address", node.attributes.get("uri", "")))}
     if not kind.uri:
         for parameter in kind.parameters:
             text = _text(node, parameter)
             if text is not None:
-                found.values[parameter.name] = text if parameter.editable or not text else HIDDEN
+                hides = is_secret(parameter.name) and text
+                found.values[parameter.name] = HIDDEN if hides else masked(text) if "://" in text else text
     return found
 
 

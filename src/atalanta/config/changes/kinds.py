@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import Field, dataclass, fields
+from dataclasses import Field, dataclass, fields, replace
 from functools import cache
 from typing import Any, Final
 
@@ -111,6 +111,12 @@ class ElementKind:
     table: bool = False
     also: tuple[str, ...] = ()
     without_section: bool = False  # it may also stand directly below <core>
+    element: str = ""  # the name of its elements, if that is another one
+
+    @property
+    def tag(self) -> str:
+        """Returns the name of its elements."""
+        return self.element or self.name
 
     def parameter(self, name: str) -> Parameter | None:
         """Returns the parameter of that name; None if there is none."""
@@ -263,6 +269,21 @@ def _networks() -> tuple[Parameter, ...]:
         for name in DESTINATIONS
     )
     return (*_options(NetworkConnectorConfig, NAME, "uri"), *lists)
+
+
+@cache
+def classic_kinds() -> dict[str, ElementKind]:
+    """Returns the kinds of an activemq.xml: what maps plainly. Lists of destinations stay as they are."""
+    listed = tuple(replace(each, editable=False) if each.many else each for each in _networks())
+    door = (
+        Parameter(NAME, Place(attribute=NAME), meaning="unique", required=True),
+        Parameter("uri", Place(attribute="uri"), meaning="scheme, address and options", required=True),
+    )
+    found = (
+        ElementKind("network-connector", "networkConnectors", listed, element="networkConnector"),
+        ElementKind("acceptor", "transportConnectors", door, element="transportConnector"),
+    )
+    return {each.name: each for each in found}
 
 
 @cache

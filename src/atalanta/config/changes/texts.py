@@ -11,7 +11,7 @@ from typing import Final
 from atalanta.config.changes.difference import Hunk, hunks, undone, unified
 from atalanta.config.changes.edit import changed_text
 from atalanta.config.changes.elements import WrittenTree
-from atalanta.config.changes.kinds import ElementKind, kinds
+from atalanta.config.changes.kinds import ElementKind, classic_kinds, kinds
 from atalanta.config.changes.mask import masked_text
 from atalanta.config.changes.network_tables import changed_tables
 from atalanta.config.changes.request import ADD, Change, ChangeRefused
@@ -69,9 +69,10 @@ class Texts:
             digest.update(hashlib.sha256(data).digest())
         return cls(path, main, own_path, own, tree, form, digest.hexdigest())
 
-    def file_of(self, kind: ElementKind) -> Path:
-        """Returns the file in which the elements of a kind stand."""
-        return self.own_path if kind.table else self.path
+    @property
+    def kinds(self) -> dict[str, ElementKind]:
+        """Returns the kinds that can be changed in a file of this form."""
+        return kinds() if self.form == BROKER else classic_kinds() if self.form == CLASSIC else {}
 
     def of(self, path: Path) -> bytes | None:
         """Returns the bytes of one of the two files."""
@@ -81,9 +82,11 @@ class Texts:
         """Returns the texts with these changes. ChangeRefused names the first one that is not possible."""
         found = self
         for change in changes:
-            kind = kinds().get(change.kind)
+            kind = self.kinds.get(change.kind)
             if kind is None:
-                raise ChangeRefused(f"'{change.kind}' is not changed by management, only: {', '.join(kinds())}")
+                where = "" if self.form == BROKER else f" in an {self.form}"
+                known = ", ".join(self.kinds)
+                raise ChangeRefused(f"'{change.kind}' is not changed by management{where}, only: {known}")
             if change.action == ADD:
                 check_name(change, kind)
             found = found._edited(change, kind)
