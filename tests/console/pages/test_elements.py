@@ -19,12 +19,12 @@ BRIDGE = "/element?kind=bridge&name=b"
 
 
 def play(
-    monkeypatch: pytest.MonkeyPatch, nodes: list[FakeNode], act: Act, user: str = "admin", **options: object
+    monkeypatch: pytest.MonkeyPatch, nodes: list[FakeNode], act: Act, user: str = "admin", read_only: bool = False
 ) -> None:
     """Carries out what a user does in a console of these nodes."""
 
     async def main() -> None:
-        async with logged_in(*install(monkeypatch, *nodes), user=user, **options) as browser:
+        async with logged_in(*install(monkeypatch, *nodes), user=user, read_only=read_only) as browser:
             await act(browser)
 
     # The first page after a log-in asks the survey, which these nodes do not answer.
@@ -298,7 +298,7 @@ def test_who_may_not_change_has_no_buttons_and_is_refused(monkeypatch: pytest.Mo
         assert (await user.post("/element/undo", {"form_token": token, "id": "x"})).status in (403, 404)
 
     user = "admin" if read_only else "viewer"
-    play(monkeypatch, [one], act, user, read_only=read_only)
+    play(monkeypatch, [one], act, user, read_only)
 
 
 def test_a_node_that_does_not_answer_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from atalanta.console.configuration.element_kinds import ElementKind
 from atalanta.console.configuration.node_configuration import (
     FILE,
+    IN_EFFECT,
     RUNTIME,
     ConfigurationElement,
     ElementParameter,
@@ -70,7 +71,8 @@ def compared(kind: ElementKind, configurations: NodeConfigurations) -> list[Elem
 
 def differences(parts: Sequence[ConfigurationElement], defaults: Mapping[str, str]) -> list[str]:
     """Returns the parameters that have not the same value everywhere. What is not set has its default; what the
-    controls of a broker do not show is left out."""
+    controls of a broker do not show is left out, and so are values in effect: they need not be set there."""
+    parts = [part for part in parts if part.origin != IN_EFFECT]
     found = []
     for name in dict.fromkeys(name for part in parts for name in part.values):
         values = {
