@@ -20,3 +20,4 @@ def test_a_default_is_the_same_as_none() -> None:
 def test_what_controls_do_not_show_is_not_compared() -> None:
     assert differences([part(a="1"), part(origin="management")], {}) == []
     assert differences([part(a="1"), part(origin="management", a="2")], {}) == ["a"]
+    assert differences([part(a="1"), part(origin="in effect", a="2")], {}) == []

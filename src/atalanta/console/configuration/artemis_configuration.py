@@ -13,6 +13,7 @@ from atalanta.console.configuration.artemis_reach import REACH, ROLES, ArtemisRe
 from atalanta.console.configuration.element_kinds import BY_NAME
 from atalanta.console.configuration.node_configuration import (
     HIDDEN,
+    IN_EFFECT,
     ConfigurationElement,
     NodeConfiguration,
     lines_of,
@@ -126,7 +127,7 @@ async def _address_setting(node: ClusterNode, match: str) -> ConfigurationElemen
     told = read_object(answer, "getAddressSettingsAsJSON")
     values = {setting_element(name): scalar_text(value) for name, value in told.items()}
     return ConfigurationElement(
-        "address-setting", match, {name: value for name, value in values.items() if value}, origin="in effect"
+        "address-setting", match, {name: value for name, value in values.items() if value}, origin=IN_EFFECT
     )
 
 
@@ -137,7 +138,7 @@ async def _security_setting(node: ClusterNode, match: str) -> ConfigurationEleme
         having = [text_of(row, "name") for row in roles if row.get(permission) is True]
         if having:
             values[permission] = "\n".join(having)
-    return ConfigurationElement("security-setting", match, values, origin="in effect")
+    return ConfigurationElement("security-setting", match, values, origin=IN_EFFECT)
 
 
 def setting_element(name: str) -> str:

@@ -84,13 +84,13 @@ KINDS: Final = (
     ElementKind(
         "acceptor", "Acceptors", "acceptor",
         "An acceptor is a port for clients and other nodes.",
-        ("host", "port", "protocols"), "acceptor",
+        ("uri", "host", "port", "protocols"), "acceptor",
         "The port is closed, and who came in there is disconnected. The last one for CORE is not stopped.",
     ),
     ElementKind(
         "connector", "Connectors", "connector",
         "A connector is an address that cluster connections, bridges and announcements name.",
-        ("host", "port"),
+        ("uri", "host", "port"),
     ),
     ElementKind(
         "divert", "Diverts", "divert",

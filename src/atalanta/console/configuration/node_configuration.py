@@ -14,6 +14,7 @@ ELEMENTS_MAX: Final = 20_000
 FILE: Final = "file"
 KEYS: Final = ("name", "match")  # parameters that are the name of the element itself
 RUNTIME: Final = "runtime"
+IN_EFFECT: Final = "in effect"  # the settings of an address, wherever they are set
 
 
 @dataclass(frozen=True)

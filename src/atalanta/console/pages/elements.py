@@ -90,7 +90,6 @@ class ElementPages:
         every = compared(kind, answers.found)
         text = one(request.query, "q", FILTER_MAX).strip()
         rows = [row for row in every if text.casefold() in row.name.casefold()]
-        parameters = parameters_of(kind, answers.found)
         networks = []
         if kind.name == "network-connector":
             survey = await operator.survey.picture()
@@ -105,7 +104,7 @@ class ElementPages:
             cut=max(0, len(rows) - ROWS_MAX),
             total=len(every),
             text=text,
-            columns=shown_columns(kind, rows[:ROWS_MAX], parameters),
+            columns=shown_columns(kind, rows[:ROWS_MAX]),
             configurations=answers.found,
             problems=answers.problems,
             notes=notes_of(kind, answers.found),
