@@ -83,7 +83,8 @@ def test_it_ends_with_the_node_and_its_death_is_an_event(tmp_path: Path) -> None
         until(lambda: len(addresses(broker)) == 2, broker.log)
         second = console_pid(broker)
         assert second != first
-    assert not alive(second)
+        assert broker.end(signal.SIGTERM) == 0
+        assert not alive(second)
 
 
 @pytest.mark.process

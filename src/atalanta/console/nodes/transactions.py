@@ -21,7 +21,7 @@ ENDED_MAX: Final = 100
 
 
 @dataclass(frozen=True)
-class Decision:
+class BranchDecision:
     """What an operator decides, with the operation of the node. `means` is said before it is done."""
 
     name: str
@@ -31,11 +31,11 @@ class Decision:
     means: str
 
 
-COMMIT: Final = Decision(
+COMMIT: Final = BranchDecision(
     "commit", "Commit", "commitPreparedTransaction", "committed",
     "Its messages are delivered, and those that it has read are gone for good.",
 )  # fmt: skip
-ROLLBACK: Final = Decision(
+ROLLBACK: Final = BranchDecision(
     "rollback", "Roll back", "rollbackPreparedTransaction", "rolled back",
     "Its messages are discarded, and those that it has read are delivered again.",
 )  # fmt: skip
@@ -121,14 +121,14 @@ async def find_transaction(node: ClusterNode, xid: str) -> PreparedTransaction:
     raise NotFound("this transaction is not prepared any more: its manager, or somebody else, has ended it")
 
 
-def decision_job(decision: Decision, xid: str, node: ClusterNode, back: str) -> Job:
+def decision_job(decision: BranchDecision, xid: str, node: ClusterNode, back: str) -> Job:
     """Returns the job that ends a branch, not yet started."""
     job = Job(f"{decision.label} the transaction {xid}", decision.done, back)
     job.add(JobStep(node.label, xid), partial(_decide, decision, xid, node))
     return job
 
 
-async def _decide(decision: Decision, xid: str, node: ClusterNode, job: Job, step: JobStep) -> None:
+async def _decide(decision: BranchDecision, xid: str, node: ClusterNode, job: Job, step: JobStep) -> None:
     async with node.long_conversation() as management:
         ended = await management.call(BROKER, decision.operation, xid)
     step.note = decision.done if ended is not False else "it was not prepared any more: nothing was done"

@@ -14,7 +14,7 @@ from atalanta.console.nodes.failures import NotFound
 from atalanta.console.nodes.node import ClusterNode
 from atalanta.console.nodes.transactions import (
     DECISIONS,
-    Decision,
+    BranchDecision,
     PreparedTransaction,
     decision_job,
     find_transaction,
@@ -79,7 +79,7 @@ class TransactionPages:
         job = decision_job(decision, xid, node, self.desk.links.to(PATH))
         return await started(self.desk, request, job, f"{decision.name}-transaction", xid, [node])
 
-    async def _allowed(self, operator: OperatorSession, node: ClusterNode) -> list[Decision]:
+    async def _allowed(self, operator: OperatorSession, node: ClusterNode) -> list[BranchDecision]:
         """Returns the decisions that have a button."""
         if self.desk.options.read_only:
             return []
