@@ -16,7 +16,7 @@ from typing import Final
 
 from PIL import Image
 
-from atalanta.client import Connection, Message, connect
+from atalanta.client import Connection, Consumer, Message, connect
 from tests.broker_process import BrokerProcess
 from tests.broker_xml import RETRIES, cluster, permissions, write_broker_xml, write_users
 from tests.console.browser_rig import (
@@ -34,7 +34,7 @@ FOLDER: Final = Path(__file__).resolve().parents[1] / "docs" / "images"
 USER, PASSWORD = "operator", "not a secret: these nodes live for a minute"
 NAMES: Final = ("berlin", "hamburg", "munich")
 WIDTH: Final = 1200
-HEIGHT_MAX: Final = 1400
+HEIGHT_MAX: Final = 1900
 COLOURS: Final = 64  # of a file: text and lines need no more
 # The pages with pictures in dark colours and at the width of a phone, too.
 SEVERAL: Final = ("/", "/queues", "/queue", "/message", "/action")
@@ -64,7 +64,8 @@ def three_nodes(folder: Path) -> Iterator[list[str]]:
             archive = f'<connector name="archive">tcp://127.0.0.1:{free_port()}</connector></connectors>'
             parts = parts.replace("</connectors>", archive) + permissions("amq")
             parts += SETTINGS + QUEUES_XML.format(queues) + (BRIDGE if name == "munich" else "")
-            xml = write_broker_xml(folder / name, port, name, parts, data=str(folder / name / "data"), security=True)
+            data, own = str(folder / name / "data"), "configuration-changes = true\n"
+            xml = write_broker_xml(folder / name, port, name, parts, data=data, security=True, own=own)
             write_users(xml, {USER: PASSWORD}, {"amq": USER})
             stack.enter_context(BrokerProcess(xml, port=port))
         yield [f"127.0.0.1:{port}" for port in ports]
@@ -90,17 +91,19 @@ async def fill(places: list[str]) -> None:
             management = connection.management()
             if number == 0:
                 await management.call("queue.invoices", "pause")
-            for dead in (await management.call("queue.orders", "browse", 1, 2 + number)) or []:
-                await management.call("queue.orders", "sendMessageToDeadLetterAddress", dead["messageID"])
+            dead = await management.call("queue.orders", "browse", 1, 2 + number)
+            assert isinstance(dead, list)
+            for message in dead:
+                await management.call("queue.orders", "sendMessageToDeadLetterAddress", message["messageID"])
 
 
 async def look(places: list[str], folder: Path, scratch: Path) -> list[Path]:
     """Has clients at the nodes while the pictures are made."""
-    async with ExitStackOfClients(places):
+    async with ShopClients(places):
         return await asyncio.to_thread(pictures, places, folder, scratch)
 
 
-class ExitStackOfClients:
+class ShopClients:
     """Consumers and senders at each node, with their names."""
 
     def __init__(self, places: list[str]) -> None:
@@ -128,8 +131,8 @@ class ExitStackOfClients:
             await connection.close()
 
 
-async def taking(consumer: object) -> None:
-    async for message in consumer:  # type: ignore[attr-defined]
+async def taking(consumer: Consumer) -> None:
+    async for message in consumer:
         await message.acknowledge()
 
 
@@ -152,6 +155,8 @@ def pictures(places: list[str], folder: Path, scratch: Path) -> list[Path]:
         look_around(browser, "orders")
         browser.open("/search?q=orders")
         browser.links["/search"] = "/search?q=orders"
+        browser.links["/element"] = "/element?kind=bridge&name=returns-to-archive"
+        browser.links["/element/form"] = "/element/form?do=add&kind=bridge"
         browser.links["/action"] = "/action?do=move&name=orders"
         for path in every_page(browser, server):
             name = path.strip("/").replace("/", "-") or "cluster"

@@ -42,7 +42,7 @@ OPTIONS = (
 NO_PAGES = (
     "/static/{name}", "/picture.svg", "/message/body", "/configuration/file", "/login",
 )  # fmt: skip
-CONNECTOR = "added-in-a-browser"
+CONNECTOR = "warehouse"
 
 
 @cache
@@ -244,7 +244,7 @@ def every_page(browser: RealBrowser, server: ConsoleServer, begin: str = "/") ->
         known = [
             path
             for path in browser.links
-            if path not in visited and any(pattern.fullmatch(path) for pattern in patterns.values())
+            if path not in (*visited, *NO_PAGES) and any(pattern.fullmatch(path) for pattern in patterns.values())
         ]
         if not known:
             break

@@ -37,7 +37,7 @@ class DeskManagement:
         except Refused as refusal:
             raise ManagementFailed(resource, operation, str(refusal)) from None
 
-    async def rows(self, operation: str, *filtered: str) -> list[dict[str, object]]:
+    async def rows(self, operation: str, *filtered: object, **more: object) -> list[dict[str, object]]:
         field, comparison, value = filtered or ("", "", "")
         asked = json.dumps({"field": field, "operation": comparison, "value": value})
         text = await self.call("broker", operation, asked, 1, 1_000)

@@ -25,7 +25,7 @@ class Says:
     async def get(self, resource: str, attribute: str) -> object:
         return ["test"] if attribute == "ClusterConnectionNames" else self.answer
 
-    async def rows(self, operation: str) -> list[dict[str, object]]:
+    async def rows(self, operation: str, *filtered: object, **more: object) -> list[dict[str, object]]:
         return [{"name": "$.artemis.internal.sf.test.other", "messageCount": 3}, {"name": "orders", "messageCount": 1}]
 
 

@@ -80,14 +80,18 @@ class Management:
         return await self._ask(resource, attribute, properties, None)
 
     async def rows(
-        self, operation: str, field: str = "", comparison: str = "", value: str = ""
+        self, operation: str, field: str = "", comparison: str = "", value: str = "", fields: tuple[str, ...] = ()
     ) -> list[dict[str, object]]:
         """Returns all rows of a paged list of the broker (`listQueues`, `listAddresses`, `listConsumers` …).
 
         A filter is a field, an operation such as CONTAINS, EQUALS, GREATER_THAN …, and a value.
-        Brokers return most values as text.
+        Brokers return most values as text. With `fields` an Atalanta node tells these alone, in an order of its own:
+        a long list costs it much less. An Artemis node tells all fields, sorted.
         """
-        asked = json.dumps({"field": field, "operation": comparison, "value": value})
+        options: dict[str, object] = {"field": field, "operation": comparison, "value": value}
+        if fields:
+            options |= {"fields": fields, "sortOrder": "none"}
+        asked = json.dumps(options)
         found: list[dict[str, object]] = []
         for page in range(1, PAGES_MAX):
             text = await self.call(BROKER, operation, asked, page, PAGE_ROWS)

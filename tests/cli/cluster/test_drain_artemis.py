@@ -49,7 +49,7 @@ class Answers:
         self.asked.append(("get", resource, attribute))
         return self.answer("get", (resource, attribute))
 
-    async def rows(self, operation: str, *parameters: str) -> list[dict[str, object]]:
+    async def rows(self, operation: str, *parameters: str, **more: object) -> list[dict[str, object]]:
         return cast("list[dict[str, object]]", await self.call("broker", operation, *parameters))
 
 

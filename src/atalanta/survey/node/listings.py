@@ -13,6 +13,14 @@ from atalanta.survey.node.answers import row_of, rows_of, unexpected
 from atalanta.survey.node.queue_rows import BROKER, typed_row
 
 BROWSED_MAX: Final = 200
+QUEUE_FIELDS: Final = (
+    "name", "address", "routingType", "filter", "messageCount", "consumerCount", "deliveringCount", "scheduledCount",
+    "messagesAdded", "messagesAcked", "internalQueue", "temporary", "paused", "enabled", "exclusive",
+    "consumersBeforeDispatch", "lease",
+)  # fmt: skip
+CONSUMER_FIELDS: Final = (
+    "id", "session", "queue", "filter", "messagesInTransit", "messagesDelivered", "ready", "clientID", "remoteAddress",
+)  # fmt: skip
 
 
 async def topology_rows(management: Management) -> list[dict[str, object]]:
@@ -85,7 +93,9 @@ async def totals_of(management: Management) -> TotalsView | None:
 async def queues_of(management: Management, only: str = "") -> list[QueueView]:
     """Returns the queues with `only` in their names, without those of management conversations such as this one."""
     found: list[QueueView] = []
-    for raw in await management.rows("listQueues", *(("name", "CONTAINS", only) if only else ())):
+    condition = ("name", "CONTAINS", only) if only else ("", "", "")
+    rows = await management.rows("listQueues", *condition, fields=QUEUE_FIELDS)
+    for raw in sorted(rows, key=lambda each: str(each.get("name"))):
         row = typed_row(raw)
         if str(row.get("name")).startswith(REPLY_QUEUE_PREFIX):
             continue
@@ -117,7 +127,7 @@ async def queues_of(management: Management, only: str = "") -> list[QueueView]:
 async def consumers_of(management: Management) -> list[ConsumerView]:
     """Returns the consumers, without those of management conversations."""
     found: list[ConsumerView] = []
-    for raw in await management.rows("listConsumers"):
+    for raw in await management.rows("listConsumers", fields=CONSUMER_FIELDS):
         row = typed_row(raw)
         name = str(row.get("queue") or row.get("queueName"))
         if name.startswith(REPLY_QUEUE_PREFIX):
