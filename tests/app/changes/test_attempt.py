@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from atalanta.app.changes import history
 from atalanta.app.changes.written_file import why_not_written
 from atalanta.kernel.settings.configuration_request import CHANGE, ConfigurationOutcome
 from tests.app.changes.attempt_rig import BROKER, Attempts, added
@@ -102,12 +103,14 @@ def test_an_undo_of_what_has_changed_since_is_refused(tmp_path: Path) -> None:
     assert rig.path.read_text() == text and "there is no change 'x'" in rig.undo("x")["refused"]
 
 
-def test_the_last_twenty_are_kept(tmp_path: Path) -> None:
+def test_the_last_changes_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert history.KEPT == 20
+    monkeypatch.setattr(history, "KEPT", 3)
     rig = Attempts(tmp_path)
-    for number in range(22):
+    for number in range(5):
         assert rig.change(added(f"b{number}"))["refused"] == ""
     rig.start()
-    assert [each["changes"][0]["name"] for each in rig.history()] == [f"b{number}" for number in range(21, 1, -1)]
+    assert [each["changes"][0]["name"] for each in rig.history()] == ["b4", "b3", "b2"]
     [kept] = (tmp_path / "data").iterdir()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     kept.write_text("{")

@@ -45,6 +45,8 @@ log = logging.getLogger("atalanta.app")
 UNDO: Final = "undo"
 INVERSE: Final = {ADD: REMOVE, REMOVE: ADD, CHANGE: CHANGE}
 DONE: Final = {ADD: "is added", CHANGE: "is changed", REMOVE: "is removed"}
+# What depends on the state of the node.
+IF_EMPTY: Final = "is removed when its store-and-forward queues are empty: else at a later reload, or the restart"
 IF_BOUND: Final = "is added, unless groups are bound here already: then it counts after a restart"
 WORDS_MAX: Final = 1_000
 
@@ -201,6 +203,8 @@ class ConfigurationChangeAttempt:
                 what = f"{change.what} {DONE[change.action]}"
                 if change.kind == "grouping-handler" and change.action == ADD:
                     what = f"{change.what} {IF_BOUND}"
+                elif change.kind == "cluster-connection" and change.action == REMOVE and not why:
+                    what = f"{change.what} {IF_EMPTY}"
                 if why:
                     later.append(f"{what}: {why}")
                 else:

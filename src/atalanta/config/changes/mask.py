@@ -10,7 +10,8 @@ from atalanta.config.changes.source import Tag, XmlSource
 from atalanta.wire.uri import masked
 
 STARS: Final = "****"
-WORD: Final = r"[\w.:-]*(?:password|passwd|secret|token|passphrase)[\w.:-]*"
+# Each pattern looks at a character a few times only: values come from users, and a search holds up the whole node.
+WORD: Final = r"(?=[\w.:-]*?(?:password|passwd|secret|token|passphrase))[\w.:-]++"
 # Elements, attributes, and `<param key="…Password" value="…"/>`, wherever they stand; names in TOML and in lists.
 ELEMENT: Final = re.compile(rf"(?i)(<({WORD})(?:\s[^>]*)?>)([^<]+)(</)")
 ATTRIBUTE: Final = re.compile(rf"(?i)(\s{WORD}\s*=\s*)(\"[^\"]*\"|'[^']*')")
@@ -21,7 +22,7 @@ KEYED_BACK: Final = re.compile(
     rf"(?i)(value\s*=\s*)(\"[^\"]*\"|'[^']*')(\s+(?:key|name)\s*=\s*[\"']{WORD}[\"'])"
 )
 TOML: Final = re.compile(rf"(?im)^(\s*(?:#\s*)?[\"']?{WORD}[\"']?\s*=\s*)(\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?'''|.+)$")
-ADDRESS: Final = re.compile(r"[^\s\"'<>]+://[^\s\"'<>]*")
+ADDRESS: Final = re.compile(r"(?<![^\s\"'<>])[^\s\"'<>]*?://[^\s\"'<>]*+")
 OPTION: Final = re.compile(rf"(?i)([?&;]\s{{0,4}}{WORD}\s{{0,4}}=\s{{0,4}})(?!\*)[^;&)\s'\",<]+")
 HASHED: Final = "ENC("
 
