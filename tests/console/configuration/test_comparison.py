@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from atalanta.console.configuration.comparison import differences
-from atalanta.console.configuration.node_configuration import ConfigurationElement
+from atalanta.console.configuration.node_configuration import NodeElement
 
 
-def part(origin: str = "file", **values: str) -> ConfigurationElement:
-    return ConfigurationElement("bridge", "b", values, origin=origin)
+def part(origin: str = "file", **values: str) -> NodeElement:
+    return NodeElement("bridge", "b", values, origin=origin)
 
 
 def test_a_default_is_the_same_as_none() -> None:

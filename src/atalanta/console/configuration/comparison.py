@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from atalanta.console.configuration.element_kinds import ElementKind
+from atalanta.console.configuration.element_kinds import PageKind
 from atalanta.console.configuration.node_configuration import (
     FILE,
     IN_EFFECT,
     RUNTIME,
-    ConfigurationElement,
     ElementParameter,
     NodeConfiguration,
+    NodeElement,
 )
 from atalanta.console.nodes.node import ClusterNode
 
@@ -24,7 +24,7 @@ class ElementRow:
     """An element by its name. `untold` are the nodes that tell nothing of its kind."""
 
     name: str
-    parts: list[tuple[ClusterNode, ConfigurationElement]] = field(default_factory=list)
+    parts: list[tuple[ClusterNode, NodeElement]] = field(default_factory=list)
     missing: list[ClusterNode] = field(default_factory=list)
     untold: list[ClusterNode] = field(default_factory=list)
     differing: list[str] = field(default_factory=list)  # parameters
@@ -53,7 +53,7 @@ class ElementRow:
         return [(state, nodes if len(found) > 1 else []) for state, nodes in found.items()]
 
 
-def compared(kind: ElementKind, configurations: NodeConfigurations) -> list[ElementRow]:
+def compared(kind: PageKind, configurations: NodeConfigurations) -> list[ElementRow]:
     """Returns the elements of a kind over all nodes, by name."""
     rows: dict[str, ElementRow] = {}
     telling = [(node, each) for node, each in configurations if kind.name not in each.untold]
@@ -69,7 +69,7 @@ def compared(kind: ElementKind, configurations: NodeConfigurations) -> list[Elem
     return [rows[name] for name in sorted(rows, key=lambda name: (name.casefold(), name))]
 
 
-def differences(parts: Sequence[ConfigurationElement], defaults: Mapping[str, str]) -> list[str]:
+def differences(parts: Sequence[NodeElement], defaults: Mapping[str, str]) -> list[str]:
     """Returns the parameters that have not the same value everywhere. What is not set has its default; what the
     controls of a broker do not show is left out, and so are values in effect: they need not be set there."""
     parts = [part for part in parts if part.origin != IN_EFFECT]
@@ -85,7 +85,7 @@ def differences(parts: Sequence[ConfigurationElement], defaults: Mapping[str, st
     return found
 
 
-def parameters_of(kind: ElementKind, configurations: NodeConfigurations) -> list[ElementParameter]:
+def parameters_of(kind: PageKind, configurations: NodeConfigurations) -> list[ElementParameter]:
     """Returns the parameters of a kind that any node describes, those of the node with most first."""
     found: dict[str, ElementParameter] = {}
     described = [each.parameters.get(kind.name, []) for _, each in configurations if each.kept]
@@ -96,7 +96,7 @@ def parameters_of(kind: ElementKind, configurations: NodeConfigurations) -> list
     return list(found.values())
 
 
-def shown_columns(kind: ElementKind, rows: Sequence[ElementRow]) -> list[str]:
+def shown_columns(kind: PageKind, rows: Sequence[ElementRow]) -> list[str]:
     """Returns the kind's columns in which some element has a value."""
     known = {name for row in rows for _, part in row.parts for name in part.values}
     return [name for name in kind.columns if name in known]

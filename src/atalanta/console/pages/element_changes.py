@@ -37,11 +37,11 @@ from atalanta.console.configuration.element_form import (
     fields_of,
     plain,
 )
-from atalanta.console.configuration.element_kinds import ADD, ElementKind
+from atalanta.console.configuration.element_kinds import ADD, PageKind
 from atalanta.console.configuration.node_configuration import (
     HIDDEN,
-    ConfigurationElement,
     NodeConfiguration,
+    NodeElement,
 )
 from atalanta.console.desk import ConsoleDesk, FormRefused, form_of, one, operator_of
 from atalanta.console.nodes.cluster import NodeAnswers
@@ -59,7 +59,7 @@ class ElementSubject:
     """What a form is about: an action, a kind, a name, and the nodes where the action is possible."""
 
     def __init__(
-        self, kind: ElementKind, action: ElementAction, row: ElementRow, answers: NodeAnswers[NodeConfiguration]
+        self, kind: PageKind, action: ElementAction, row: ElementRow, answers: NodeAnswers[NodeConfiguration]
     ) -> None:
         self.kind = kind
         self.action = action
@@ -80,7 +80,7 @@ class ElementSubject:
                 raise FormRefused(f"{node.label}: {why} Nothing was done.")
         raise NotFound(f"there is no node where this is possible (now): {self.kind.noun} {self.row.name}")
 
-    def models(self) -> list[tuple[ClusterNode, ConfigurationElement]]:
+    def models(self) -> list[tuple[ClusterNode, NodeElement]]:
         """Returns the element where its values are taken from: what is changed, else where most is told of it."""
         able = [part for part in self.row.parts if part[0] in (*self.action.nodes, *self.action.unpermitted)]
         return able or sorted(self.row.parts, key=lambda part: not part[0].ours)
@@ -236,7 +236,7 @@ class ElementChangePages:
         action = next((each for each in actions if each.name == wanted), ElementAction(wanted))
         return ElementSubject(kind, action, row, answers)
 
-    def _back(self, kind: ElementKind, name: str) -> str:
+    def _back(self, kind: PageKind, name: str) -> str:
         if not name:
             return f"/configuration/{kind.name}"
         return f"/element?{urlencode({'kind': kind.name, 'name': name})}"
