@@ -184,7 +184,8 @@ class RealBrowser:
     # -- what is wrong with it ------------------------------------------------------------------
     def complaints(self) -> list[str]:
         """What the browser has logged since the last call: errors of scripts, files that were refused or not there."""
-        return [f"{each['level']} {each['message']}" for each in self.driver.get_log("browser")]
+        logged = self.driver.execute("getLog", {"type": "browser"})["value"]
+        return [f"{each['level']} {each['message']}" for each in logged]
 
     def resize(self, size: tuple[int, int]) -> None:
         """Sets the size of the page, as a device has it."""
