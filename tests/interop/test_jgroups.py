@@ -118,3 +118,28 @@ def test_a_jms_client_finds_ours(
         ours.start()
         assert client.found_ms() < MET_SECONDS * 1_000
         assert not complaints(client.log()), client.log()
+
+
+def test_real_nodes_of_an_encrypted_group_go_on_beside_nodes_of_ours(brokers: Lineup, tmp_path: Path) -> None:
+    """The two of ours find each other, the real two each other, and a real one logs of ours what discovery.md says."""
+    stack = Stack("UDP", "PING", tmp_path / "shared", encrypted=True)
+    nodes = [node_of(brokers, kind, stack, ARTEMIS_VERSION, "") for kind in ("artemis", "artemis", *["atalanta"] * 2)]
+    first, second, *ours = nodes
+    with contextlib.ExitStack() as ends:
+        for node in nodes:
+            ends.callback(node.close)
+        first.start()
+        second.start()
+        met((first, second), "the real ones", 2 * MET_SECONDS)
+        for node in ours:
+            node.start()
+        met((ours[0], ours[1]), "ours")
+        time.sleep(20)
+        assert [members(node) for node in nodes] == [2, 2, 2, 2]
+        second.kill()
+        second.start()
+        met((first, second), "the real ones again", BRIDGE_SECONDS)
+        for real in (first, second):
+            found = complaints(real.log.read_text(errors="replace"))
+            assert len(found) <= 2, "\n".join(found)
+        assert "no real member of JGroups is found by this stack: <SYM_ENCRYPT>" in ours[0].log.read_text()

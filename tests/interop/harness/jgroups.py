@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import selectors
+import shutil
 import socket
 import subprocess
 import threading
@@ -45,6 +46,20 @@ REST = {
     '<BARRIER/><pbcast.NAKACK2 {nakack}/><UNICAST3/><pbcast.STABLE/><pbcast.GMS print_local_addr="false"'
     ' join_timeout="1000"/><MFC/><UFC/><FRAG2/>',
 }
+ENCRYPTION = (
+    '<SYM_ENCRYPT sym_algorithm="AES" keystore_name="{keys}" keystore_type="jceks" store_password="changeit"'
+    ' alias="group"/>'
+)
+
+
+def made_keys(folder: Path) -> Path:
+    """Returns a key store of the JVM with a secret key of a group."""
+    path = folder / "group.jceks"
+    tool = shutil.which("keytool") or str(Path(java()).with_name("keytool"))
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [tool, "-genseckey", "-alias", "group", "-keyalg", "AES", "-keysize", "128", "-keystore", str(path)]
+    subprocess.run([*command, "-storetype", "jceks", "-storepass", "changeit"], check=True, capture_output=True)
+    return path
 
 
 def is_old(version: str) -> bool:
@@ -81,9 +96,10 @@ class DnsServer:
 class Stack:
     """A stack for a test: ports and groups of its own. `folder` is shared, for FILE_PING; `dns` is a server's port."""
 
-    def __init__(self, transport: str, discovery: str, folder: Path, dns: int = 0) -> None:
+    def __init__(self, transport: str, discovery: str, folder: Path, dns: int = 0, encrypted: bool = False) -> None:
         self.transport = transport
         self.discovery = discovery
+        self._encryption = ENCRYPTION.format(keys=made_keys(folder)) if encrypted else ""
         number = random.randrange(1, 255)
         # Each member takes the next free port of a range, which no broker of the tests may have, and one 100 above for
         # FD_SOCK2: tests/ports.py leaves that free.
@@ -101,7 +117,8 @@ class Stack:
         )
         nakack = "" if self.transport == "UDP" else 'use_mcast_xmit="false"'
         values = {**self._values, "threads": threads, "nakack": nakack}
-        parts = TRANSPORTS[self.transport] + DISCOVERIES[self.discovery] + REST[old]
+        rest = REST[old].replace("<BARRIER/>", "<BARRIER/>" + self._encryption)
+        parts = TRANSPORTS[self.transport] + DISCOVERIES[self.discovery] + rest
         return f'<config xmlns="urn:org:jgroups">{parts.format(**values)}</config>\n'
 
     def write(self, folder: Path, version: str) -> None:

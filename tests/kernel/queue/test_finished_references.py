@@ -9,6 +9,7 @@ import pytest
 from atalanta.kernel.broker.invariants import validate
 from atalanta.kernel.errors import ADDRESS_DOES_NOT_EXIST, ILLEGAL_STATE, BrokerError
 from atalanta.kernel.queue.queue import FINISHED_MIN, FINISHED_SHARE
+from atalanta.kernel.queue.reference import Reference
 from tests.kernel.broker_rig import Bench, consume, endpoint
 
 SENT = 60
@@ -30,6 +31,53 @@ def test_what_is_acknowledged_in_order_does_not_stay_in_the_list(bench: Bench) -
     bench.settle()
     assert queue.message_count == 0
     assert bench.broker.store.messages == {}
+
+
+def test_a_long_list_is_not_moved_for_each_message_that_ends_at_its_front(bench: Bench) -> None:
+    queue = bench.queue("in")
+    readers = [bench.session(), bench.session()]
+    for reader in readers:
+        consume(reader, bench, "in")
+    sender = bench.session()
+    for number in range(SENT):
+        sender.send(bench.now, bench.message("in", b"%d" % number), 1)
+    bench.settle()
+    first, second = (endpoint(reader).message_ids for reader in readers)
+    for message_id in second[: SENT // 3]:  # between those that the first reader still has
+        readers[1].acknowledge(bench.now, 0, message_id, True, 2)
+    assert len(queue.references) == SENT
+    lengths = []
+    for message_id in first:
+        readers[0].acknowledge(bench.now, 0, message_id, True, 2)
+        lengths.append(len(queue.references))
+        validate(bench.broker)
+    moves = [length for before, length in zip(lengths, lengths[1:], strict=False) if length < before and length > 2]
+    assert len(moves) <= 3 * FINISHED_SHARE, lengths
+    assert lengths[: SENT // FINISHED_SHARE // 2 - 1] == [SENT] * (SENT // FINISHED_SHARE // 2 - 1)
+
+
+def test_a_message_that_enters_before_finished_ones_is_not_taken_for_one_of_them(bench: Bench) -> None:
+    """As one from a page, or of a branch that was in doubt."""
+    queue = bench.queue("in")
+    readers = [bench.session(), bench.session()]
+    for reader in readers:
+        consume(reader, bench, "in")
+    sender = bench.session()
+    late = Reference(bench.message("in", b"late", durable=False), queue, queue.take_sequence(), b"")
+    for number in range(SENT):
+        sender.send(bench.now, bench.message("in", b"%d" % number), 1)
+    bench.settle()
+    first, second = (list(endpoint(reader).message_ids) for reader in readers)
+    for message_id in second[:7] + first[:4]:
+        readers[message_id in second].acknowledge(bench.now, 0, message_id, True, 2)
+        validate(bench.broker)
+    queue.count_in(late)
+    queue.enter(late)
+    for reader, message_ids in zip(readers, (first[4:], second[7:]), strict=True):
+        for message_id in message_ids:
+            reader.acknowledge(bench.now, 0, message_id, True, 2)
+    assert queue.live() == [late]
+    queue.remove(late)  # no other part knows it
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -38,6 +38,8 @@ def validate(broker: Broker) -> None:
             if reference.sequence == 0:
                 live += 1
                 size += reference.size
+        finished = sum(each.state == DONE for each in queue.references[: queue.finished_front])
+        assert finished == queue.finished_front, f"queue {queue.name}: not all at its front are finished"
         for reference in queue.references:
             assert reference.sequence > previous, f"queue {queue.name}: sequence order"
             previous = reference.sequence

@@ -80,11 +80,11 @@ class Notifications(ClientObserver):
     def on_queue_added(self, now: int, queue: Queue) -> None:
         """Sends BINDING_ADDED when the queue is durable, because peers store the id of a binding in their messages."""
         self._watch(queue)
-        if not self._is_own(queue):
+        if self._heard() and not self._is_own(queue):
             self.publish(now, "BINDING_ADDED", self._binding_properties(queue), queue.lsn)
 
     def on_queue_removed(self, now: int, queue: Queue) -> None:
-        if not self._is_own(queue):
+        if self._heard() and not self._is_own(queue):
             self.publish(now, "BINDING_REMOVED", self._binding_properties(queue))
 
     def _is_own(self, queue: Queue) -> bool:
@@ -132,6 +132,8 @@ class Notifications(ClientObserver):
 
     def _consumer(self, now: int, kind: str, consumer: QueueConsumer, count: int = -1) -> None:
         """Sends a consumer's notification; `count`: of the queue's consumers, if that is not their number."""
+        if not self._heard():
+            return
         selector = consumer.selector
         properties = self._consumer_properties(
             consumer.queue, None if selector is None else selector.text
@@ -275,6 +277,11 @@ class Notifications(ClientObserver):
         tell_of_remote(self.queues.observers, now, remote)
 
     # -- sending --------------------------------------------------------------------------------
+    def _heard(self) -> bool:
+        """Returns whether a queue would get a notification."""
+        address = self.addresses.by_name.get(self.address)
+        return address is not None and bool(address.groups)
+
     def publish(self, now: int, kind: str, properties: Properties, after_lsn: int = 0) -> None:
         """Sends a notification to every queue on its address whose filter takes it, when `after_lsn` is durable."""
         address = self.addresses.by_name.get(self.address)
