@@ -7,7 +7,6 @@ import io
 import json
 import zipfile
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
@@ -20,7 +19,7 @@ BRIDGE = "/element?kind=bridge&name=b"
 
 
 def play(
-    monkeypatch: pytest.MonkeyPatch, nodes: list[FakeNode], act: Act, user: str = "admin", **options: Any
+    monkeypatch: pytest.MonkeyPatch, nodes: list[FakeNode], act: Act, user: str = "admin", **options: object
 ) -> None:
     """Carries out what a user does in a console of these nodes."""
 
