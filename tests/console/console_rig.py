@@ -126,9 +126,10 @@ async def browser(server: ConsoleServer, **options: object) -> AsyncIterator[Bro
 
 
 @asynccontextmanager
-async def logged_in(*nodes: str, user: str = "admin", **options: object) -> AsyncIterator[Browser]:
-    """A browser with a session of a user, at a console of its own. Among the options is the `password`."""
-    password = str(options.pop("password", "secret"))
+async def logged_in(
+    *nodes: str, user: str = "admin", password: str = "secret", **options: object
+) -> AsyncIterator[Browser]:
+    """A browser with a session of a user, at a console of its own."""
     async with served(*nodes, **options) as server, browser(server) as found:
         page = await found.log_in(user, password)
         assert page.status == 200, page.words()

@@ -16,31 +16,15 @@ from atalanta.console.nodes.actions import ACTIONS
 from atalanta.console.nodes.messages import read_row
 from tests.broker_process import BrokerProcess
 from tests.broker_xml import permissions, write_broker_xml, write_users
+from tests.console.attack_texts import SCRIPT, TURNED, harmless
 from tests.console.conftest import TwoNodes
-from tests.console.console_rig import Browser, Page, browser, logged_in, served
+from tests.console.console_rig import Browser, browser, logged_in, served
 from tests.console.pages.messages_of_nodes import count, fill, texts
 from tests.ports import free_port
 
 pytestmark = pytest.mark.process
 
-SCRIPT = "\"><script>alert('x')</script><img src=x onerror=alert(1)>"
 QUEUE = f"evil{SCRIPT}"
-TURNED = "gpj.\u202eexe"  # shown as exe.jpg by what obeys the character
-
-
-def harmless(page: Page) -> None:
-    """Nothing on the page is markup of a client: scripts are ours alone, no handler, no frame, no foreign address."""
-    document = page.document
-    sources = document.xpath("//script/@src")
-    assert len(document.xpath("//script")) == len(sources) == 1 and "/static/page.js" in sources[0], page.url
-    assert not document.xpath("//*[@onerror] | //*[@onload] | //*[@onclick] | //iframe | //object | //embed | //base")
-    assert not [each for each in document.xpath("//img/@src") if not each.endswith("/picture.svg")]
-    for attribute in document.xpath("//@href | //@src | //@action"):
-        assert str(attribute).startswith(("/", "#")) and not str(attribute).startswith("//"), attribute
-    for form in document.forms:
-        names = [name for name, _ in form.form_values()]
-        assert form.get("method") != "post" or "form_token" in names or "entry_token" in names
-    assert "\u202e" not in page.text and "\x1b" not in page.text
 
 
 async def plant(place: str) -> None:

@@ -112,7 +112,7 @@ class Attempts:
 
 
 
-def added(name: str = "two", **values: object) -> dict[str, object]:
+def added(bridge: str = "two", values: dict[str, object] | None = None) -> dict[str, object]:
     """A bridge that is added."""
-    given = {"queue-name": "orders", "static-connectors": ["other"], **values}
-    return {"action": "add", "kind": "bridge", "name": name, "values": given}
+    given = {"queue-name": "orders", "static-connectors": ["other"], **(values or {})}
+    return {"action": "add", "kind": "bridge", "name": bridge, "values": given}

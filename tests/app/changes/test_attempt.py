@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from atalanta.app.changes import history
 from atalanta.app.changes.written_file import why_not_written
 from atalanta.kernel.settings.configuration_request import CHANGE, ConfigurationOutcome
 from tests.app.changes.attempt_rig import BROKER, Attempts, added
@@ -43,7 +44,7 @@ def test_the_listing_has_elements_users_and_parameters_and_no_secret(tmp_path: P
 def test_a_change_is_written_applied_kept_and_told(tmp_path: Path) -> None:
     rig = Attempts(tmp_path)
     os.chmod(rig.path, 0o640)
-    answer = rig.change(added(concurrency="2"))
+    answer = rig.change(added(values={"concurrency": "2"}))
     assert answer["refused"] == "" and answer["written"] and answer["why_not_written"] == ""
     assert answer["now"] == ["bridge 'two' is added"] and answer["after_restart"] == []
     assert '+      <bridge name="two">' in answer["difference"].splitlines()
@@ -102,12 +103,14 @@ def test_an_undo_of_what_has_changed_since_is_refused(tmp_path: Path) -> None:
     assert rig.path.read_text() == text and "there is no change 'x'" in rig.undo("x")["refused"]
 
 
-def test_the_last_twenty_are_kept(tmp_path: Path) -> None:
+def test_the_last_changes_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert history.KEPT == 20
+    monkeypatch.setattr(history, "KEPT", 3)
     rig = Attempts(tmp_path)
-    for number in range(22):
+    for number in range(5):
         assert rig.change(added(f"b{number}"))["refused"] == ""
     rig.start()
-    assert [each["changes"][0]["name"] for each in rig.history()] == [f"b{number}" for number in range(21, 1, -1)]
+    assert [each["changes"][0]["name"] for each in rig.history()] == ["b4", "b3", "b2"]
     [kept] = (tmp_path / "data").iterdir()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     kept.write_text("{")
@@ -131,11 +134,11 @@ def test_a_second_operator_sees_what_the_first_has_changed(tmp_path: Path) -> No
 
 def test_errors_of_the_readers_and_checks_refuse(tmp_path: Path) -> None:
     rig = Attempts(tmp_path)
-    cases = [
-        (added(**{"retry-interval": "soon"}), "'soon' is not a number"),
-        (added(**{"static-connectors": ["none"]}), "there is no connector 'none'"),
-        (added(filter="a = = b"), "filter: "),
-        (added(**{"discovery-group-ref": "d"}), "has static connectors and a discovery group"),
+    cases: list[tuple[dict[str, object], str]] = [
+        (added(values={"retry-interval": "soon"}), "'soon' is not a number"),
+        (added(values={"static-connectors": ["none"]}), "there is no connector 'none'"),
+        (added(values={"filter": "a = = b"}), "filter: "),
+        (added(values={"discovery-group-ref": "d"}), "has static connectors and a discovery group"),
         (
             {"action": "add", "kind": "acceptor", "name": "b", "values": {"host": "127.0.0.1", "port": "61616"}},
             "both listen on port 61616",
@@ -263,10 +266,10 @@ def test_network_connectors_are_changed_in_atalanta_toml(tmp_path: Path) -> None
         ('{"changes": [{"action": "add", "kind": "bridge", "name": "a\\u0000b"}]}', "without control characters"),
         ('{"changes": [{"action": "add", "kind": "bridge", "name": " "}]}', "cannot be a name"),
         (json.dumps({"changes": [added("x" * 300)]}), "at most 255 characters"),
-        (json.dumps({"changes": [added(filter="a\nb")]}), "control characters"),
-        (json.dumps({"changes": [added(filter="${HOME}")]}), "would read a value of the node's environment"),
-        (json.dumps({"changes": [added(filter={"a": 1})]}), "a value is a text"),
-        (json.dumps({"changes": [added(filter="x" * 20_000)]}), "more than 16384 characters"),
+        (json.dumps({"changes": [added(values={"filter": "a\nb"})]}), "control characters"),
+        (json.dumps({"changes": [added(values={"filter": "${HOME}"})]}), "would read a value of the node's"),
+        (json.dumps({"changes": [added(values={"filter": {"a": 1}})]}), "a value is a text"),
+        (json.dumps({"changes": [added(values={"filter": "x" * 20_000})]}), "more than 16384 characters"),
     ],
 )
 def test_requests_that_cannot_be_read_are_refused(tmp_path: Path, text: str, why: str) -> None:
@@ -276,22 +279,67 @@ def test_requests_that_cannot_be_read_are_refused(tmp_path: Path, text: str, why
     assert rig.path.read_text() == BROKER
 
 
-def test_a_file_of_another_form_is_shown_and_not_changed(tmp_path: Path) -> None:
-    text = """<beans xmlns="http://www.springframework.org/schema/beans">
-      <broker xmlns="http://activemq.apache.org/schema/core" brokerName="classic" persistent="false">
-        <networkConnectors><networkConnector name="nc" uri="static:(tcp://127.0.0.1:61617)" password="geheim"/>
-        </networkConnectors>
-        <transportConnectors><transportConnector name="ow" uri="tcp://127.0.0.1:61616"/></transportConnectors>
-      </broker></beans>"""
-    rig = Attempts(tmp_path, text)
+CLASSIC = """<beans xmlns="http://www.springframework.org/schema/beans">
+  <broker xmlns="http://activemq.apache.org/schema/core" brokerName="classic" persistent="false">
+    <!-- to the others -->
+    <networkConnectors>
+      <networkConnector name="nc" uri="static:(tcp://127.0.0.1:61617)" password="geheim"/>
+    </networkConnectors>
+    <transportConnectors>
+      <transportConnector name="ow" uri="tcp://127.0.0.1:61616"/>
+    </transportConnectors>
+  </broker>
+</beans>
+"""
+
+
+def test_connectors_of_an_activemq_xml_count_until_the_restart(tmp_path: Path) -> None:
+    rig = Attempts(tmp_path, CLASSIC)
     found = rig.listing()
-    assert (found["form"], found["changeable"], found["writable"]) == ("activemq.xml", False, False)
-    assert "`atalanta convert` makes one of it" in found["why"]
+    assert (found["form"], found["changeable"], found["writable"]) == ("activemq.xml", True, False)
     assert element(found, "network-connector", "nc")["values"] == {
         "name": "nc", "uri": "static:(tcp://127.0.0.1:61617)", "password": "hidden",
     }  # fmt: skip
-    values = element(found, "acceptor", "ow")["values"]
-    assert isinstance(values, dict) and values["port"] == "61616"
+    assert element(found, "acceptor", "ow")["values"] == {"name": "ow", "uri": "tcp://127.0.0.1:61616"}
+    assert [each["name"] for each in found["parameters"]["acceptor"]] == ["name", "uri"]
+    answer = rig.change(
+        {"action": "change", "kind": "network-connector", "name": "nc", "values": {"duplex": "true"}},
+        {"action": "add", "kind": "acceptor", "name": "stomp", "values": {"uri": "stomp://127.0.0.1:61613"}},
+    )
+    assert (answer["refused"], answer["written"]) == ("", False)
+    assert answer["why_not_written"] == found["why"] == (
+        "an activemq.xml is not written by management: take the difference into broker.xml"
+    )
+    lines = [line for line in answer["difference"].splitlines() if line[:1] in "+-"][2:]
+    assert lines == [
+        '-      <networkConnector name="nc" uri="static:(tcp://127.0.0.1:61617)" password="****"/>',
+        '+      <networkConnector name="nc" uri="static:(tcp://127.0.0.1:61617)" password="****" duplex="true"/>',
+        '+      <transportConnector name="stomp" uri="stomp://127.0.0.1:61613"/>',
+    ]
+    assert [each.name for each in rig.applied[0].config.acceptors] == ["ow", "stomp"]
+    assert rig.applied[0].config.networks.connectors[0].duplex
+    assert rig.path.read_text() == CLASSIC
+    assert rig.undo(rig.history()[0]["id"])["refused"] == "" and rig.listing()["digest"] == found["digest"]
+    for kind, values, why in (
+        ("bridge", {"queue-name": "q"}, "'bridge' is not changed by management in an activemq.xml"),
+        ("acceptor", {"uri": "ssl://h:1?transport.keyStorePath=/etc/x"}, "names a file or a password"),
+        ("network-connector", {"uri": "static:(tcp://u:p@h:1)"}, "names a file or a password"),
+        ("network-connector", {"uri": "static:(tcp://h:1)", "password": "x"}, "password is not changed by management"),
+    ):
+        answer = rig.change({"action": "add", "kind": kind, "name": "new", "values": values})
+        assert why in answer["refused"], answer
+
+
+def test_a_standalone_xml_is_shown_and_not_changed(tmp_path: Path) -> None:
+    text = """<subsystem xmlns="urn:jboss:domain:messaging-activemq:15.0"><server name="default">
+      <in-vm-acceptor name="in-vm" server-id="0"/><address-setting name="#" max-delivery-attempts="3"/>
+      </server></subsystem>"""
+    rig = Attempts(tmp_path, text)
+    found = rig.listing()
+    assert (found["form"], found["changeable"]) == ("standalone.xml", False)
+    assert "`atalanta convert` makes a broker.xml of it" in found["why"]
+    values = element(found, "address-setting", "#")["values"]
+    assert isinstance(values, dict) and values["max-delivery-attempts"] == "3"
     assert rig.change(REMOVED)["refused"] == found["why"]
 
 

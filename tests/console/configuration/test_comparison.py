@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from atalanta.console.configuration.comparison import differences
-from atalanta.console.configuration.node_configuration import ConfigurationElement
+from atalanta.console.configuration.node_configuration import NodeElement
 
 
-def part(origin: str = "file", **values: str) -> ConfigurationElement:
-    return ConfigurationElement("bridge", "b", values, origin=origin)
+def part(origin: str = "file", **values: str) -> NodeElement:
+    return NodeElement("bridge", "b", values, origin=origin)
 
 
 def test_a_default_is_the_same_as_none() -> None:
@@ -20,3 +20,4 @@ def test_a_default_is_the_same_as_none() -> None:
 def test_what_controls_do_not_show_is_not_compared() -> None:
     assert differences([part(a="1"), part(origin="management")], {}) == []
     assert differences([part(a="1"), part(origin="management", a="2")], {}) == ["a"]
+    assert differences([part(a="1"), part(origin="in effect", a="2")], {}) == []

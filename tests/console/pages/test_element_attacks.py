@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.console.attack_texts import SCRIPT, TURNED, harmless
 from tests.console.console_rig import logged_in
 from tests.console.fake_nodes import FakeNode, element, install
-from tests.console.test_attacks import SCRIPT, TURNED, harmless
 
 
 class EvilNode(FakeNode):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from atalanta.client import connect
+from atalanta.console.configuration.element_kinds import KINDS
 from tests.broker_process import BrokerProcess
 from tests.broker_xml import PERMISSIONS, cluster, write_broker_xml, write_users
 from tests.console.conftest import SECURITY, USERS, until_a_pair
@@ -153,6 +154,13 @@ def test_a_viewer_sees_everything_and_changes_nothing(nodes: WritableNodes) -> N
     async def main() -> None:
         before = [file.read_text() for file in nodes.files]
         async with logged_in(nodes.places[0], user="viewer") as user:
+            for kind in KINDS:
+                page = await user.get(f"/configuration/{kind.name}")
+                assert page.status == 200 and "Not everything is here" not in page.words(), page.words()
+            page = await user.get("/configuration/ha-groups")
+            while "being asked" in page.words():
+                page = await user.get("/configuration/ha-groups")
+            assert page.row("one")[1:3] == ["Primary Only", "alone"]
             page = await user.get("/element?kind=broadcast-group&name=shout")
             assert page.row("group-address")[1] == "231.7.7.9"
             assert not page.document.xpath("//a[contains(@class, 'button')]")

@@ -14,7 +14,7 @@ from typing import Final
 from atalanta.app.changes.configuration_changes import ConfigurationChanges
 from atalanta.app.changes.history import KeptChange
 from atalanta.app.changes.listing import listing
-from atalanta.app.changes.verdict import Verdict, findings, judge
+from atalanta.app.changes.verdict import FilesVerdict, findings, judge
 from atalanta.app.changes.written_file import put_back, replace_written
 from atalanta.app.startup_error import StartupError
 from atalanta.config.changes.elements import elements_of
@@ -45,6 +45,8 @@ log = logging.getLogger("atalanta.app")
 UNDO: Final = "undo"
 INVERSE: Final = {ADD: REMOVE, REMOVE: ADD, CHANGE: CHANGE}
 DONE: Final = {ADD: "is added", CHANGE: "is changed", REMOVE: "is removed"}
+# What depends on the state of the node.
+IF_EMPTY: Final = "is removed when its store-and-forward queues are empty: else at a later reload, or the restart"
 IF_BOUND: Final = "is added, unless groups are bound here already: then it counts after a restart"
 WORDS_MAX: Final = 1_000
 
@@ -81,8 +83,18 @@ class ConfigurationChangeAttempt:
         try:
             return steps[self.request.kind]()
         except ChangeRefused as error:
+            self._abandon()
             self._refuse(str(error))
             return None
+        except Exception:
+            self._abandon()  # the reloader tells of the mistake
+            raise
+
+    def _abandon(self) -> None:
+        """Puts back what this request has written so far."""
+        self._restore()
+        self.replaced = {}
+        self._forget()
 
     def _list(self) -> None:
         self.result = listing(self.changes)
@@ -156,7 +168,7 @@ class ConfigurationChangeAttempt:
             picture_before = picture(configuration)
         verdict = judge(changes.started, changes.storage, after.contents_all(), known)
         touched = [file for file in after.files if before.of(file) != after.of(file)]
-        why = changes.why_not_written(touched)
+        why = changes.why_not_written(before, touched)
         self.answer = self._answer(before, after, verdict, picture_before)
         self.answer["why_not_written"] = why
         if verdict.errors or verdict.reloaded is None:
@@ -179,7 +191,7 @@ class ConfigurationChangeAttempt:
                 raise ChangeRefused(f"{change.what} is used by {', '.join(users)}: change or remove that first")
 
     def _answer(
-        self, before: Texts, after: Texts, verdict: Verdict, picture_before: dict[str, object] | None
+        self, before: Texts, after: Texts, verdict: FilesVerdict, picture_before: dict[str, object] | None
     ) -> dict[str, object]:
         now: list[str] = []
         later: list[str] = []
@@ -191,6 +203,8 @@ class ConfigurationChangeAttempt:
                 what = f"{change.what} {DONE[change.action]}"
                 if change.kind == "grouping-handler" and change.action == ADD:
                     what = f"{change.what} {IF_BOUND}"
+                elif change.kind == "cluster-connection" and change.action == REMOVE and not why:
+                    what = f"{change.what} {IF_EMPTY}"
                 if why:
                     later.append(f"{what}: {why}")
                 else:
@@ -240,7 +254,7 @@ class ConfigurationChangeAttempt:
     def _replace(self, before: Texts, after: Texts, touched: list[Path]) -> str:
         """Replaces the files. Returns why that is not possible, and then they are as before."""
         if self.changes.written().digest != before.digest:
-            raise self._forgotten("the file has changed since it was read: look at it again, and repeat the change")
+            raise ChangeRefused("the file has changed since it was read: look at it again, and repeat the change")
         for file in touched:
             data = after.of(file)
             assert data is not None
@@ -248,14 +262,10 @@ class ConfigurationChangeAttempt:
                 replace_written(file, data, before.path)
             except OSError as error:
                 self._restore()
+                self.replaced = {}
                 return f"{file.name} cannot be written: {error.strerror or error}"
             self.replaced[file] = before.of(file)
         return ""
-
-    def _forgotten(self, why: str) -> ChangeRefused:
-        """Returns the refusal of a change that was kept already, which is forgotten."""
-        self._forget()
-        return ChangeRefused(why)
 
     # --- second step ------------------------------------------------------------------------------
 

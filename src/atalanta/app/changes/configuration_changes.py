@@ -11,7 +11,7 @@ from atalanta.app.changes.history import ChangeHistory
 from atalanta.app.changes.written_file import why_not_written
 from atalanta.app.storage import Storage
 from atalanta.config.changes.request import ChangeRefused
-from atalanta.config.changes.texts import BROKER, Texts
+from atalanta.config.changes.texts import CLASSIC, WILDFLY, Texts
 from atalanta.config.configuration import Configuration
 from atalanta.runtime.process.logs import log_event
 
@@ -82,18 +82,20 @@ class ConfigurationChanges:
                 f"this node does not let management change its configuration: write `{OPTION} = true` in"
                 f" {self._own_name(texts)} and start it again"
             )
-        if texts is not None and texts.form != BROKER:
+        if texts is not None and texts.form == WILDFLY:
             return (
-                f"{started.path.name} is an {texts.form}: management changes a broker.xml only. `atalanta convert`"
-                " makes one of it; or change the file by hand, and run `atalanta reload`"
+                f"{started.path.name} is a {texts.form}: management does not change it. `atalanta convert` makes a"
+                " broker.xml of it; or change the file by hand, and run `atalanta reload`"
             )
         return ""
 
     def _own_name(self, texts: Texts | None) -> str:
         return "atalanta.toml" if texts is None else texts.own_path.name
 
-    def why_not_written(self, files: list[Path]) -> str:
+    def why_not_written(self, texts: Texts, files: list[Path]) -> str:
         """Returns why these files are not written, "" if they are."""
+        if texts.form == CLASSIC:
+            return f"an {texts.form} is not written by management: take the difference into {texts.path.name}"
         if self.kept:
             return "earlier changes that could not be written count until the restart, and this one goes with them"
         return next((why for why in (why_not_written(file) for file in files) if why), "")

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 
 from atalanta.app.changes.configuration_changes import ConfigurationChanges
-from atalanta.config.activemq.reader import classic_broker
 from atalanta.config.broker_xml import read_broker_xml
-from atalanta.config.changes.elements import RUNTIME, Element, elements_of
+from atalanta.config.changes.elements import (
+    RUNTIME,
+    ConfigurationElement,
+    classic_elements,
+    elements_of,
+)
 from atalanta.config.changes.kinds import kinds
 from atalanta.config.changes.restart import fixed_elements
 from atalanta.config.changes.texts import BROKER, CLASSIC, Texts
 from atalanta.config.configuration import Configuration
-from atalanta.config.problems import ConfigError, Report
-from atalanta.config.wildfly.reader import broker_tree
-from atalanta.config.xml.tree import TreeReader, XmlElement
+from atalanta.config.problems import ConfigError
+from atalanta.config.xml.convert import converted_tree
 
 
 def listing(changes: ConfigurationChanges) -> dict[str, object]:
@@ -29,7 +32,9 @@ def listing(changes: ConfigurationChanges) -> dict[str, object]:
     fixed = fixed_elements(changes.started)
     for element in found:
         element.fixed = fixed.get(element.key, "")
-    why = changes.why_off(texts) or changes.why_not_written([texts.path])
+        if texts.form != BROKER and element.kind not in texts.kinds:
+            element.fixed = f"management does not change a {element.kind} of an {texts.form}"
+    why = changes.why_off(texts) or changes.why_not_written(texts, [texts.path])
     return {
         "file": texts.path.name,
         "form": texts.form,
@@ -39,11 +44,13 @@ def listing(changes: ConfigurationChanges) -> dict[str, object]:
         "why": why,
         "permitted": False,
         "elements": [each.as_json() for each in found],
-        "parameters": {name: [each.as_json() for each in kind.parameters] for name, kind in kinds().items()},
+        "parameters": {
+            name: [each.as_json() for each in kind.parameters] for name, kind in {**kinds(), **texts.kinds}.items()
+        },
     }
 
 
-def listed_elements(texts: Texts, started: Configuration) -> list[Element]:
+def listed_elements(texts: Texts, started: Configuration) -> list[ConfigurationElement]:
     """Returns the elements of the files. Placeholders are shown as they are written."""
     values = dict(os.environ)
     try:
@@ -53,19 +60,10 @@ def listed_elements(texts: Texts, started: Configuration) -> list[Element]:
     except ConfigError:
         networks = started.networks.connectors  # the files have problems, which a reload tells
     form_file = texts.path.name if texts.form != BROKER else texts.own_path.name
-    return elements_of(converted(texts, started), networks, form_file)
-
-
-def converted(texts: Texts, started: Configuration) -> XmlElement | None:
-    """Returns the tree of a broker.xml: of another form as `atalanta convert` makes it."""
-    if texts.form == BROKER:
-        return texts.tree
-    report = Report()
-    root = TreeReader(report, started.values, contents=texts.contents_all()).read(texts.path)
-    if root is None:
-        return None
-    if texts.form == CLASSIC:
-        classic = classic_broker(root, texts.path, started.values, report)
-        return None if classic is None else classic.configuration
-    wildfly = broker_tree(root, report)
-    return None if wildfly is None else wildfly.configuration
+    tree = texts.tree
+    if texts.form != BROKER:
+        tree = converted_tree(texts.path, started.values, texts.contents_all())
+    found = elements_of(tree, networks, form_file)
+    if texts.form != CLASSIC or texts.tree is None:
+        return found
+    return [*(each for each in found if each.kind not in texts.kinds), *classic_elements(texts.tree)]

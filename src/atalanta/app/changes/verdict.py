@@ -17,7 +17,7 @@ from atalanta.runtime.lifecycle.reloader import Reloaded, ReloadRefused
 
 
 @dataclass
-class Verdict:
+class FilesVerdict:
     """The outcome. `configuration` and `reloaded` are None if a node could not start with the files."""
 
     problems: list[dict[str, object]] = field(default_factory=list)
@@ -35,10 +35,10 @@ def judge(
     storage: Storage,
     contents: Mapping[Path, bytes],
     known: list[Finding] | None,
-) -> Verdict:
+) -> FilesVerdict:
     """Reads and checks the files with these contents. `known` are findings of the files as they are: a change does not
     answer for them."""
-    verdict = Verdict()
+    verdict = FilesVerdict()
     try:
         found, configuration = findings(started, storage, contents)
         verdict.problems = [shown(each) for each in found if known is None or not _among(each, known)]

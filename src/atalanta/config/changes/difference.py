@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,19 +12,43 @@ from atalanta.config.changes.request import ChangeRefused
 
 CONTEXT: Final = 3
 CHARACTERS_MAX: Final = 256 * 1024
+HEAD: Final = re.compile(r"@@ -(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?) @@")
 
 
 def unified(name: str, before: str, after: str) -> str:
     """Returns a unified diff without passwords; "" for equal texts."""
     if before == after:
         return ""
+    one, two = masked_text(before).splitlines(), masked_text(after).splitlines()
+    start, end = _alike(one, two)
+    start, end = max(0, start - CONTEXT), max(0, end - CONTEXT)
     lines = difflib.unified_diff(
-        masked_text(before).splitlines(), masked_text(after).splitlines(), name, name, "before", "after", lineterm=""
+        one[start : len(one) - end], two[start : len(two) - end], name, name, "before", "after", lineterm=""
     )
-    found = "\n".join(lines)
+    found = "\n".join(_moved(line, start) for line in lines)
     if len(found) > CHARACTERS_MAX:
         return found[:CHARACTERS_MAX] + "\n… (cut)"
     return found or f"--- {name}\n+++ {name}\n(only line ends or passwords differ)"
+
+
+def _alike(one: list[str], two: list[str]) -> tuple[int, int]:
+    """Returns how many lines are the same at the start and at the end. difflib is slow with many equal lines."""
+    shorter = min(len(one), len(two))
+    start = 0
+    while start < shorter and one[start] == two[start]:
+        start += 1
+    end = 0
+    while end < shorter - start and one[-1 - end] == two[-1 - end]:
+        end += 1
+    return start, end
+
+
+def _moved(line: str, by: int) -> str:
+    """Returns a line of a diff; the numbers of lines in a head are those of the whole text."""
+    head = HEAD.fullmatch(line)
+    if head is None:
+        return line
+    return f"@@ -{int(head[1]) + by}{head[2]} +{int(head[3]) + by}{head[4]} @@"
 
 
 @dataclass(frozen=True)
@@ -43,13 +68,15 @@ def hunks(before: str, after: str) -> list[Hunk]:
     """Returns the changed places, in their order. Lines keep their ends."""
     one, two = before.splitlines(keepends=True), after.splitlines(keepends=True)
     found: list[Hunk] = []
-    matcher = difflib.SequenceMatcher(None, one, two, autojunk=False)
+    start, end = _alike(one, two)
+    matcher = difflib.SequenceMatcher(None, one[start : len(one) - end], two[start : len(two) - end], autojunk=False)
     for group in matcher.get_grouped_opcodes(CONTEXT):
         changed = [each for each in group if each[0] != "equal"]
         if not changed:
             continue
         _, i1, _, j1, _ = changed[0]
         _, _, i2, _, j2 = changed[-1]
+        i1, i2, j1, j2 = i1 + start, i2 + start, j1 + start, j2 + start
         found.append(Hunk(one[i1:i2], two[j1:j2], two[max(0, j1 - CONTEXT) : j1], two[j2 : j2 + CONTEXT]))
     return found
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 from xml.sax.saxutils import escape
 
 from atalanta.config.changes.address_text import HOST, PORT, with_part
-from atalanta.config.changes.kinds import Kind, Parameter, Place
+from atalanta.config.changes.kinds import ElementKind, Parameter, Place, is_secret
 from atalanta.config.changes.request import ADD, REMOVE, Change, ChangeRefused, Value
 from atalanta.config.changes.source import Tag, XmlSource, quoted
 
 PLACEHOLDER: Final = "${"
 INCLUDE: Final = "include"
+CORES: Final = ("core", "broker")
+URI: Final = "uri"
+OPTION: Final = re.compile(r"[?&;]\s*([^=&;?()]+)=")
 BY_HAND: Final = "change it there, and run `atalanta reload`"
 
 
-def changed_text(text: str, file: str, kind: Kind, change: Change) -> str:
+def changed_text(text: str, file: str, kind: ElementKind, change: Change) -> str:
     """Returns the text of `file` with one change. ChangeRefused names the place and the remedy."""
     edit = ElementEdit(text, file, kind, change.name)
     if change.action == ADD:
@@ -30,7 +34,7 @@ def changed_text(text: str, file: str, kind: Kind, change: Change) -> str:
 class ElementEdit:
     """The edit of one element. `source` is the text so far."""
 
-    def __init__(self, text: str, file: str, kind: Kind, name: str) -> None:
+    def __init__(self, text: str, file: str, kind: ElementKind, name: str) -> None:
         self.source = XmlSource(text)
         self.file = file
         self.kind = kind
@@ -40,9 +44,9 @@ class ElementEdit:
     # --- where ------------------------------------------------------------------------------------
 
     def core(self) -> Tag:
-        """Returns the `<core>` of the text. ChangeRefused if it is in an included file."""
+        """Returns the `<core>` or Classic's `<broker>` of the text. ChangeRefused if it is in another file."""
         root = self.source.root
-        core = root if root.name == "core" else next(root.all("core"), None)
+        core = root if root.name in CORES else next(root.all(*CORES), None)
         if core is None:
             raise ChangeRefused(f"{self.file} has no <core> of its own: {self.what} is in an included file, {BY_HAND}")
         return core
@@ -56,7 +60,7 @@ class ElementEdit:
 
     def elements(self) -> list[Tag]:
         """Returns the elements of this kind in the text."""
-        names = (self.kind.name, *self.kind.also)
+        names = (self.kind.tag, *self.kind.also)
         return [each for section in self.sections() for each in section.all(*names)]
 
     def element(self) -> Tag:
@@ -103,7 +107,7 @@ class ElementEdit:
     def add(self, change: Change) -> None:
         """Adds the element behind the last one of its kind. ChangeRefused if there is one of that name."""
         core = self.core()
-        if not self.kind.section and any(True for _ in core.all(self.kind.name)):
+        if not self.kind.section and any(True for _ in core.all(self.kind.tag)):
             raise ChangeRefused(f"there is a {self.kind.name} already, and a node has one: change or remove that one")
         found = [each for each in self.elements() if each.attributes.get(self.kind.key) == self.name]
         if found:
@@ -117,16 +121,16 @@ class ElementEdit:
             raise ChangeRefused(f"{self.what} needs {', '.join(missing)}")
         section = self._section(core)
         prefix = section.prefix
-        head = f"<{prefix}{self.kind.name} {self.kind.key}={quoted(self.name)}"
+        head = f"<{prefix}{self.kind.tag} {self.kind.key}={quoted(self.name)}"
         values = dict(change.values)
         if self.kind.uri:
             self._known(list(values))
             address = with_part("tcp://localhost", HOST, _one(values.pop(HOST)))
             address = with_part(address, PORT, _one(values.pop(PORT, None)) or "61616")
-            element = f"{head}>{escape(address)}</{prefix}{self.kind.name}>"
+            element = f"{head}>{escape(address)}</{prefix}{self.kind.tag}>"
         else:
             element = f"{head}/>"
-        after = [each for each in section.children if each.name in (self.kind.name, *self.kind.also)]
+        after = [each for each in section.children if each.name in (self.kind.tag, *self.kind.also)]
         last = after[-1] if after else section.children[-1] if section.children else None
         self.source = XmlSource(self.source.inserted(section, last, element))
         self.change(values)
@@ -136,7 +140,7 @@ class ElementEdit:
         if not self.kind.section:
             return core
         for each in self.sections():
-            if each.name == self.kind.section or any(True for _ in each.all(self.kind.name)):
+            if each.name == self.kind.section or any(True for _ in each.all(self.kind.tag)):
                 return each
         for each in core.all(INCLUDE):
             if self.kind.section in each.attributes.get("href", ""):
@@ -180,6 +184,17 @@ class ElementEdit:
             raise ChangeRefused(f"{self.what}: a name does not change: add one with the new name and remove this one")
         if parameter.required and not value:
             raise ChangeRefused(f"{self.what} needs {parameter.name}")
+        if parameter.name == URI:
+            present = [each.attributes.get(URI, "") for each in self.elements() if self._is_named(each)]
+            for uri in (_one(value), *present):
+                if names_secret(uri):
+                    raise ChangeRefused(
+                        f"{self.what}: its uri names a file or a password: write it in {self.file}, and run"
+                        " `atalanta reload`"
+                    )
+
+    def _is_named(self, tag: Tag) -> bool:
+        return tag.attributes.get(self.kind.key) == self.name
 
     def _set_part(self, parameter: Parameter, value: Value) -> None:
         """Changes a part of an address."""
@@ -194,9 +209,9 @@ class ElementEdit:
 
     def _set(self, parameter: Parameter, value: Value) -> None:
         tag = self.own_element()
-        if tag.name != self.kind.name or "uri" in tag.attributes:
+        if tag.name != self.kind.tag or ("uri" in tag.attributes and self.kind.parameter("uri") is None):
             raise ChangeRefused(
-                f"{self.what} is written as an address ({self._place(tag)}): write it as <{self.kind.name}> with"
+                f"{self.what} is written as an address ({self._place(tag)}): write it as <{self.kind.tag}> with"
                 " elements, then it can be changed here"
             )
         place = parameter.place
@@ -301,6 +316,11 @@ class ElementEdit:
             assert parent is not None
             name = f"{parent.prefix}{place.element}"
             self._insert(parent, f"<{name}>{escape(value)}</{name}>", place.element)
+
+
+def names_secret(uri: str) -> bool:
+    """Returns whether an option of an address, or of one in its list, names a file, a user or a password."""
+    return "@" in uri or any(is_secret(name) for name in OPTION.findall(uri))
 
 
 def _one(value: Value) -> str:

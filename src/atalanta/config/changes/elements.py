@@ -13,8 +13,9 @@ from atalanta.config.changes.kinds import (
     DISCOVERY_GROUP,
     HIDDEN,
     STATIC_CONNECTORS,
-    Kind,
+    ElementKind,
     Parameter,
+    classic_kinds,
     default_text,
     is_secret,
     kinds,
@@ -44,7 +45,7 @@ RUNTIME: Final = "runtime"
 
 
 @dataclass
-class Element:
+class ConfigurationElement:
     """One element. `file` is the name of the file that it stands in; `values` are texts, lists joined by commas."""
 
     kind: str
@@ -92,44 +93,54 @@ def core_of(root: XmlElement) -> XmlElement | None:
     return root if root.name == "core" else next(root.all("core"), None)
 
 
+def classic_elements(root: XmlElement) -> list[ConfigurationElement]:
+    """Returns the network and transport connectors of an activemq.xml, as they are written."""
+    broker = root if root.name == "broker" else next(root.all("broker"), None)
+    if broker is None:
+        return []
+    return [_element(each, kind) for kind in classic_kinds().values() for each in _nodes(broker, kind)]
+
+
 def elements_of(
     root: XmlElement | None, networks: list[NetworkConnectorConfig], file: str, missing: Sequence[Change] = ()
-) -> list[Element]:
+) -> list[ConfigurationElement]:
     """Returns the elements of a tree and the network connectors, in the order of the kinds and of the file; `file` is
     that of the network connectors. `missing` are removed ones, which may have users yet."""
     core = None if root is None else core_of(root)
-    found: list[Element] = []
+    found: list[ConfigurationElement] = []
     for kind in kinds().values():
         if kind.table:
             found += [_network(each, kind, file) for each in networks]
         elif core is not None:
             found += [_element(each, kind) for each in _nodes(core, kind)]
     present = {each.key for each in found}
-    found += [Element(each.kind, each.name, "", 0) for each in missing if (each.kind, each.name) not in present]
+    absent = [each for each in missing if (each.kind, each.name) not in present]
+    found += [ConfigurationElement(each.kind, each.name, "", 0) for each in absent]
     _tell_users(found)
     return found
 
 
-def _nodes(core: XmlElement, kind: Kind) -> list[XmlElement]:
+def _nodes(core: XmlElement, kind: ElementKind) -> list[XmlElement]:
     sections = list(core.all(kind.section)) if kind.section else [core]
     if kind.without_section:
         sections.append(core)
-    names = (kind.name, *kind.also)
+    names = (kind.tag, *kind.also)
     return [child for section in sections for child in section.children if child.name in names]
 
 
-def _element(node: XmlElement, kind: Kind) -> Element:
+def _element(node: XmlElement, kind: ElementKind) -> ConfigurationElement:
     name = node.attributes.get(kind.key, "")
-    found = Element(kind.name, name, Path(node.file).name, node.line)
+    found = ConfigurationElement(kind.name, name, Path(node.file).name, node.line)
     if kind.uri:
         found.values = _address(node, kind)
-    elif node.name != kind.name or "uri" in node.attributes:
+    elif node.name != kind.tag or ("uri" in node.attributes and kind.parameter("uri") is None):
         found.values = {"uri": masked(node.attributes.get("address", node.attributes.get("uri", "")))}
     if not kind.uri:
         for parameter in kind.parameters:
             text = _text(node, parameter)
             if text is not None:
-                found.values[parameter.name] = text if parameter.editable or not text else HIDDEN
+                hides = is_secret(parameter.name) and text
+                found.values[parameter.name] = HIDDEN if hides else masked(text) if "://" in text else text
     return found
 
 
@@ -156,7 +167,7 @@ def _text(node: XmlElement, parameter: Parameter) -> str | None:
     return children[0].attributes.get(place.attribute, "") if place.attribute else children[0].text
 
 
-def _address(node: XmlElement, kind: Kind) -> dict[str, str]:
+def _address(node: XmlElement, kind: ElementKind) -> dict[str, str]:
     """Returns host, port and parameters of an acceptor or connector; those of the old form with `<param>` as well."""
     if node.children:
         given = {
@@ -175,7 +186,7 @@ def _address(node: XmlElement, kind: Kind) -> dict[str, str]:
     return values
 
 
-def _network(config: NetworkConnectorConfig, kind: Kind, file: str) -> Element:
+def _network(config: NetworkConnectorConfig, kind: ElementKind, file: str) -> ConfigurationElement:
     values = {kind.key: config.name}
     for entry in fields(NetworkConnectorConfig):
         value = getattr(config, entry.name)
@@ -187,12 +198,12 @@ def _network(config: NetworkConnectorConfig, kind: Kind, file: str) -> Element:
         names = [(QUEUE if each.queue else TOPIC) + each.name for each in getattr(config, attribute)]
         if names:
             values[name] = ",".join(names)
-    return Element(kind.name, config.name, file, 0, values)
+    return ConfigurationElement(kind.name, config.name, file, 0, values)
 
 
-def _tell_users(found: list[Element]) -> None:
+def _tell_users(found: list[ConfigurationElement]) -> None:
     """Puts into each element who uses it."""
-    by_key: dict[tuple[str, str], Element] = {}
+    by_key: dict[tuple[str, str], ConfigurationElement] = {}
     for each in found:
         by_key.setdefault(each.key, each)
     for each in found:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import Field, dataclass, fields
+from dataclasses import Field, dataclass, fields, replace
 from functools import cache
 from typing import Any, Final
 
@@ -96,7 +96,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ElementKind:
     """A kind of element. `section` is the element around all of them, "" directly below `<core>`.
 
     `key` is the attribute that names an element. `uri`: the parameters are those of an address in its text. `table`: it
@@ -111,6 +111,12 @@ class Kind:
     table: bool = False
     also: tuple[str, ...] = ()
     without_section: bool = False  # it may also stand directly below <core>
+    element: str = ""  # the name of its elements, if that is another one
+
+    @property
+    def tag(self) -> str:
+        """Returns the name of its elements."""
+        return self.element or self.name
 
     def parameter(self, name: str) -> Parameter | None:
         """Returns the parameter of that name; None if there is none."""
@@ -266,7 +272,22 @@ def _networks() -> tuple[Parameter, ...]:
 
 
 @cache
-def kinds() -> dict[str, Kind]:
+def classic_kinds() -> dict[str, ElementKind]:
+    """Returns the kinds of an activemq.xml: what maps plainly. Lists of destinations stay as they are."""
+    listed = tuple(replace(each, editable=False) if each.many else each for each in _networks())
+    door = (
+        Parameter(NAME, Place(attribute=NAME), meaning="unique", required=True),
+        Parameter("uri", Place(attribute="uri"), meaning="scheme, address and options", required=True),
+    )
+    found = (
+        ElementKind("network-connector", "networkConnectors", listed, element="networkConnector"),
+        ElementKind("acceptor", "transportConnectors", door, element="transportConnector"),
+    )
+    return {each.name: each for each in found}
+
+
+@cache
+def kinds() -> dict[str, ElementKind]:
     """Returns the kinds by name. Made once, and only where management asks."""
     direct = Parameter(
         "allow-direct-connections-only",
@@ -277,35 +298,35 @@ def kinds() -> dict[str, Kind]:
         editable=False,
     )
     found = (
-        Kind("broadcast-group", "broadcast-groups", _broadcast()),
-        Kind("discovery-group", "discovery-groups", _options(DiscoveryGroupConfig, NAME)),
-        Kind(
+        ElementKind("broadcast-group", "broadcast-groups", _broadcast()),
+        ElementKind("discovery-group", "discovery-groups", _options(DiscoveryGroupConfig, NAME)),
+        ElementKind(
             "cluster-connection",
             "cluster-connections",
             (*_options(ClusterConnectionConfig, NAME, "connector-ref"), direct, *_connectors()),
             also=("cluster-connection-uri",),
         ),
-        Kind("grouping-handler", "", _options(GroupingHandlerConfig, NAME, "type", "address")),
-        Kind(
+        ElementKind("grouping-handler", "", _options(GroupingHandlerConfig, NAME, "type", "address")),
+        ElementKind(
             "bridge",
             "bridges",
             (*_options(CoreBridgeConfig, NAME, "queue-name"), _filter("messages"), *_transformer(), *_connectors()),
         ),
-        Kind("connection-router", "connection-routers", _router(), without_section=True),
-        Kind("network-connector", "networks", _networks(), table=True),
-        Kind(
+        ElementKind("connection-router", "connection-routers", _router(), without_section=True),
+        ElementKind("network-connector", "networks", _networks(), table=True),
+        ElementKind(
             "acceptor",
             "acceptors",
             _endpoint(AcceptorConfig, TlsConfig, StompAcceptor, OpenWireAcceptor, listens=True),
             uri=True,
         ),
-        Kind("connector", "connectors", _endpoint(ConnectorConfig, TlsConfig, listens=False), uri=True),
-        Kind(
+        ElementKind("connector", "connectors", _endpoint(ConnectorConfig, TlsConfig, listens=False), uri=True),
+        ElementKind(
             "divert",
             "diverts",
             (*_options(DivertConfig, NAME, "address", "forwarding-address"), _filter("messages"), *_transformer()),
         ),
-        Kind("address-setting", "address-settings", _settings(), key=MATCH),
-        Kind("security-setting", "security-settings", _security(), key=MATCH),
+        ElementKind("address-setting", "address-settings", _settings(), key=MATCH),
+        ElementKind("security-setting", "security-settings", _security(), key=MATCH),
     )
     return {each.name: each for each in found}

@@ -10,7 +10,8 @@ from atalanta.config.changes.source import Tag, XmlSource
 from atalanta.wire.uri import masked
 
 STARS: Final = "****"
-WORD: Final = r"[\w.:-]*(?:password|passwd|secret|token|passphrase)[\w.:-]*"
+# Each pattern looks at a character a few times only: values come from users, and a search holds up the whole node.
+WORD: Final = r"(?=[\w.:-]*?(?:password|passwd|secret|token|passphrase))[\w.:-]++"
 # Elements, attributes, and `<param key="…Password" value="…"/>`, wherever they stand; names in TOML and in lists.
 ELEMENT: Final = re.compile(rf"(?i)(<({WORD})(?:\s[^>]*)?>)([^<]+)(</)")
 ATTRIBUTE: Final = re.compile(rf"(?i)(\s{WORD}\s*=\s*)(\"[^\"]*\"|'[^']*')")
@@ -20,32 +21,29 @@ KEYED: Final = re.compile(
 KEYED_BACK: Final = re.compile(
     rf"(?i)(value\s*=\s*)(\"[^\"]*\"|'[^']*')(\s+(?:key|name)\s*=\s*[\"']{WORD}[\"'])"
 )
-TOML: Final = re.compile(rf"(?im)^(\s*(?:#\s*)?[\"']?{WORD}[\"']?\s*=\s*)(.+)$")
+TOML: Final = re.compile(rf"(?im)^(\s*(?:#\s*)?[\"']?{WORD}[\"']?\s*=\s*)(\"\"\"[\s\S]*?\"\"\"|'''[\s\S]*?'''|.+)$")
+ADDRESS: Final = re.compile(r"(?<![^\s\"'<>])[^\s\"'<>]*?://[^\s\"'<>]*+")
+OPTION: Final = re.compile(rf"(?i)([?&;]\s{{0,4}}{WORD}\s{{0,4}}=\s{{0,4}})(?!\*)[^;&)\s'\",<]+")
 HASHED: Final = "ENC("
 
 
 def masked_text(text: str) -> str:
     """Returns the text with **** for each password. A masked one, ENC(…), stays."""
-    text = _without_data(text)
+    try:
+        text = _without_data(text, XmlSource(text).root)
+    except (ChangeRefused, ValueError):
+        text = TOML.sub(lambda found: found[1] + _shown_toml(found[2]), text)
     text = ELEMENT.sub(lambda found: found[1] + _shown(found[3]) + found[4], text)
     text = ATTRIBUTE.sub(lambda found: found[1] + _shown_quoted(found[2]), text)
     text = KEYED.sub(lambda found: found[1] + _shown_quoted(found[2]), text)
     text = KEYED_BACK.sub(lambda found: found[1] + _shown_quoted(found[2]) + found[3], text)
-    text = TOML.sub(lambda found: found[1] + _shown_toml(found[2]), text)
-    return "\n".join(_masked_line(line) for line in text.split("\n"))
+    # ENC(…) in addresses is hidden, too: it has no end that is certain.
+    text = ADDRESS.sub(lambda found: masked(found[0]), text)
+    return OPTION.sub(lambda found: found[1] + STARS, text)
 
 
-def _masked_line(line: str) -> str:
-    """Hides what stands in addresses. ENC(…) in them is hidden, too: it has no end that is certain."""
-    return masked(line) if "://" in line else line
-
-
-def _without_data(text: str) -> str:
+def _without_data(text: str, root: Tag) -> str:
     """Hides the contents of elements with such names that a pattern does not see: CDATA, comments between."""
-    try:
-        root = XmlSource(text).root
-    except (ChangeRefused, ValueError):
-        return text  # TOML
     places: list[tuple[int, int]] = []
     waiting: list[Tag] = [root]
     while waiting:

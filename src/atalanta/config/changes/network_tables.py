@@ -7,7 +7,7 @@ from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any
 
 from atalanta.cluster.networks.config import NetworkConnectorConfig
-from atalanta.config.changes.kinds import Kind, Parameter, is_secret
+from atalanta.config.changes.kinds import ElementKind, Parameter, is_secret
 from atalanta.config.changes.request import ADD, REMOVE, Change, ChangeRefused, Value
 from atalanta.config.native.network_uri import read_uri
 from atalanta.config.native.networks import DESTINATIONS, NETWORKS
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tomlkit import TOMLDocument
 
 
-def changed_tables(text: str, file: str, kind: Kind, change: Change) -> str:
+def changed_tables(text: str, file: str, kind: ElementKind, change: Change) -> str:
     """Returns the text of `file` with one change of a network connector. ChangeRefused names place and remedy."""
     import tomlkit  # Only a change of networks needs it.
     from tomlkit.exceptions import TOMLKitError
@@ -44,7 +44,7 @@ def has_secrets(uri: str) -> bool:
 class _TableEdit:
     """The edit of one table of the document."""
 
-    def __init__(self, document: TOMLDocument, file: str, kind: Kind, change: Change) -> None:
+    def __init__(self, document: TOMLDocument, file: str, kind: ElementKind, change: Change) -> None:
         self.document: Any = document
         self.file = file
         self.kind = kind

@@ -239,13 +239,12 @@ class _Parser:
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._characters
         parser.StartDoctypeDeclHandler = self._doctype
-        self.found: Tag | None = None
+        self.roots: list[Tag] = []
         try:
             parser.Parse(self.data, True)
         except expat.ExpatError as error:
             raise ChangeRefused(f"the file is not well-formed XML: {error}") from error
-        assert self.found is not None
-        self.root: Tag = self.found
+        [self.root] = self.roots
 
     def _place(self, index: int) -> int:
         """Returns the character at a byte. Places ascend."""
@@ -264,8 +263,8 @@ class _Parser:
         tag.empty = self.text[tag.inner - 2] == "/"
         if self.open:
             self.open[-1].children.append(tag)
-        elif self.found is None:
-            self.found = tag
+        else:
+            self.roots.append(tag)
         self.open.append(tag)
 
     def _end(self, name: str) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from atalanta.config.changes.difference import Hunk, hunks, undone, unified
 from atalanta.config.changes.edit import changed_text
 from atalanta.config.changes.elements import WrittenTree
-from atalanta.config.changes.kinds import Kind, kinds
+from atalanta.config.changes.kinds import ElementKind, classic_kinds, kinds
 from atalanta.config.changes.mask import masked_text
 from atalanta.config.changes.network_tables import changed_tables
 from atalanta.config.changes.request import ADD, Change, ChangeRefused
@@ -69,9 +69,10 @@ class Texts:
             digest.update(hashlib.sha256(data).digest())
         return cls(path, main, own_path, own, tree, form, digest.hexdigest())
 
-    def file_of(self, kind: Kind) -> Path:
-        """Returns the file in which the elements of a kind stand."""
-        return self.own_path if kind.table else self.path
+    @property
+    def kinds(self) -> dict[str, ElementKind]:
+        """Returns the kinds that can be changed in a file of this form."""
+        return kinds() if self.form == BROKER else classic_kinds() if self.form == CLASSIC else {}
 
     def of(self, path: Path) -> bytes | None:
         """Returns the bytes of one of the two files."""
@@ -81,15 +82,17 @@ class Texts:
         """Returns the texts with these changes. ChangeRefused names the first one that is not possible."""
         found = self
         for change in changes:
-            kind = kinds().get(change.kind)
+            kind = self.kinds.get(change.kind)
             if kind is None:
-                raise ChangeRefused(f"'{change.kind}' is not changed by management, only: {', '.join(kinds())}")
+                where = "" if self.form == BROKER else f" in an {self.form}"
+                known = ", ".join(self.kinds)
+                raise ChangeRefused(f"'{change.kind}' is not changed by management{where}, only: {known}")
             if change.action == ADD:
                 check_name(change, kind)
             found = found._edited(change, kind)
         return Texts._of(self.path, found.main, self.own_path, found.own)
 
-    def _edited(self, change: Change, kind: Kind) -> Texts:
+    def _edited(self, change: Change, kind: ElementKind) -> Texts:
         if kind.table:
             text = _utf8(self.own or b"", self.own_path)
             return replace(self, own=changed_tables(text, self.own_path.name, kind, change).encode())
@@ -100,7 +103,7 @@ class Texts:
             raise ChangeRefused(f"{self.path.name} would be larger than {FILE_BYTES_MAX} bytes")
         return replace(self, main=encoded.data(text))
 
-    def _check_included(self, change: Change, kind: Kind) -> None:
+    def _check_included(self, change: Change, kind: ElementKind) -> None:
         """Refuses a change of what comes from another file."""
         for node in [] if self.tree is None else _below_core(self.tree):
             if Path(node.file) == self.path or node.name not in (kind.section, kind.name):
@@ -162,7 +165,7 @@ class Texts:
         return found
 
 
-def check_name(change: Change, kind: Kind) -> None:
+def check_name(change: Change, kind: ElementKind) -> None:
     """Refuses the name of a new element that could be taken for a path. Matches of addresses have other signs."""
     name = change.name
     if not name.isprintable():

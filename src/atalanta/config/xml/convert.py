@@ -99,6 +99,24 @@ def convert_file(
     return Converted(text, grouped(report.unsupported), beside)
 
 
+def converted_tree(
+    path: Path, values: Mapping[str, str], contents: Mapping[Path, bytes] | None = None
+) -> XmlElement | None:
+    """Returns the tree of a broker.xml that a file of WildFly or Classic stands for; None if it cannot be read.
+
+    `contents`: see read_broker_xml.
+    """
+    report = Report()
+    root = TreeReader(report, values, contents=contents).read(path)
+    if root is None:
+        return None
+    if is_classic(root):
+        classic = classic_broker(root, path, values, report)
+        return None if classic is None else classic.configuration
+    wildfly = broker_tree(root, report)
+    return None if wildfly is None else wildfly.configuration
+
+
 def version_1_file(root: XmlElement, path: Path, report: Report) -> tuple[str, list[str]]:
     """Returns the text of a broker.xml of version 1 as version 2 has it, and lines for people. Raises ConfigError."""
     found = version_2(root, report) if root.name in ("configuration", "core") else None

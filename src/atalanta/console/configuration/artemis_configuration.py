@@ -13,8 +13,9 @@ from atalanta.console.configuration.artemis_reach import REACH, ROLES, ArtemisRe
 from atalanta.console.configuration.element_kinds import BY_NAME
 from atalanta.console.configuration.node_configuration import (
     HIDDEN,
-    ConfigurationElement,
+    IN_EFFECT,
     NodeConfiguration,
+    NodeElement,
     lines_of,
     mapping_of,
     read_object,
@@ -57,7 +58,7 @@ async def artemis_configuration(
 
 async def _elements(
     node: ClusterNode, kind: str, reach: ArtemisReach, names: Collection[str]
-) -> list[ConfigurationElement]:
+) -> list[NodeElement]:
     if kind in ("acceptor", "connector"):
         attribute = "AcceptorsAsJSON" if kind == "acceptor" else "ConnectorsAsJSON"
         rows = read_rows(await node.get(BROKER, attribute), attribute)[:ELEMENTS_MAX]
@@ -70,7 +71,7 @@ async def _elements(
     return [each for each in found if each is not None]
 
 
-async def _named(node: ClusterNode, kind: str, reach: ArtemisReach, name: str) -> ConfigurationElement | None:
+async def _named(node: ClusterNode, kind: str, reach: ArtemisReach, name: str) -> NodeElement | None:
     """Returns an element by its name; None if the broker has none. What it does not tell is left out."""
     if kind == "address-setting":
         return await _address_setting(node, name)
@@ -92,7 +93,7 @@ async def _named(node: ClusterNode, kind: str, reach: ArtemisReach, name: str) -
             values[parameter] = text
     if absent and not values and not reach.names:
         return None
-    return ConfigurationElement(kind, name, values, origin=CONTROL, state=await _state(node, resource, reach))
+    return NodeElement(kind, name, values, origin=CONTROL, state=await _state(node, resource, reach))
 
 
 def _resource(kind: str, name: str) -> str:
@@ -111,33 +112,33 @@ async def _state(node: ClusterNode, resource: str, reach: ArtemisReach) -> str:
     return {True: "started", False: "stopped"}.get(started, "") if isinstance(started, bool) else ""
 
 
-async def _transport(node: ClusterNode, kind: str, row: dict[str, object]) -> ConfigurationElement:
+async def _transport(node: ClusterNode, kind: str, row: dict[str, object]) -> NodeElement:
     """Returns an acceptor or connector: its address and parameters, without passwords and places of key stores."""
     name = text_of(row, "name")
     given = {**mapping_of(row, "params"), **mapping_of(row, "extraProps")}
     values = {key: HIDDEN if SECRET.search(key) else scalar_text(value) for key, value in given.items()}
     values = {key: value for key, value in values.items() if value}
     state = await _state(node, f"acceptor.{name}", REACH[kind]) if kind == "acceptor" else ""
-    return ConfigurationElement(kind, name, values, origin=CONTROL, state=state)
+    return NodeElement(kind, name, values, origin=CONTROL, state=state)
 
 
-async def _address_setting(node: ClusterNode, match: str) -> ConfigurationElement | None:
+async def _address_setting(node: ClusterNode, match: str) -> NodeElement | None:
     answer = await node.call(BROKER, "getAddressSettingsAsJSON", match)
     told = read_object(answer, "getAddressSettingsAsJSON")
     values = {setting_element(name): scalar_text(value) for name, value in told.items()}
-    return ConfigurationElement(
-        "address-setting", match, {name: value for name, value in values.items() if value}, origin="in effect"
+    return NodeElement(
+        "address-setting", match, {name: value for name, value in values.items() if value}, origin=IN_EFFECT
     )
 
 
-async def _security_setting(node: ClusterNode, match: str) -> ConfigurationElement | None:
+async def _security_setting(node: ClusterNode, match: str) -> NodeElement | None:
     roles = read_rows(await node.call(BROKER, "getRolesAsJSON", match), "getRolesAsJSON")
     values: dict[str, str] = {}
     for permission in ROLES:
         having = [text_of(row, "name") for row in roles if row.get(permission) is True]
         if having:
             values[permission] = "\n".join(having)
-    return ConfigurationElement("security-setting", match, values, origin="in effect")
+    return NodeElement("security-setting", match, values, origin=IN_EFFECT)
 
 
 def setting_element(name: str) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from atalanta.console.configuration.element_kinds import ElementKind
+from atalanta.console.configuration.element_kinds import PageKind
 from atalanta.console.configuration.node_configuration import (
     FILE,
+    IN_EFFECT,
     RUNTIME,
-    ConfigurationElement,
     ElementParameter,
     NodeConfiguration,
+    NodeElement,
 )
 from atalanta.console.nodes.node import ClusterNode
 
@@ -23,7 +24,7 @@ class ElementRow:
     """An element by its name. `untold` are the nodes that tell nothing of its kind."""
 
     name: str
-    parts: list[tuple[ClusterNode, ConfigurationElement]] = field(default_factory=list)
+    parts: list[tuple[ClusterNode, NodeElement]] = field(default_factory=list)
     missing: list[ClusterNode] = field(default_factory=list)
     untold: list[ClusterNode] = field(default_factory=list)
     differing: list[str] = field(default_factory=list)  # parameters
@@ -39,9 +40,9 @@ class ElementRow:
         return list(dict.fromkeys(user for _, part in self.parts for user in part.used_by))
 
     def value(self, parameter: str) -> str | None:
-        """Returns the value of a parameter if all nodes that have the element agree; None if they do not."""
-        values = {part.values.get(parameter, "") for _, part in self.parts}
-        return values.pop() if len(values) == 1 else None
+        """Returns the value of a parameter, "" where it is not set; None if the nodes differ in it."""
+        values = [part.values[parameter] for _, part in self.parts if parameter in part.values]
+        return None if parameter in self.differing else values[0] if values else ""
 
     def states(self) -> list[tuple[str, list[str]]]:
         """Returns the states with the labels of the nodes that have each; no labels where all have the same."""
@@ -52,7 +53,7 @@ class ElementRow:
         return [(state, nodes if len(found) > 1 else []) for state, nodes in found.items()]
 
 
-def compared(kind: ElementKind, configurations: NodeConfigurations) -> list[ElementRow]:
+def compared(kind: PageKind, configurations: NodeConfigurations) -> list[ElementRow]:
     """Returns the elements of a kind over all nodes, by name."""
     rows: dict[str, ElementRow] = {}
     telling = [(node, each) for node, each in configurations if kind.name not in each.untold]
@@ -68,9 +69,10 @@ def compared(kind: ElementKind, configurations: NodeConfigurations) -> list[Elem
     return [rows[name] for name in sorted(rows, key=lambda name: (name.casefold(), name))]
 
 
-def differences(parts: Sequence[ConfigurationElement], defaults: Mapping[str, str]) -> list[str]:
+def differences(parts: Sequence[NodeElement], defaults: Mapping[str, str]) -> list[str]:
     """Returns the parameters that have not the same value everywhere. What is not set has its default; what the
-    controls of a broker do not show is left out."""
+    controls of a broker do not show is left out, and so are values in effect: they need not be set there."""
+    parts = [part for part in parts if part.origin != IN_EFFECT]
     found = []
     for name in dict.fromkeys(name for part in parts for name in part.values):
         values = {
@@ -83,7 +85,7 @@ def differences(parts: Sequence[ConfigurationElement], defaults: Mapping[str, st
     return found
 
 
-def parameters_of(kind: ElementKind, configurations: NodeConfigurations) -> list[ElementParameter]:
+def parameters_of(kind: PageKind, configurations: NodeConfigurations) -> list[ElementParameter]:
     """Returns the parameters of a kind that any node describes, those of the node with most first."""
     found: dict[str, ElementParameter] = {}
     described = [each.parameters.get(kind.name, []) for _, each in configurations if each.kept]
@@ -94,7 +96,7 @@ def parameters_of(kind: ElementKind, configurations: NodeConfigurations) -> list
     return list(found.values())
 
 
-def shown_columns(kind: ElementKind, rows: Sequence[ElementRow], parameters: Sequence[ElementParameter]) -> list[str]:
-    """Returns the kind's columns that some node knows."""
-    known = {each.name for each in parameters} | {name for row in rows for _, part in row.parts for name in part.values}
+def shown_columns(kind: PageKind, rows: Sequence[ElementRow]) -> list[str]:
+    """Returns the kind's columns in which some element has a value."""
+    known = {name for row in rows for _, part in row.parts for name in part.values}
     return [name for name in kind.columns if name in known]

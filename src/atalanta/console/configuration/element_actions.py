@@ -14,7 +14,7 @@ from atalanta.console.configuration.element_kinds import (
     REMOVE,
     START,
     STOP,
-    ElementKind,
+    PageKind,
 )
 from atalanta.console.configuration.node_configuration import NodeConfiguration
 from atalanta.console.nodes.node import ClusterNode
@@ -44,7 +44,7 @@ class ElementAction:
         return LABELS[self.name]
 
 
-def refusal_of(node: ClusterNode, configuration: NodeConfiguration, kind: ElementKind, action: str) -> str:
+def refusal_of(node: ClusterNode, configuration: NodeConfiguration, kind: PageKind, action: str) -> str:
     """Returns why a node does not add, change or remove elements of a kind; "" if it does."""
     if configuration.kept:
         if not configuration.changeable:
@@ -57,7 +57,7 @@ def refusal_of(node: ClusterNode, configuration: NodeConfiguration, kind: Elemen
 
 
 def action_of(
-    action: str, kind: ElementKind, nodes: Sequence[tuple[ClusterNode, NodeConfiguration]]
+    action: str, kind: PageKind, nodes: Sequence[tuple[ClusterNode, NodeConfiguration]]
 ) -> ElementAction:
     """Returns an action that changes the configuration, at these nodes."""
     found = ElementAction(action)
@@ -73,7 +73,7 @@ def action_of(
 
 
 async def actions_of(
-    row: ElementRow, kind: ElementKind, configurations: NodeConfigurations, permissions: UserPermissions
+    row: ElementRow, kind: PageKind, configurations: NodeConfigurations, permissions: UserPermissions
 ) -> list[ElementAction]:
     """Returns the actions of an element that some of its nodes has, or whose reason is worth a line."""
     having = {node.place.at for node, _ in row.parts}
@@ -89,7 +89,7 @@ async def actions_of(
 
 
 async def _switch(
-    action: str, row: ElementRow, kind: ElementKind, permissions: UserPermissions
+    action: str, row: ElementRow, kind: PageKind, permissions: UserPermissions
 ) -> ElementAction:
     """Returns start or stop at the nodes where it would do something."""
     found = ElementAction(action)

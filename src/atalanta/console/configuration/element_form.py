@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from atalanta.console.configuration.change_answer import ElementChange
-from atalanta.console.configuration.element_kinds import ADD, CHANGE, ElementKind
-from atalanta.console.configuration.node_configuration import ConfigurationElement, ElementParameter
+from atalanta.console.configuration.element_kinds import ADD, CHANGE, PageKind
+from atalanta.console.configuration.node_configuration import ElementParameter, NodeElement
 
 VALUE: Final = "v."  # a field of a parameter
 BEFORE: Final = "w."  # what was in it when the form was made
@@ -43,7 +43,7 @@ class FormField:
 
 
 def fields_of(
-    parameters: Sequence[ElementParameter], element: ConfigurationElement | None, action: str
+    parameters: Sequence[ElementParameter], element: NodeElement | None, action: str
 ) -> list[FormField]:
     """Returns the fields of a new form. An element that is added as it is at another node has nothing before."""
     found = []
@@ -87,7 +87,7 @@ def digests_of(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def change_of(
-    action: str, kind: ElementKind, name: str, parameters: Sequence[ElementParameter], given: Mapping[str, str]
+    action: str, kind: PageKind, name: str, parameters: Sequence[ElementParameter], given: Mapping[str, str]
 ) -> ElementChange:
     """Returns the change that a posted form asks for: only what differs. Raises FormIncomplete."""
     if not name or len(name) > NAME_MAX or not name.isprintable():

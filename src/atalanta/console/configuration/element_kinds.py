@@ -14,7 +14,7 @@ DISCOVERY_GROUP: Final = "discovery-group"
 
 
 @dataclass(frozen=True)
-class ElementKind:
+class PageKind:
     """A kind. `columns` are the parameters that the table of all elements shows, where a node has them.
 
     `resource` is the first word of the resource of management that starts and stops one, "" where nothing does.
@@ -39,19 +39,19 @@ class ElementKind:
 
 
 KINDS: Final = (
-    ElementKind(
+    PageKind(
         "broadcast-group", "Broadcast groups", "broadcast group",
         "A broadcast group announces connectors of its node by multicast or JGroups, so that clients and other nodes "
         "find it.",
         ("group-address", "group-port", "jgroups-channel", "broadcast-period", "connector-ref"), "broadcastgroup",
         "The node is not announced any more. Links and clients that found it stay.",
     ),
-    ElementKind(
+    PageKind(
         DISCOVERY_GROUP, "Discovery groups", "discovery group",
         "A discovery group hears the announcements of broadcast groups, for cluster connections and bridges.",
         ("group-address", "group-port", "jgroups-channel", "refresh-timeout", "initial-wait-timeout"),
     ),
-    ElementKind(
+    PageKind(
         "cluster-connection", "Cluster connections", "cluster connection",
         "A cluster connection links its node to the other members: it forwards messages to them and tells clients of "
         "them.",
@@ -59,50 +59,50 @@ KINDS: Final = (
         "clusterconnection",
         "The links of the node to the other members end. Messages for them wait here; links from them stay.",
     ),
-    ElementKind(
+    PageKind(
         "grouping-handler", "Grouping handlers", "grouping handler",
         "A grouping handler binds the messages of a group to one consumer of the whole cluster.",
         ("type", "address", "timeout", "group-timeout", "reaper-period"),
     ),
-    ElementKind(
+    PageKind(
         "bridge", "Core bridges", "bridge",
         "A bridge moves the messages of a queue to an address of another broker.",
         ("queue-name", "forwarding-address", "filter", "static-connectors", "discovery-group-ref", "ha"), "bridge",
         "No messages are moved until it is started. They wait in its queue.",
     ),
-    ElementKind(
+    PageKind(
         "connection-router", "Connection routers", "connection router",
         "A connection router sends a client to the node that is responsible for its key.",
         ("key-type", "policy", "local-target-filter", "target-key-filter", "pool"),
     ),
-    ElementKind(
+    PageKind(
         "network-connector", "Network connectors", "network connector",
         "A network connector links its node to brokers of ActiveMQ Classic, or to others of a network.",
         ("uri", "duplex", "dynamicOnly", "networkTTL", "autoStart"), "networkconnector",
         "Its bridges end. Messages for the other brokers wait here.",
     ),
-    ElementKind(
+    PageKind(
         "acceptor", "Acceptors", "acceptor",
         "An acceptor is a port for clients and other nodes.",
-        ("host", "port", "protocols"), "acceptor",
+        ("uri", "host", "port", "protocols"), "acceptor",
         "The port is closed, and who came in there is disconnected. The last one for CORE is not stopped.",
     ),
-    ElementKind(
+    PageKind(
         "connector", "Connectors", "connector",
         "A connector is an address that cluster connections, bridges and announcements name.",
-        ("host", "port"),
+        ("uri", "host", "port"),
     ),
-    ElementKind(
+    PageKind(
         "divert", "Diverts", "divert",
         "A divert sends messages of an address to another address: a copy, or the message itself.",
         ("address", "forwarding-address", "exclusive", "filter", "routing-type"),
     ),
-    ElementKind(
+    PageKind(
         "address-setting", "Address settings", "address setting",
         "The settings of all addresses that match: limits, dead letters, expiry, redelivery, creation by clients.",
         ("dead-letter-address", "expiry-address", "max-delivery-attempts", "address-full-policy", "max-size-bytes"),
     ),
-    ElementKind(
+    PageKind(
         "security-setting", "Security settings", "security setting",
         "The roles that may do something at addresses that match. The most specific match counts alone.",
         ("send", "consume", "browse", "manage", "view", "edit"),

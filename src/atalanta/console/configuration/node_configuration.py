@@ -14,6 +14,7 @@ ELEMENTS_MAX: Final = 20_000
 FILE: Final = "file"
 KEYS: Final = ("name", "match")  # parameters that are the name of the element itself
 RUNTIME: Final = "runtime"
+IN_EFFECT: Final = "in effect"  # the settings of an address, wherever they are set
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class ElementParameter:
 
 
 @dataclass(frozen=True)
-class ConfigurationElement:
+class NodeElement:
     """An element of a node. `values` has what is set: a list is its values, one a line.
 
     `line` is that of `file`, None for an element that management has made (`origin` "runtime"). `fixed` says why the
@@ -66,15 +67,15 @@ class NodeConfiguration:
     why: str = ""
     permitted: bool = False
     kept: bool = True
-    elements: list[ConfigurationElement] = field(default_factory=list)
+    elements: list[NodeElement] = field(default_factory=list)
     parameters: dict[str, list[ElementParameter]] = field(default_factory=dict)
     untold: dict[str, str] = field(default_factory=dict)
 
-    def of_kind(self, kind: str) -> dict[str, ConfigurationElement]:
+    def of_kind(self, kind: str) -> dict[str, NodeElement]:
         """Returns the elements of a kind by name, in the order of the file."""
         return {each.name: each for each in self.elements if each.kind == kind}
 
-    def find(self, kind: str, name: str) -> ConfigurationElement | None:
+    def find(self, kind: str, name: str) -> NodeElement | None:
         return self.of_kind(kind).get(name)
 
 
@@ -98,7 +99,7 @@ def read_configuration(answer: object) -> NodeConfiguration:
         line, kind = row.get("line"), text_of(row, "kind")
         values = mapping_of(row, "values")
         found.elements.append(
-            ConfigurationElement(
+            NodeElement(
                 kind,
                 text_of(row, "name"),
                 {

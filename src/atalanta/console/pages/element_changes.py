@@ -37,8 +37,12 @@ from atalanta.console.configuration.element_form import (
     fields_of,
     plain,
 )
-from atalanta.console.configuration.element_kinds import ADD, ElementKind
-from atalanta.console.configuration.node_configuration import HIDDEN, NodeConfiguration
+from atalanta.console.configuration.element_kinds import ADD, PageKind
+from atalanta.console.configuration.node_configuration import (
+    HIDDEN,
+    NodeConfiguration,
+    NodeElement,
+)
 from atalanta.console.desk import ConsoleDesk, FormRefused, form_of, one, operator_of
 from atalanta.console.nodes.cluster import NodeAnswers
 from atalanta.console.nodes.failures import NotFound
@@ -56,7 +60,7 @@ class ElementSubject:
     """What a form is about: an action, a kind, a name, and the nodes where the action is possible."""
 
     def __init__(
-        self, kind: ElementKind, action: ElementAction, row: ElementRow, answers: NodeAnswers[NodeConfiguration]
+        self, kind: PageKind, action: ElementAction, row: ElementRow, answers: NodeAnswers[NodeConfiguration]
     ) -> None:
         self.kind = kind
         self.action = action
@@ -76,6 +80,11 @@ class ElementSubject:
             if not node_id or node_id in (node.id, node.place.at):
                 raise FormRefused(f"{node.label}: {why} Nothing was done.")
         raise NotFound(f"there is no node where this is possible (now): {self.kind.noun} {self.row.name}")
+
+    def models(self) -> list[tuple[ClusterNode, NodeElement]]:
+        """Returns the element where its values are taken from: what is changed, else where most is told of it."""
+        able = [part for part in self.row.parts if part[0] in (*self.action.nodes, *self.action.unpermitted)]
+        return able or sorted(self.row.parts, key=lambda part: not part[0].ours)
 
     def digests(self) -> dict[str, str]:
         """Returns the digests of the files now, by the place of the node."""
@@ -149,7 +158,8 @@ class ElementChangePages:
         nodes = subject.nodes("")
         chosen = one(given, "node")
         like = one(given, "like") or chosen
-        shown = [part for part in subject.row.parts if like in (part[0].id, part[0].place.at)] or subject.row.parts
+        parts = subject.models()
+        shown = [part for part in parts if like in (part[0].id, part[0].place.at)] or parts
         element = shown[0][1] if shown else None
         fields = fields_of(subject.parameters, element, subject.action.name)
         if earlier:
@@ -225,7 +235,7 @@ class ElementChangePages:
         action = next((each for each in actions if each.name == wanted), ElementAction(wanted))
         return ElementSubject(kind, action, row, answers)
 
-    def _back(self, kind: ElementKind, name: str) -> str:
+    def _back(self, kind: PageKind, name: str) -> str:
         if not name:
             return f"/configuration/{kind.name}"
         return f"/element?{urlencode({'kind': kind.name, 'name': name})}"

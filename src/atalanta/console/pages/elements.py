@@ -29,12 +29,12 @@ from atalanta.console.configuration.element_kinds import (
     DISCOVERY_GROUP,
     KINDS,
     OTHERS,
-    ElementKind,
+    PageKind,
 )
 from atalanta.console.configuration.node_configuration import (
-    ConfigurationElement,
     ElementParameter,
     NodeConfiguration,
+    NodeElement,
     read_object,
     read_rows,
     rows_of,
@@ -90,7 +90,6 @@ class ElementPages:
         every = compared(kind, answers.found)
         text = one(request.query, "q", FILTER_MAX).strip()
         rows = [row for row in every if text.casefold() in row.name.casefold()]
-        parameters = parameters_of(kind, answers.found)
         networks = []
         if kind.name == "network-connector":
             survey = await operator.survey.picture()
@@ -105,7 +104,7 @@ class ElementPages:
             cut=max(0, len(rows) - ROWS_MAX),
             total=len(every),
             text=text,
-            columns=shown_columns(kind, rows[:ROWS_MAX], parameters),
+            columns=shown_columns(kind, rows[:ROWS_MAX]),
             configurations=answers.found,
             problems=answers.problems,
             notes=notes_of(kind, answers.found),
@@ -171,7 +170,7 @@ class ElementPages:
 
     # -- common ---------------------------------------------------------------------------------
     async def _configurations(
-        self, request: web.Request, kind: ElementKind | None = None
+        self, request: web.Request, kind: PageKind | None = None
     ) -> NodeAnswers[NodeConfiguration]:
         """Returns the configurations of all nodes; the error of the first if none answers."""
         kinds = [each.name for each in KINDS] if kind is None else [kind.name]
@@ -185,7 +184,7 @@ class ElementPages:
         return {"clustering": CLUSTERING, "others": OTHERS, "chosen": chosen}
 
 
-def kind_named(name: str) -> ElementKind:
+def kind_named(name: str) -> PageKind:
     """Returns a kind. Raises NotFound."""
     found = BY_NAME.get(name)
     if found is None:
@@ -193,7 +192,7 @@ def kind_named(name: str) -> ElementKind:
     return found
 
 
-def row_named(kind: ElementKind, name: str, answers: NodeAnswers[NodeConfiguration]) -> ElementRow:
+def row_named(kind: PageKind, name: str, answers: NodeAnswers[NodeConfiguration]) -> ElementRow:
     """Returns an element over all nodes. Raises NotFound, or the error of a node that did not answer."""
     for row in compared(kind, answers.found):
         if row.name == name:
@@ -210,7 +209,7 @@ def shown_parameters(described: list[ElementParameter], row: ElementRow) -> list
     return described + [ElementParameter(name, editable=False) for name in others]
 
 
-def notes_of(kind: ElementKind, configurations: NodeConfigurations) -> list[tuple[str, str]]:
+def notes_of(kind: PageKind, configurations: NodeConfigurations) -> list[tuple[str, str]]:
     """Returns what the management of nodes does not tell, each with the label of the node."""
     found: list[tuple[str, str]] = []
     for node, configuration in configurations:
@@ -259,6 +258,6 @@ async def heard_nodes(row: ElementRow) -> list[tuple[ClusterNode, dict[str, obje
     return found
 
 
-def of_node(row: ElementRow, node: ClusterNode) -> ConfigurationElement | None:
+def of_node(row: ElementRow, node: ClusterNode) -> NodeElement | None:
     """Returns the element at one node."""
     return next((part for each, part in row.parts if each.place.at == node.place.at), None)

@@ -142,6 +142,9 @@ class Reloader:
                         self._apply(found)
                     except ReloadRefused as error:
                         problem = str(error)
+                    except Exception as error:
+                        log_event(logger, "reload_bug", {}, error)
+                        problem = "an internal error, see the log"
                     else:
                         self.files = found.files
                 answer = await self._loop.run_in_executor(None, attempt.end, problem)
