@@ -40,7 +40,7 @@ OPTIONS = (
 )  # fmt: skip
 # The paths that are no page of HTML, and those that are for a moment only.
 NO_PAGES = (
-    "/static/{name}", "/picture.svg", "/message/body", "/configuration/file", "/login",
+    "/static/{name}", "/picture.svg", "/message/body", "/configuration/file", "/login", "/live",
 )  # fmt: skip
 CONNECTOR = "warehouse"
 
