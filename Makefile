@@ -25,9 +25,10 @@ PIP := $(PYTHON) -m pip --disable-pip-version-check install $(QUIET)
 # need few: each worker collects all of them.
 WORKERS ?= 6
 COMPUTING_WORKERS ?= 3
-# Tests that run against the compiled build too. Of the cluster, links and bridges are compiled; of the shell, what
-# every event-loop iteration passes.
-COMPILED_TESTS := $(wildcard tests/message tests/kernel tests/management tests/wire tests/store tests/sim \
+# Tests that run against the compiled build too, or, where both run, against it alone (tests/share.py). Of the cluster,
+# links and bridges are compiled; of the shell, what every event-loop iteration passes. The processes of tests/app start
+# in half the time.
+COMPILED_TESTS := $(wildcard tests/app tests/message tests/kernel tests/management tests/wire tests/store tests/sim \
  tests/runtime/test_driver.py tests/runtime/disk tests/runtime/net \
  tests/ha/test_journal_stream.py tests/cluster/test_*.py $(addprefix tests/cluster/,connection core_bridges links networks replication store_and_forward))
 
@@ -183,7 +184,7 @@ define in_both_builds
  test -n "$$both" || { echo "the compiled half of the tests is left out"; exit 0; }; \
  echo "== compiled: $(2) in $(COMPILED_TESTS)"; \
  env -u PYTHONPATH ATALANTA_BUILD=compiled \
- $(PYTEST) -n $(COMPUTING_WORKERS) -m "not interop and not process and $(1)" $(COMPILED_TESTS)
+ $(PYTEST) -n $(WORKERS) -m "not interop and $(1)" $(COMPILED_TESTS)
 endef
 
 .PHONY: test

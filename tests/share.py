@@ -22,8 +22,8 @@ BOTH_BUILDS = bool(os.environ.get("ATALANTA_BOTH_BUILDS"))
 # Whether another run of these tests comes, with the compiled build.
 COMPILED_FOLLOWS = BOTH_BUILDS and not compiled_modules()
 # Folders whose tests are for one build, but for files that share their runs: those have random plays and tables, which
-# pass what the others do. `make quick` runs all of them interpreted.
-IN_ONE_BUILD = ("kernel", "management", "message", "store", "wire")
+# pass what the others do. Those of `app` start hundreds of processes. `make quick` runs all others interpreted.
+IN_ONE_BUILD = ("app", "kernel", "management", "message", "store", "wire")
 
 # The mark of tests that one build is enough for: the compiled one where both run.
 in_one_build = pytest.mark.skipif(COMPILED_FOLLOWS, reason="the compiled build runs it")

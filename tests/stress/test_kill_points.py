@@ -52,11 +52,17 @@ def test_kills_at_500_calls_lose_nothing(launcher: Launcher, tmp_path: Path) -> 
 
 
 def test_a_confirmation_before_the_write_is_found(launcher: Launcher, tmp_path: Path) -> None:
-    """The planted fault: the node answers, then writes."""
-    node = SingleNode(launcher, tmp_path)
-    try:
-        assert node.live(Plan(at=6, only=("pwritev",), early=True))
-        with pytest.raises(AssertionError, match="is lost, it was confirmed"):
-            node.check()
-    finally:
-        node.close()
+    """The planted fault: the node answers, then writes. On a busy machine a write may have nothing to answer for."""
+    for at in range(6, 12):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        node = SingleNode(launcher, folder)
+        try:
+            if node.live(Plan(at=at, only=("pwritev",), early=True)):
+                node.check()
+        except AssertionError as error:
+            assert "is lost, it was confirmed" in str(error)
+            return
+        finally:
+            node.close()
+    pytest.fail("no life shows that a confirmed message is lost")

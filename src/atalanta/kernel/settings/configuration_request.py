@@ -38,11 +38,11 @@ class ConfigurationOutcome:
     undone: str = ""
 
 
-@dataclass(frozen=True)
 class ConfigurationAnswer:
     """The end of a request: `result` is written as JSON; `why` is the reason why there is none, else "". A change
     has an `outcome`, a preview and a list have none."""
 
-    result: object = None
-    why: str = ""
-    outcome: ConfigurationOutcome | None = None
+    def __init__(self, result: object = None, why: str = "", outcome: ConfigurationOutcome | None = None) -> None:
+        self.result = result
+        self.why = why
+        self.outcome = outcome
