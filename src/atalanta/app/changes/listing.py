@@ -1,4 +1,4 @@
-"""What consoles see of the configuration: its elements, their parameters, and whether they can be changed."""
+"""The view that consoles have of the configuration: its elements, their parameters, and whether they can be changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the readers and the checks of `atalanta check` say of changed files, before they are written."""
+"""The verdict of the readers and checks of `atalanta check` on changed files, before they are written."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ BROADCAST_ORDER: Final = (
 
 @dataclass(frozen=True)
 class Place:
-    """Where a parameter stands in its element.
+    """The place of a parameter in its element.
 
     `inside` are the elements around it. With `element` it is the text of that one, or its `attribute`; without, an
     `attribute` of what is around. `key` tells one of several elements by an attribute. `many`: an element for each

@@ -1,4 +1,4 @@
-"""What the management of a real Artemis can do with each kind of element, and why not the rest.
+"""The reach of a real Artemis' management, by kind of element, and why not the rest.
 
 Sources: ActiveMQServerControl, BridgeControl, DivertControl, AcceptorControl, BroadcastGroupControl,
 ClusterConnectionControl, ConnectionRouterControl of Artemis 2.44.

@@ -1,4 +1,4 @@
-"""What a node answers to a change: what it would do, or has done; and the changes that it keeps."""
+"""The answer of a node to a change: what it would do, or has done; and the changes that it keeps."""
 
 from __future__ import annotations
 

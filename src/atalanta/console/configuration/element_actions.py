@@ -1,4 +1,4 @@
-"""What an operator may do with an element at each node, and why not the rest."""
+"""The actions that an operator may take with an element at each node, and why not the rest."""
 
 from __future__ import annotations
 

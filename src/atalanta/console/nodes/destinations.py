@@ -75,7 +75,7 @@ class Deletion:
 
 @dataclass(frozen=True)
 class DestinationUse:
-    """What a queue or address holds at one node."""
+    """The content of a queue or address at one node."""
 
     queues: int
     messages: int

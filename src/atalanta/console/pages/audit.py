@@ -1,4 +1,4 @@
-"""Who did what: the changing calls of management that the nodes keep, all nodes in one table."""
+"""The page of who did what: changing calls of management, as the nodes keep them, in one table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table shows, as a file: the same filter and order, all rows up to a limit."""
+"""The rows of a table as a file: the same filter and order, all rows up to a limit."""
 
 from __future__ import annotations
 

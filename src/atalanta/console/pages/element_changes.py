@@ -56,7 +56,7 @@ log = logging.getLogger("atalanta.console")
 
 
 class ElementSubject:
-    """What a form is about: an action, a kind, a name, and the nodes where the action is possible."""
+    """The subject of a form: an action, a kind, a name, and the nodes where the action is possible."""
 
     def __init__(
         self, kind: PageKind, action: ElementAction, row: ElementRow, answers: NodeAnswers[NodeConfiguration]

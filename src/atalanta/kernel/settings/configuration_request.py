@@ -25,7 +25,7 @@ class ConfigurationRequest:
 
 @dataclass(frozen=True)
 class ConfigurationOutcome:
-    """What came of a change, for the events of the node. `by` is the operator's address, `refused` why it is not done.
+    """The outcome of a change, for the node's events. `by` is the operator's address, `refused` why it is not done.
 
     `why_not_written`: it counts until the restart. `undone` is the id of the change that it has taken back, if any.
     """

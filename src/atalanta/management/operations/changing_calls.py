@@ -1,4 +1,4 @@
-"""Who has changed what by management: the newest calls that need the permission `edit`. Only in Atalanta.
+"""Changing calls of management: the newest calls that need the permission `edit`. Only in Atalanta.
 
 An entry has what the node knows of the caller. The operator's address is what the caller says (a console, of the
 browser before it): text for people, on which nothing depends.
